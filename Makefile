@@ -1,0 +1,68 @@
+# Two commands for everyone: `make run` and `make test`. `make help` lists the rest.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+UV := $(BIN)/uv pip --quiet
+
+.PHONY: help run install test check format torture bench scenarios docs lock clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+run: install ## install what is needed into .venv, then serve on 127.0.0.1:8321
+	@exec $(BIN)/findspot serve
+
+install: .venv/.installed ## only install; puts `findspot` into .venv/bin
+
+test: .venv/.installed-dev ## every test, on SQLite and on a real PostgreSQL
+	$(BIN)/pytest -n 2 $(ARGS)
+
+check: .venv/.installed-dev ## format, lint, strict types, direction of imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: .venv/.installed-dev ## put the code into shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+torture: .venv/.installed-dev ## the kill and fault tests at full count
+	FINDSPOT_TORTURE=50 $(BIN)/pytest -m torture $(ARGS)
+
+bench: .venv/.installed-dev ## figures, written to docs/bench/
+	$(BIN)/python -m bench
+
+scenarios: .venv/.installed-dev ## which requirements have a test
+	@$(BIN)/python -m tests.scenarios $(ARGS)
+
+docs: .venv/.installed-dev ## write the generated reference pages anew
+	$(BIN)/python -m findspot.surfaces.cli.reference docs
+
+lock: .venv/.python ## resolve the newest dependencies and pin them with hashes
+	$(BIN)/uv pip compile -q --upgrade --universal --generate-hashes --no-emit-index-url --no-annotate \
+	  --custom-compile-command "make lock" pyproject.toml --group build -o requirements/run.txt
+	$(BIN)/uv pip compile -q --upgrade --universal --generate-hashes --no-emit-index-url --no-annotate \
+	  --custom-compile-command "make lock" -c requirements/run.txt pyproject.toml --group dev -o requirements/dev.txt
+
+clean: ## remove .venv and caches; your data in .findspot stays
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+.venv/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Findspot needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "Setting up .venv (once, about a minute)"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@touch $@
+
+.venv/.installed: .venv/.python requirements/run.txt pyproject.toml
+	@$(UV) install --compile-bytecode --require-hashes -r requirements/run.txt
+	@$(UV) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/.installed-dev: .venv/.python requirements/dev.txt pyproject.toml
+	@$(UV) install --compile-bytecode --require-hashes -r requirements/dev.txt
+	@$(UV) install --no-deps --no-build-isolation -e .
+	@touch $@ .venv/.installed

@@ -1,0 +1,47 @@
+"""Everything that is open while Findspot runs: opened once, in order, and closed in reverse."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from findspot import datafolder
+from findspot.datafolder import DataFolder
+from findspot.keys import Keys, owner_token
+from findspot.offload import Offload
+from findspot.settings import Settings
+from findspot.store import tables as table_rows
+from findspot.store.database import Store
+from findspot.tables import Tables
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """The open resources that flows and surfaces work with."""
+
+    settings: Settings
+    folder: DataFolder
+    token: str
+    store: Store
+    keys: Keys
+    tables: Tables
+
+
+@contextlib.asynccontextmanager
+async def open_app(settings: Settings) -> AsyncIterator[App]:
+    """Claim the data folder (unless everything lives elsewhere), open the store, and hand out what stands on it."""
+    async with contextlib.AsyncExitStack() as closing:
+        folder = DataFolder(settings.data)
+        if settings.shared:
+            datafolder.make(settings.data)
+        else:
+            folder.claim()
+            closing.callback(folder.release)
+        url = settings.database_url.get_secret_value() if settings.database_url else None
+        token = owner_token(settings)
+        store = await Store.open(url, settings.data / "findspot.db")
+        closing.push_async_callback(store.close)
+        async with store.write() as connection:
+            await table_rows.sweep(connection)
+        offload = Offload()
+        closing.push_async_callback(offload.close)
+        yield App(settings, folder, token, store, Keys(store, token), Tables(store, offload, settings.max_table))

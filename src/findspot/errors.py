@@ -1,0 +1,66 @@
+"""Every error a caller can meet, in one table: code, HTTP status, whether trying again helps, and what to do."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One row of the table of errors."""
+
+    code: str
+    status: int
+    retryable: bool
+    advice: str
+
+
+_KINDS = (
+    Kind("INVALID_ARGUMENT", 422, False, "Correct the field that the message names and send the request again."),
+    Kind("UNAUTHORIZED", 401, False, "Send a valid key as 'Authorization: Bearer …' or 'X-API-Key'."),
+    Kind("FORBIDDEN", 403, False, "Ask an admin of the project for a key with a higher role."),
+    Kind("NOT_FOUND", 404, False, "Check the id and the JSON pointer, and that the key belongs to this project."),
+    Kind("METHOD_NOT_ALLOWED", 405, False, "See the API reference for the methods of this address."),
+    Kind("VERSION_CONFLICT", 409, True, "Read the newest revision, apply the change to it and send it again."),
+    Kind("PATCH_CONFLICT", 409, False, "Read the current value; the patch does not fit it. Nothing was changed."),
+    Kind("TOOL_NAME_CONFLICT", 409, False, "Choose a name that no other tool of the endpoint has."),
+    Kind("REPLACE_PREVIEW_STALE", 409, False, "Ask for a new preview and confirm that one."),
+    Kind("CONTEXT_RULES_OVERBUDGET", 422, False, "Shorten the rules layer or raise the token budget."),
+    Kind("PRECONDITION_FAILED", 412, True, "Read the newest revision, then send its number in If-Match."),
+    Kind("CONTENT_TOO_LARGE", 413, False, "Send less at once, or raise the limit in the settings."),
+    Kind("SEARCH_BACKPRESSURE", 429, True, "Wait for retryAfterMs, then ask again."),
+    Kind("SEARCH_TIMEOUT", 504, True, "Ask again, or narrow the search."),
+    Kind("SEARCH_CAPACITY_EXCEEDED", 507, False, "Remove content from the project or split it into several."),
+    Kind("EMBEDDING_DIMENSION_MISMATCH", 502, False, "Check the embedder's model and its declared dimensions."),
+    Kind("EMBEDDING_UNAVAILABLE", 503, True, "Check that the embedding service can be reached."),
+    Kind("ENGINE_UNAVAILABLE", 503, True, "Check that the search engine can be reached."),
+    Kind("STORE_UNAVAILABLE", 503, True, "Check the database and the disk with 'findspot doctor'."),
+    Kind("INDEX_REBUILDING", 503, True, "Wait for retryAfterMs; the index is being rebuilt."),
+    Kind("INTERNAL", 500, True, "This is a fault of Findspot; report it with the request id."),
+)
+
+KINDS = {kind.code: kind for kind in _KINDS}
+
+
+class FindspotError(Exception):
+    """An error with a code from the table, a sentence for people, and fields for machines."""
+
+    def __init__(self, code: str, message: str, **fields: Any) -> None:
+        super().__init__(message)
+        self.kind = KINDS[code]
+        self.message = message
+        self.fields = fields
+
+    @property
+    def code(self) -> str:
+        return self.kind.code
+
+    def body(self) -> dict[str, Any]:
+        return {"code": self.code, "message": self.message, **self.fields}
+
+
+def invalid(field: str, message: str, **fields: Any) -> FindspotError:
+    return FindspotError("INVALID_ARGUMENT", f"{field}: {message}", field=field, **fields)
+
+
+def not_found(what: str, **fields: Any) -> FindspotError:
+    return FindspotError("NOT_FOUND", f"There is no such {what}, or this key may not see it.", **fields)

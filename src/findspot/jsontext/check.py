@@ -1,0 +1,57 @@
+"""Is this text JSON that can be kept exactly? Strict RFC 8259, valid UTF-8, no lone surrogate, not nested too deep."""
+
+import codecs
+import re
+from itertools import accumulate
+
+import msgspec
+
+from findspot.errors import invalid
+
+MAX_DEPTH = 500  # far above real data, far below what any parser on the way can take
+
+_SKIM = msgspec.json.Decoder(msgspec.Raw)
+_STRING = re.compile(rb'"[^"]*"')
+_NOT_SHAPE = bytes(byte for byte in range(256) if byte not in b'"[]{}')
+_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+_WHITE = b" \t\n\r"
+_SLICE = 1 << 20
+
+
+def check(text: bytes, field: str = "body") -> bytes:
+    """The text without white space around it, if it is JSON that can be kept; otherwise INVALID_ARGUMENT."""
+    text = text.strip(_WHITE)
+    if not text:
+        raise invalid(field, "is empty; send a JSON value")
+    try:
+        _SKIM.decode(text)
+    except RecursionError:
+        raise _too_deep(field) from None
+    except msgspec.DecodeError as error:
+        raise invalid(field, f"is not valid JSON: {error}") from None
+    _check_utf8(text, field)
+    if depth(text) > MAX_DEPTH:
+        raise _too_deep(field)
+    return text
+
+
+def depth(text: bytes) -> int:
+    """How many objects and lists are open at once at most. The text must be well-formed JSON."""
+    shape = text.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _NOT_SHAPE)
+    # Dropping a pair of neighbouring quotes changes nothing for what stands outside strings, and leaves few to match.
+    brackets = _STRING.sub(b"", shape.replace(b'""', b""))
+    return max(accumulate(memoryview(brackets.translate(_STEPS)).cast("b")), default=0)
+
+
+def _check_utf8(text: bytes, field: str) -> None:
+    """Decode slice by slice, so that a large text never has a second copy."""
+    decoder, view = codecs.getincrementaldecoder("utf-8")(), memoryview(text)
+    for start in range(0, len(text), _SLICE):
+        try:
+            decoder.decode(view[start : start + _SLICE], final=start + _SLICE >= len(text))
+        except UnicodeDecodeError as error:
+            raise invalid(field, f"is not valid UTF-8 near byte {start + error.start}") from None
+
+
+def _too_deep(field: str) -> Exception:
+    return invalid(field, f"is nested more than {MAX_DEPTH} levels deep")

@@ -1,0 +1,41 @@
+"""RFC 6901 JSON pointers: parse, write, and tell what lies below what."""
+
+import re
+
+from findspot.errors import invalid
+
+_BAD_ESCAPE = re.compile(r"~(?![01])")
+_INDEX = re.compile(r"0|[1-9][0-9]*", re.ASCII)
+_MAX_INDEX_DIGITS = 18
+
+
+class Missing(LookupError):
+    """A pointer leads nowhere in this value; the sentence says at which step, and why."""
+
+
+def parse(pointer: str, field: str = "json_pointer") -> tuple[str, ...]:
+    """Split a pointer into its reference tokens, unescaped; "" is the whole value."""
+    if pointer == "":
+        return ()
+    if not pointer.startswith("/"):
+        raise invalid(field, "a JSON pointer is empty or starts with '/'")
+    if _BAD_ESCAPE.search(pointer):
+        raise invalid(field, "'~' in a JSON pointer must be written '~0', and '/' inside a key '~1'")
+    return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer[1:].split("/"))
+
+
+def write(tokens: tuple[str, ...]) -> str:
+    """The pointer of these tokens: the inverse of `parse`."""
+    return "".join("/" + token.replace("~", "~0").replace("/", "~1") for token in tokens)
+
+
+def holds(scope: str, pointer: str) -> bool:
+    """Whether `pointer` is `scope` itself or lies below it: `/a` holds `/a/b`, never `/ab`."""
+    return pointer == scope or pointer.startswith(scope + "/")
+
+
+def index(token: str) -> int | None:
+    """The list index a token names, or None if it is not one (`01`, `-1`, `1e0` and `-` are not)."""
+    if len(token) > _MAX_INDEX_DIGITS or not _INDEX.fullmatch(token):
+        return None
+    return int(token)

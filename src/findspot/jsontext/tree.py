@@ -1,0 +1,137 @@
+"""A JSON text, opened only along the paths that are touched; all else stays the bytes it was."""
+
+from typing import Any, TypeAlias, cast
+
+import msgspec
+
+from findspot.errors import FindspotError
+from findspot.jsontext import pointer as pointers
+from findspot.jsontext.check import MAX_DEPTH, depth
+from findspot.jsontext.pointer import Missing
+
+Node: TypeAlias = msgspec.Raw | dict[str, "Node"] | list["Node"]
+Container: TypeAlias = dict[str, Node] | list[Node]
+
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_LIST = msgspec.json.Decoder(list[msgspec.Raw])
+_WHITE = b" \t\n\r"
+
+
+def _open(node: Node) -> Container | None:
+    """The object or list that a node is, one level deep; None for a scalar."""
+    if not isinstance(node, msgspec.Raw):
+        return node
+    first = bytes(memoryview(node)[:1])
+    if first == b"{":
+        return _OBJECT.decode(node)  # type: ignore[return-value]  # Raw values are nodes
+    if first == b"[":
+        return _LIST.decode(node)  # type: ignore[return-value]
+    return None
+
+
+def _closed(node: Node) -> msgspec.Raw:
+    return node if isinstance(node, msgspec.Raw) else msgspec.Raw(msgspec.json.encode(node))
+
+
+class Tree:
+    """A checked JSON text that can be read and edited at pointers, and written out again."""
+
+    def __init__(self, text: bytes) -> None:
+        self._top: list[Node] = [msgspec.Raw(text.strip(_WHITE))]
+
+    def get(self, tokens: tuple[str, ...]) -> bytes:
+        """The JSON text of the value at a pointer, exactly as it stands."""
+        return bytes(_closed(self._find(tokens)))
+
+    def dump(self) -> bytes:
+        return bytes(_closed(self._top[0]))
+
+    def put(self, tokens: tuple[str, ...], value: msgspec.Raw) -> None:
+        """Set the value at a pointer: an existing one is replaced, a new key or the next list element is added."""
+        self._fits(tokens, value)
+        if not tokens:
+            self._top[0] = value
+            return
+        parent, last = self._parent(tokens)
+        if isinstance(parent, dict):
+            parent[last] = value
+            return
+        place = len(parent) if last == "-" else self._index(parent, tokens, end=True)
+        parent[place : place + 1] = [value]
+
+    def add(self, tokens: tuple[str, ...], value: msgspec.Raw) -> None:
+        """RFC 6902 add: in a list, what stands at the index and after it moves up by one."""
+        if not tokens:
+            self.put(tokens, value)
+            return
+        self._fits(tokens, value)
+        parent, last = self._parent(tokens)
+        if isinstance(parent, dict):
+            parent[last] = value
+            return
+        place = len(parent) if last == "-" else self._index(parent, tokens, end=True)
+        parent.insert(place, value)
+
+    def replace(self, tokens: tuple[str, ...], value: msgspec.Raw) -> None:
+        """RFC 6902 replace: the target must be there."""
+        self._find(tokens)
+        self.put(tokens, value)
+
+    def remove(self, tokens: tuple[str, ...]) -> msgspec.Raw:
+        """RFC 6902 remove: the target must be there; gives back what was removed."""
+        if not tokens:
+            raise Missing("the whole value cannot be removed, only replaced")
+        parent, last = self._parent(tokens)
+        if isinstance(parent, dict):
+            if last not in parent:
+                raise Missing(f"there is no key {last!r} at {pointers.write(tokens[:-1])!r}")
+            return _closed(parent.pop(last))
+        return _closed(parent.pop(self._index(parent, tokens)))
+
+    def copy(self, tokens: tuple[str, ...]) -> msgspec.Raw:
+        """The value at a pointer as text of its own, so that later edits of one do not reach the other."""
+        return _closed(self._find(tokens))
+
+    def _fits(self, tokens: tuple[str, ...], value: msgspec.Raw) -> None:
+        if len(tokens) + depth(bytes(value)) > MAX_DEPTH:
+            raise FindspotError("INVALID_ARGUMENT", f"The value would be nested more than {MAX_DEPTH} levels deep.")
+
+    def _parent(self, tokens: tuple[str, ...]) -> tuple[Container, str]:
+        """The container that a pointer's last token names something in, opened in place."""
+        node = self._find(tokens[:-1], keep_open=True)
+        if isinstance(node, msgspec.Raw):
+            raise Missing(f"the value at {pointers.write(tokens[:-1])!r} is neither an object nor a list")
+        return node, tokens[-1]
+
+    def _find(self, tokens: tuple[str, ...], keep_open: bool = False) -> Node:
+        """Walk to a node. Containers on the way stay open; the node itself only if asked for."""
+        holder: Any = self._top
+        slot: int | str = 0
+        for step in range(len(tokens)):
+            opened = _open(holder[slot])
+            if opened is None:
+                raise Missing(f"the value at {pointers.write(tokens[:step])!r} is neither an object nor a list")
+            holder[slot] = opened
+            holder, slot = opened, self._slot(opened, tokens[: step + 1])
+        opened = _open(holder[slot]) if keep_open else None
+        if opened is not None:
+            holder[slot] = opened
+        return cast(Node, holder[slot])
+
+    def _slot(self, container: Container, tokens: tuple[str, ...]) -> int | str:
+        if isinstance(container, list):
+            return self._index(container, tokens)
+        if tokens[-1] not in container:
+            raise Missing(f"there is no key {tokens[-1]!r} at {pointers.write(tokens[:-1])!r}")
+        return tokens[-1]
+
+    @staticmethod
+    def _index(container: list[Node], tokens: tuple[str, ...], end: bool = False) -> int:
+        place, where = pointers.index(tokens[-1]), pointers.write(tokens[:-1])
+        if place is None:
+            raise Missing(f"{tokens[-1]!r} is not an index of the list at {where!r}")
+        if place >= len(container) + end:
+            raise Missing(
+                f"index {place} is past the end of the list at {where!r}, which has {len(container)} elements"
+            )
+        return place

@@ -1,0 +1,68 @@
+"""Keys: who is calling? Secrets are shown once and kept as hashes; the owner's token opens everything."""
+
+import hashlib
+import hmac
+import os
+import secrets
+from pathlib import Path
+
+from findspot.models import OWNER, Caller, Key, Role
+from findspot.settings import Settings
+from findspot.store import keys as rows
+from findspot.store.database import Store
+
+PREFIX = "fsk_"
+_HINT = len(PREFIX) + 4
+
+
+def owner_token(settings: Settings) -> str:
+    """The owner's token: from the settings, else from the data folder, where the first start leaves a new one."""
+    if settings.token is not None:
+        return settings.token.get_secret_value()
+    file = settings.data / "owner-token"
+    try:
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return _read_token(file)
+    with os.fdopen(handle, "w") as stream:
+        token = PREFIX + secrets.token_urlsafe(32)
+        stream.write(token + "\n")
+        stream.flush()
+        os.fsync(handle)
+    return token
+
+
+def _read_token(file: Path) -> str:
+    token = file.read_text().strip()
+    if not token:
+        raise ValueError(f"{file} is empty; delete it and start again to get a new owner's token")
+    return token
+
+
+def hashed(secret: str) -> str:
+    """A plain hash is enough here: the secret is 256 random bits, so there is nothing to guess."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+class Keys:
+    """Issues keys and recognises them."""
+
+    def __init__(self, store: Store, token: str) -> None:
+        self._store = store
+        self._token = hashed(token)
+
+    async def issue(self, project_id: int, name: str, role: Role) -> tuple[Key, str]:
+        """A new key and its secret, which cannot be shown again."""
+        secret = PREFIX + secrets.token_urlsafe(32)
+        async with self._store.write() as connection:
+            key = await rows.create(connection, project_id, name, role, hashed(secret), secret[:_HINT])
+        return key, secret
+
+    async def identify(self, secret: str) -> Caller | None:
+        """Who this secret belongs to; None for no one (any more)."""
+        digest = hashed(secret)
+        if hmac.compare_digest(digest, self._token):
+            return OWNER
+        async with self._store.read() as connection:
+            key = await rows.by_hash(connection, digest)
+        return Caller(key.role, key.name, key.project_id, key.id) if key else None

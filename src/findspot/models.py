@@ -1,0 +1,90 @@
+"""The values of the domain: frozen, plain, known to everyone, knowing no one. Words as in docs/glossary.md."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """What a key may do in its project. Each role may do all that the ones before it may."""
+
+    READ = "read"  # look and search
+    WRITE = "write"  # change content
+    ADMIN = "admin"  # hand out keys, delete the project
+    OWNER = "owner"  # the whole installation; never stored as a key
+
+    def covers(self, needed: "Role") -> bool:
+        order = list(Role)
+        return order.index(self) >= order.index(needed)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who is asking: the owner (no project), or a key of one project."""
+
+    role: Role
+    name: str
+    project_id: int | None = None
+    key_id: int | None = None
+
+    def sees(self, project_id: int) -> bool:
+        return self.project_id is None or self.project_id == project_id
+
+
+OWNER = Caller(role=Role.OWNER, name="owner")
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """The tenant: owns tables, documents, tools and endpoints."""
+
+    id: int
+    name: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An API key as it can still be shown: its secret is gone, only its hash is kept."""
+
+    id: int
+    project_id: int
+    name: str
+    role: Role
+    hint: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One JSON value of any shape, without the value itself. `size` counts the bytes of its JSON text."""
+
+    id: int
+    project_id: int
+    name: str
+    revision: int
+    size: int
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """How far the index has followed one source (a table, or the documents of a project)."""
+
+    namespace: str
+    status: str
+    revision: int
+    indexed_revision: int
+    done: int
+    total: int
+    last_error: str | None
+
+
+def table_namespace(project_id: int, table_id: int) -> str:
+    """Where a table's chunks live in the engine."""
+    return f"project_{project_id}_table_{table_id}"
+
+
+def documents_namespace(project_id: int) -> str:
+    """Where the chunks of a project's documents live in the engine."""
+    return f"project_{project_id}_documents"

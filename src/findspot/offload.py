@@ -1,0 +1,139 @@
+"""Calculations too long for the event loop: small ones run at once, large ones in a helper process.
+
+A JSON parser holds Python's lock, so a thread would not help: with 50 MB at hand every other request would wait. A
+helper process does not share that lock. Helpers start when first needed, are kept for the next time, and end with this
+process, because their standard input closes.
+"""
+
+import asyncio
+import os
+import queue
+import struct
+import subprocess
+import sys
+from collections.abc import Sequence
+from itertools import chain
+from typing import TypeAlias
+
+import msgspec
+
+from findspot.errors import FindspotError
+from findspot.jsontext.operations import OPERATIONS
+
+AT_ONCE = 128 * 1024  # bytes; at this size an operation takes about a millisecond
+HELPERS = 2
+
+Text: TypeAlias = bytes | bytearray
+Part: TypeAlias = Text | Sequence[bytes]  # a text, whole or still in pieces
+
+_PIECE = 1 << 20
+_COUNT = struct.Struct("!I")
+_LENGTH = struct.Struct("!Q")
+
+
+class Offload:
+    """Runs the named operations on JSON texts."""
+
+    def __init__(self, helpers: int = HELPERS) -> None:
+        self._seats = asyncio.Semaphore(helpers)
+        self._idle: queue.SimpleQueue[_Helper] = queue.SimpleQueue()
+
+    async def run(self, operation: str, *parts: Part) -> tuple[Text, ...]:
+        if sum(map(_length, parts)) <= AT_ONCE:
+            return OPERATIONS[operation](*(b"".join(_pieces(part)) for part in parts))
+        async with self._seats:
+            return await asyncio.to_thread(self._ask, operation, parts)
+
+    def _ask(self, operation: str, parts: Sequence[Part]) -> tuple[Text, ...]:
+        try:
+            helper = self._idle.get_nowait()
+        except queue.Empty:
+            helper = _Helper()
+        try:
+            answer = helper.ask(operation, parts)
+        except FindspotError:
+            self._idle.put(helper)
+            raise
+        except (OSError, EOFError) as error:
+            helper.stop()
+            raise FindspotError("INTERNAL", "A helper process ended early. Nothing was changed; try again.") from error
+        self._idle.put(helper)
+        return answer
+
+    async def close(self) -> None:
+        while not self._idle.empty():
+            await asyncio.to_thread(self._idle.get_nowait().stop)
+
+
+class _Helper:
+    """One helper process and the pipes to it. Used by one thread at a time."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-c", "from findspot.offload import serve; serve()"]
+        theirs, self._to = os.pipe()
+        self._from, back = os.pipe()
+        self._process = subprocess.Popen(command, stdin=theirs, stdout=back)
+        os.close(theirs)
+        os.close(back)
+
+    def ask(self, operation: str, parts: Sequence[Part]) -> tuple[Text, ...]:
+        _send(self._to, (operation.encode(), *parts))
+        outcome, *rest = _receive(self._from)
+        if outcome == b"ok":
+            return tuple(rest)
+        code, message, fields = msgspec.json.decode(rest[0])
+        raise FindspotError(code, message, **fields)
+
+    def stop(self) -> None:
+        os.close(self._to)
+        os.close(self._from)
+        self._process.wait()
+
+
+def _pieces(part: Part) -> Sequence[Text]:
+    return (part,) if isinstance(part, bytes | bytearray) else part
+
+
+def _length(part: Part) -> int:
+    return sum(map(len, _pieces(part)))
+
+
+def _send(pipe: int, parts: Sequence[Part]) -> None:
+    head = _COUNT.pack(len(parts)) + b"".join(_LENGTH.pack(_length(part)) for part in parts)
+    for piece in chain((head,), *map(_pieces, parts)):
+        view = memoryview(piece)
+        while view:
+            view = view[os.write(pipe, view) :]
+
+
+def _receive(pipe: int) -> list[bytearray]:
+    count = _COUNT.unpack(_read(pipe, _COUNT.size))[0]
+    lengths = [_LENGTH.unpack(_read(pipe, _LENGTH.size))[0] for _ in range(count)]
+    return [_read(pipe, length) for length in lengths]
+
+
+def _read(pipe: int, length: int) -> bytearray:
+    """Read exactly so many bytes. Growing step by step never holds the lock for longer than one small copy."""
+    data = bytearray()
+    while len(data) < length:
+        piece = os.read(pipe, min(_PIECE, length - len(data)))
+        if not piece:
+            raise EOFError("the pipe was closed")
+        data += piece
+    return data
+
+
+def serve(source: int = 0, sink: int = 1) -> None:
+    """The helper's side: answer until standard input closes."""
+    while True:
+        try:
+            name, *parts = map(bytes, _receive(source))
+        except (EOFError, KeyboardInterrupt):
+            return
+        try:
+            answer: tuple[bytes, ...] = (b"ok", *OPERATIONS[name.decode()](*parts))
+        except FindspotError as error:
+            answer = (b"error", msgspec.json.encode((error.code, error.message, error.fields)))
+        except MemoryError:
+            answer = (b"error", msgspec.json.encode(("CONTENT_TOO_LARGE", "There is not enough memory for this.", {})))
+        _send(sink, answer)

@@ -1,0 +1,146 @@
+"""Settings: read once from the environment at start, checked, then frozen. docs/settings.md is made from this file."""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+MiB = 1024 * 1024
+
+
+class Settings(BaseSettings):
+    """Everything that can be set from outside. Nothing has to be."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True, populate_by_name=True)
+
+    # ── where it runs ──
+    data: Path = Field(Path(".findspot"), alias="FINDSPOT_DATA", description="Folder that holds all data.")
+    host: str = Field("127.0.0.1", alias="FINDSPOT_HOST", description="Address to listen on.")
+    port: int = Field(8321, ge=0, le=65535, alias="FINDSPOT_PORT", description="Port to listen on; 0 picks a free one.")
+    token: SecretStr | None = Field(
+        None,
+        alias="FINDSPOT_TOKEN",
+        description="The owner's token; without it one is made and kept in the data folder.",
+    )
+    database_url: SecretStr | None = Field(
+        None,
+        alias="FINDSPOT_DATABASE_URL",
+        description="postgresql://… puts the store on PostgreSQL; default is SQLite.",
+    )
+    engine: Literal["embedded", "turbopuffer"] = Field(
+        "embedded", alias="FINDSPOT_ENGINE", description="Where chunks are indexed and recalled."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", alias="FINDSPOT_LOG_LEVEL", description="Least severe log line that is written."
+    )
+    log_format: Literal["auto", "json", "console"] = Field(
+        "auto", alias="FINDSPOT_LOG_FORMAT", description="Log lines as JSON or for people; auto: people on a terminal."
+    )
+
+    # ── limits ──
+    max_body: int = Field(
+        64 * MiB, ge=1024, alias="FINDSPOT_MAX_BODY", description="Largest request in bytes; larger ones get 413."
+    )
+    max_table: int = Field(
+        256 * MiB, ge=1024, le=900 * MiB, alias="FINDSPOT_MAX_TABLE",
+        description="Largest JSON text of one table in bytes, however it grew.",
+    )  # fmt: skip
+    answer_tokens: int = Field(
+        20_000, ge=500, alias="FINDSPOT_ANSWER_TOKENS", description="Token budget of one answer to an agent."
+    )
+
+    # ── embedder and engine services ──
+    embedder: str = Field(
+        "offline", pattern=r"^(offline|litellm/.+)$", alias="FINDSPOT_EMBEDDER",
+        description="Text to vector: offline, or litellm/<model>.",
+    )  # fmt: skip
+    embedder_base_url: str | None = Field(
+        None, alias="FINDSPOT_EMBEDDER_BASE_URL", description="Address of the embedding API."
+    )
+    embedder_api_key: SecretStr | None = Field(
+        None, alias="FINDSPOT_EMBEDDER_API_KEY", description="Key of the embedding API."
+    )
+    embedder_dimensions: int | None = Field(
+        None,
+        ge=1,
+        alias="FINDSPOT_EMBEDDER_DIMENSIONS",
+        description="Declared dimensions, checked against each answer.",
+    )
+    embedder_timeout_s: float = Field(
+        5.0, gt=0, alias="FINDSPOT_EMBEDDER_TIMEOUT_S", description="Seconds that embedding a query may take."
+    )
+    turbopuffer_api_key: SecretStr | None = Field(None, alias="TURBOPUFFER_API_KEY", description="Key of turbopuffer.")
+    turbopuffer_region: str | None = Field(None, alias="TURBOPUFFER_REGION", description="Region of turbopuffer.")
+    turbopuffer_base_url: str | None = Field(
+        None, alias="TURBOPUFFER_BASE_URL", description="Address of turbopuffer, instead of a region."
+    )
+
+    # ── search ──
+    chunk_size: int = Field(
+        1000, ge=100, le=8000, alias="SEARCH_DEFAULT_CHUNK_SIZE", description="Characters in a chunk, at most."
+    )
+    chunk_overlap: int = Field(
+        100,
+        ge=0,
+        alias="SEARCH_DEFAULT_CHUNK_OVERLAP",
+        description="Characters two neighbouring chunks share, at most.",
+    )
+    max_chunks_per_node: int = Field(
+        60_000, ge=1, alias="SEARCH_MAX_CHUNKS_PER_NODE", description="Chunks of one string; a longer one is left out."
+    )
+    max_content_size: int = Field(
+        50_000_000,
+        ge=1,
+        alias="SEARCH_MAX_CONTENT_SIZE",
+        description="Characters of one string; a longer one is left out.",
+    )
+    top_k: int = Field(
+        5, ge=1, alias="SEARCH_DEFAULT_TOP_K", description="Hits of a search tool when none are asked for."
+    )
+    max_top_k: int = Field(20, ge=1, alias="SEARCH_MAX_TOP_K", description="Hits of a search tool, at most.")
+    vector_weight: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        None,
+        alias="SEARCH_DEFAULT_VECTOR_WEIGHT",
+        description="Weight of vectors; default: the embedder's measured best.",
+    )
+    bm25_weight: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        None,
+        alias="SEARCH_DEFAULT_BM25_WEIGHT",
+        description="Weight of keywords; default: the embedder's measured best.",
+    )
+    embedding_batch_size: int = Field(
+        100, ge=1, alias="SEARCH_EMBEDDING_BATCH_SIZE", description="Texts in one call of an embedding API."
+    )
+    turbopuffer_batch_size: int = Field(
+        1000, ge=1, alias="SEARCH_TURBOPUFFER_BATCH_SIZE", description="Chunks in one write to turbopuffer."
+    )
+    enable_embedding_cache: bool = Field(
+        True, alias="SEARCH_ENABLE_EMBEDDING_CACHE", description="Keep the vectors of recent queries in memory."
+    )
+    embedding_cache_ttl: int = Field(
+        3600, ge=0, alias="SEARCH_EMBEDDING_CACHE_TTL", description="Seconds a query's vector stays in memory."
+    )
+    tool_config_cache_ttl: int = Field(
+        300, ge=0, alias="SEARCH_TOOL_CONFIG_CACHE_TTL", description="Seconds a tool's configuration stays in memory."
+    )
+
+    @field_validator("database_url")
+    @classmethod
+    def _known_database(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not value.get_secret_value().startswith(("postgresql://", "postgres://")):
+            raise ValueError("must start with postgresql://; leave it unset for SQLite")
+        return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.chunk_overlap * 2 >= self.chunk_size:
+            raise ValueError("SEARCH_DEFAULT_CHUNK_OVERLAP must be less than half of SEARCH_DEFAULT_CHUNK_SIZE")
+        if self.top_k > self.max_top_k:
+            raise ValueError("SEARCH_DEFAULT_TOP_K must not be above SEARCH_MAX_TOP_K")
+        return self
+
+    @property
+    def shared(self) -> bool:
+        """Whether several processes may serve: nothing then lives in the data folder that one of them must own."""
+        return self.database_url is not None and self.engine == "turbopuffer"

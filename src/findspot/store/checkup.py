@@ -1,0 +1,43 @@
+"""Is the database whole? Looks without changing anything."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from findspot.store import migrate
+from findspot.store.database import Store
+
+_SQLITE_SIZE = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a look at the database found. `damage` is None when SQLite finds its file in order."""
+
+    name: str
+    schema: str | None
+    size: int
+    damage: str | None
+
+    @property
+    def current(self) -> bool:
+        return self.schema == migrate.HEAD
+
+
+async def examine(url: str | None, file: Path) -> Report:
+    """Open the database as it is, without migrating it, and report."""
+    store = Store.unprepared(url, file)
+    try:
+        async with store.read() as connection:
+            schema = await migrate.revision(connection)
+            if store.kind == "sqlite":
+                version = (await connection.execute(sa.text("SELECT sqlite_version()"))).scalar_one()
+                found = (await connection.execute(sa.text("PRAGMA quick_check(1)"))).scalar_one()
+                size = (await connection.execute(sa.text(_SQLITE_SIZE))).scalar_one()
+                return Report(f"SQLite {version}", schema, size, None if found == "ok" else found)
+            version = (await connection.execute(sa.text("SHOW server_version"))).scalar_one()
+            size = (await connection.execute(sa.text("SELECT pg_database_size(current_database())"))).scalar_one()
+            return Report(f"PostgreSQL {version}", schema, size, None)
+    finally:
+        await store.close()

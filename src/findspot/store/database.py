@@ -1,0 +1,139 @@
+"""Opens the database, brings it up to date, and hands out transactions: many that read, one at a time that writes."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from findspot.errors import FindspotError
+from findspot.store import migrate
+
+_READERS = 8
+_WAIT_S = 30
+_SQLITE_PRAGMAS = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",  # an acknowledged write survives a power cut, not only a killed process
+    "PRAGMA foreign_keys = ON",
+    f"PRAGMA busy_timeout = {_WAIT_S * 1000}",
+    "PRAGMA temp_store = MEMORY",
+    "PRAGMA cache_size = -32768",
+)
+
+
+class Store:
+    """The open database. `read` and `write` give a transaction; `write` commits when its block ends well."""
+
+    def __init__(self, reader: AsyncEngine, writer: AsyncEngine) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    async def open(cls, url: str | None, file: Path) -> "Store":
+        """Open PostgreSQL at `url`, or SQLite in `file`, and apply the migrations that are missing."""
+        store = cls.unprepared(url, file)
+        try:
+            await store._migrate()
+        except BaseException:
+            await store.close()
+            raise
+        return store
+
+    @classmethod
+    def unprepared(cls, url: str | None, file: Path) -> "Store":
+        """The same, as it is: nothing migrated, nothing touched before it is used."""
+        return cls(*(_postgres(url) if url else _sqlite(file)))
+
+    @property
+    def kind(self) -> str:
+        return self._writer.dialect.name
+
+    @contextlib.asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncConnection]:
+        async with _said_plainly(), self._reader.connect() as connection:
+            yield connection
+
+    @contextlib.asynccontextmanager
+    async def write(self) -> AsyncIterator[AsyncConnection]:
+        async with _said_plainly(), self._writer.begin() as connection:
+            yield connection
+
+    async def _migrate(self) -> None:
+        async with _said_plainly(), self._writer.connect() as connection:
+            current = await migrate.revision(connection)
+            await connection.rollback()
+        if current != migrate.HEAD:
+            async with _said_plainly(), self._writer.begin() as connection:
+                await migrate.upgrade(connection)
+
+    async def close(self) -> None:
+        await self._reader.dispose()
+        await self._writer.dispose()
+
+
+@contextlib.asynccontextmanager
+async def _said_plainly() -> AsyncIterator[None]:
+    """Turn a database that is gone, full or locked into one error that says so, without its SQL."""
+    try:
+        yield
+    except (DBAPIError, PoolTimeout, OSError) as error:
+        broken = not isinstance(error, DBAPIError) or error.connection_invalidated
+        if broken or isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError):
+            raise FindspotError("STORE_UNAVAILABLE", "The database cannot be used right now.") from error
+        raise
+
+
+def _sqlite(file: Path) -> tuple[AsyncEngine, AsyncEngine]:
+    """One connection writes, so that writers queue in order instead of polling for the lock."""
+    reader, writer = (
+        create_async_engine(
+            f"sqlite+aiosqlite:///{file}", pool_size=size, max_overflow=0, pool_timeout=_WAIT_S, hide_parameters=True
+        )
+        for size in (_READERS, 1)
+    )
+    for engine, begin in ((reader, "BEGIN"), (writer, "BEGIN IMMEDIATE")):
+        sa.event.listen(engine.sync_engine, "connect", _prepare_sqlite)
+        sa.event.listen(engine.sync_engine, "begin", _begin_with(begin))
+    return reader, writer
+
+
+def _prepare_sqlite(connection: Any, record: object) -> None:
+    connection.isolation_level = None  # BEGIN is ours to send: sqlite3 would send it late, and never IMMEDIATE
+    cursor = connection.cursor()
+    for pragma in _SQLITE_PRAGMAS:
+        cursor.execute(pragma)
+    cursor.close()
+
+
+def _begin_with(statement: str) -> Any:
+    def begin(connection: sa.Connection) -> None:
+        connection.exec_driver_sql(statement)
+
+    return begin
+
+
+def _postgres(url: str) -> tuple[AsyncEngine, AsyncEngine]:
+    from psycopg import AsyncCursor  # here, since most installations never need it
+    from psycopg.pq import Format
+
+    class BinaryCursor(AsyncCursor[Any]):
+        """Asks for results in binary: a large value then arrives as it is, not as twice as many hex digits."""
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.format = Format.BINARY
+
+    engine = create_async_engine(
+        sa.make_url(url).set(drivername="postgresql+psycopg"),
+        pool_size=_READERS,
+        max_overflow=_READERS,
+        pool_timeout=_WAIT_S,
+        pool_pre_ping=True,
+        hide_parameters=True,
+        connect_args={"cursor_factory": BinaryCursor, "connect_timeout": 10},
+    )
+    return engine, engine

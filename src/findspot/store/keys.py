@@ -1,0 +1,43 @@
+"""API keys in the store: only their hashes. A deleted key is a revoked one."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from findspot.models import Key, Role
+from findspot.store.schema import keys
+
+_columns = (keys.c.id, keys.c.project_id, keys.c.name, keys.c.role, keys.c.hint, keys.c.created_at)
+
+
+def _key(row: sa.Row[Any, Any, Any, Any, Any, Any]) -> Key:
+    return Key(row.id, row.project_id, row.name, Role(row.role), row.hint, row.created_at)
+
+
+async def create(connection: AsyncConnection, project_id: int, name: str, role: Role, hashed: str, hint: str) -> Key:
+    values = {
+        "project_id": project_id,
+        "name": name,
+        "role": role.value,
+        "hash": hashed,
+        "hint": hint,
+        "created_at": datetime.now(UTC),
+    }
+    return _key((await connection.execute(sa.insert(keys).returning(*_columns), values)).one())
+
+
+async def by_hash(connection: AsyncConnection, hashed: str) -> Key | None:
+    row = (await connection.execute(sa.select(*_columns).where(keys.c.hash == hashed))).one_or_none()
+    return _key(row) if row else None
+
+
+async def every(connection: AsyncConnection, project_id: int) -> list[Key]:
+    query = sa.select(*_columns).where(keys.c.project_id == project_id).order_by(keys.c.id)
+    return [_key(row) for row in await connection.execute(query)]
+
+
+async def delete(connection: AsyncConnection, project_id: int, key_id: int) -> bool:
+    query = sa.delete(keys).where(keys.c.id == key_id, keys.c.project_id == project_id)
+    return (await connection.execute(query)).rowcount > 0

@@ -1,0 +1,228 @@
+"""The tables of the store, once for SQLite and PostgreSQL. Columns that hold what people sent keep its exact bytes."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+metadata = sa.MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# SQLite counts rows only in a column of exactly this type; PostgreSQL needs the wide one.
+Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+
+
+class Moment(sa.TypeDecorator[datetime]):
+    """A time in UTC. SQLite forgets the zone of a time, so it goes in and comes out as UTC."""
+
+    impl = sa.DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
+        return None if value is None else value.replace(tzinfo=value.tzinfo or UTC).astimezone(UTC)
+
+
+class ExactText(sa.TypeDecorator[str]):
+    """Text kept as UTF-8 bytes, because PostgreSQL's text type refuses the character U+0000."""
+
+    impl = sa.LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> bytes | None:
+        return None if value is None else value.encode()
+
+    def process_result_value(self, value: bytes | None, dialect: sa.Dialect) -> str | None:
+        return None if value is None else bytes(value).decode()
+
+
+def _id() -> sa.Column[int]:
+    return sa.Column("id", Id, primary_key=True)
+
+
+def _owner(target: str, *, nullable: bool = False, index: bool = True) -> sa.Column[int]:
+    """A reference to a row that takes this one along when it is deleted."""
+    name = {"projects": "project_id", "tables": "table_id", "documents": "document_id"}[target]
+    return sa.Column(name, Id, sa.ForeignKey(f"{target}.id", ondelete="CASCADE"), nullable=nullable, index=index)
+
+
+def _moment(name: str, *, nullable: bool = False) -> sa.Column[datetime]:
+    return sa.Column(name, Moment, nullable=nullable)
+
+
+def _one_of(column: str, *values: str) -> sa.CheckConstraint:
+    return sa.CheckConstraint(f"{column} IN ({', '.join(map(repr, values))})", name=column)
+
+
+def _table(name: str, *parts: sa.Column[Any] | sa.Constraint) -> sa.Table:
+    """A table whose ids are never used twice, even after a delete: engines and caches know rows by their ids."""
+    return sa.Table(name, metadata, *parts, sqlite_autoincrement=True)
+
+
+projects = _table("projects", _id(), sa.Column("name", sa.Text, nullable=False), _moment("created_at"))
+
+keys = _table(
+    "keys",
+    _id(),
+    _owner("projects"),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("role", sa.Text, nullable=False),
+    _one_of("role", "read", "write", "admin"),
+    sa.Column("hash", sa.Text, nullable=False, unique=True),
+    sa.Column("hint", sa.Text, nullable=False),
+    _moment("created_at"),
+)
+
+# A table of revision 0 is still being written for the first time and is shown to no one.
+tables = _table(
+    "tables",
+    _id(),
+    _owner("projects"),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("revision", Id, nullable=False),
+    sa.Column("size", Id, nullable=False),
+    sa.Column("text_id", Id, nullable=False),
+    _moment("created_at"),
+    _moment("updated_at"),
+)
+
+# The JSON text of a table, in pieces: no driver then copies tens of megabytes at a stroke while everyone waits. A new
+# text is written beside the old one, in short transactions, and takes its place when `tables.text_id` is switched.
+pieces = sa.Table(
+    "pieces",
+    metadata,
+    sa.Column("table_id", Id, sa.ForeignKey("tables.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("text_id", Id, primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("piece", sa.LargeBinary, nullable=False),
+)
+
+documents = _table(
+    "documents",
+    _id(),
+    _owner("projects"),
+    sa.Column("title", sa.Text, nullable=False),
+    sa.Column("type", sa.Text, nullable=False),
+    sa.Column("format", sa.Text, nullable=False),
+    _one_of("format", "tiptap", "markdown", "text"),
+    sa.Column("revision", Id, nullable=False),
+    _moment("created_at"),
+    _moment("updated_at"),
+    sa.Column("content", sa.LargeBinary, nullable=False),
+)
+
+versions = _table(
+    "versions",
+    _id(),
+    _owner("documents"),
+    sa.Column("parent_id", Id, sa.ForeignKey("versions.id"), index=True),
+    sa.Column("reason", sa.Text, nullable=False),
+    _one_of("reason", "manual", "autosave", "replace", "restore"),
+    sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("title", sa.Text, nullable=False),
+    sa.Column("format", sa.Text, nullable=False),
+    sa.Column("word_count", Id, nullable=False),
+    _moment("created_at"),
+    sa.Column("content", sa.LargeBinary, nullable=False),
+)
+
+tools = _table(
+    "tools",
+    _id(),
+    _owner("projects"),
+    _owner("tables"),
+    sa.Column("type", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("description", sa.Text, nullable=False),
+    sa.Column("json_pointer", sa.Text, nullable=False),
+    sa.Column("metadata", sa.JSON, nullable=False),
+    sa.Column("search_config", sa.JSON(none_as_null=True)),
+    _moment("created_at"),
+    _moment("updated_at"),
+    sa.UniqueConstraint("id", "name"),  # what bindings refer to
+)
+
+endpoints = _table(
+    "endpoints",
+    _id(),
+    _owner("projects"),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("key_hash", sa.Text, nullable=False, unique=True),
+    _moment("created_at"),
+)
+
+# A binding repeats the tool's name, so that the database itself keeps names unique in an endpoint, also on renaming.
+bindings = sa.Table(
+    "bindings",
+    metadata,
+    sa.Column("endpoint_id", Id, sa.ForeignKey("endpoints.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("tool_id", Id, primary_key=True, index=True),
+    sa.Column("tool_name", sa.Text, nullable=False),
+    sa.Column("enabled", sa.Boolean, nullable=False),
+    sa.ForeignKeyConstraint(
+        ["tool_id", "tool_name"], ["tools.id", "tools.name"], ondelete="CASCADE", onupdate="CASCADE"
+    ),
+    sa.UniqueConstraint("endpoint_id", "tool_name"),
+)
+
+chunks = _table(
+    "chunks",
+    _id(),
+    _owner("tables", nullable=True, index=False),
+    _owner("documents", nullable=True),
+    sa.Column("json_pointer", sa.Text, nullable=False),
+    sa.Column("chunk_index", sa.Integer, nullable=False),
+    sa.Column("total_chunks", sa.Integer, nullable=False),
+    sa.Column("chunk_size", sa.Integer, nullable=False),
+    sa.Column("chunk_overlap", sa.Integer, nullable=False),
+    sa.Column("char_start", sa.Integer, nullable=False),
+    sa.Column("char_end", sa.Integer, nullable=False),
+    sa.Column("content_hash", sa.Text, nullable=False, index=True),
+    sa.Column("turbopuffer_namespace", sa.Text, nullable=False, index=True),
+    sa.Column("turbopuffer_doc_id", sa.Text, nullable=False, unique=True),
+    _moment("created_at"),
+    _moment("updated_at"),
+    sa.Column("chunk_text", ExactText, nullable=False),
+    sa.UniqueConstraint(
+        "table_id", "json_pointer", "content_hash", "chunk_size", "chunk_overlap", "chunk_index", name="uq_chunks_place"
+    ),
+    sa.CheckConstraint("(table_id IS NULL) <> (document_id IS NULL)", name="one_source"),
+    sa.CheckConstraint("char_start >= 0 AND char_end > char_start", name="range"),
+)
+
+# One row a source (a table, or a document) once the index has anything to do with it. What has to be done is not
+# written down: it is whatever `indexed_revision` is behind of.
+index_states = _table(
+    "index_states",
+    _id(),
+    _owner("projects"),
+    sa.Column("table_id", Id, sa.ForeignKey("tables.id", ondelete="CASCADE"), unique=True),
+    sa.Column("document_id", Id, sa.ForeignKey("documents.id", ondelete="CASCADE"), unique=True),
+    sa.Column("status", sa.Text, nullable=False),
+    _one_of("status", "pending", "indexing", "ready", "error"),
+    sa.Column("indexed_revision", Id, nullable=False),
+    sa.Column("fingerprint", sa.Text),
+    sa.Column("done", Id, nullable=False),
+    sa.Column("total", Id, nullable=False),
+    sa.Column("last_error", sa.Text),
+    _moment("updated_at"),
+    sa.CheckConstraint("(table_id IS NULL) <> (document_id IS NULL)", name="one_source"),
+)
+
+embedding_cache = sa.Table(
+    "embedding_cache",
+    metadata,
+    sa.Column("fingerprint", sa.Text, primary_key=True),
+    sa.Column("text_hash", sa.LargeBinary(32), primary_key=True),
+    sa.Column("vector", sa.LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)

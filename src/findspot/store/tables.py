@@ -1,0 +1,131 @@
+"""JSON tables in the store: the text as it was sent, and a revision that grows with every change."""
+
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from findspot.models import Table
+from findspot.store.schema import pieces, tables
+
+Text: TypeAlias = bytes | bytearray
+
+PIECE = 256 * 1024
+PIECES_AT_ONCE = 8  # in one transaction, so that no writer waits long for another
+_FORGOTTEN_S = 3600
+
+_columns = (
+    tables.c.id,
+    tables.c.project_id,
+    tables.c.name,
+    tables.c.revision,
+    tables.c.size,
+    tables.c.updated_at,
+)
+_visible = tables.c.revision > 0
+
+
+def new_text_id() -> int:
+    """A number for a text about to be written. It grows with time, so that leftovers can be told by their age."""
+    return (time.time_ns() // 1000 << 12) | secrets.randbits(12)
+
+
+async def create(
+    connection: AsyncConnection, project_id: int, name: str, text_id: int, size: int, revision: int
+) -> Table:
+    """Add the row of a table whose text is, or will be, in the pieces of `text_id`."""
+    now = datetime.now(UTC)
+    values = {
+        "project_id": project_id,
+        "name": name,
+        "revision": revision,
+        "size": size,
+        "text_id": text_id,
+        "created_at": now,
+        "updated_at": now,
+    }
+    return Table(*(await connection.execute(sa.insert(tables).returning(*_columns), values)).one())
+
+
+async def get(connection: AsyncConnection, table_id: int) -> Table | None:
+    query = sa.select(*_columns).where(tables.c.id == table_id, _visible)
+    row = (await connection.execute(query)).one_or_none()
+    return Table(*row) if row else None
+
+
+async def every(connection: AsyncConnection, project_id: int) -> list[Table]:
+    query = sa.select(*_columns).where(tables.c.project_id == project_id, _visible).order_by(tables.c.id)
+    return [Table(*row) for row in await connection.execute(query)]
+
+
+async def load(connection: AsyncConnection, table_id: int) -> tuple[Table, list[bytes]] | None:
+    """A table with the pieces of its JSON text, both of the same revision."""
+    query = (
+        sa.select(*_columns, pieces.c.piece)
+        .join_from(tables, pieces, sa.and_(pieces.c.table_id == tables.c.id, pieces.c.text_id == tables.c.text_id))
+        .where(tables.c.id == table_id, _visible)
+        .order_by(pieces.c.number)
+    )
+    table, text = None, []
+    async with connection.stream(query, execution_options={"yield_per": PIECES_AT_ONCE}) as rows:
+        async for row in rows:
+            table = table or Table(*row[:-1])
+            text.append(row.piece)
+    return (table, text) if table else None
+
+
+def cut(text: Text) -> Iterator[Sequence[memoryview]]:
+    """The pieces of a text, in groups that go into one transaction each."""
+    view, group = memoryview(text), PIECE * PIECES_AT_ONCE
+    for start in range(0, len(view), group):
+        part = view[start : start + group]
+        yield [part[at : at + PIECE] for at in range(0, len(part), PIECE)]
+
+
+async def write_pieces(
+    connection: AsyncConnection, table_id: int, text_id: int, group: int, parts: Sequence[memoryview]
+) -> None:
+    """Add one group of pieces to a text."""
+    rows = [
+        {"table_id": table_id, "text_id": text_id, "number": group * PIECES_AT_ONCE + number, "piece": part}
+        for number, part in enumerate(parts)
+    ]
+    await connection.execute(sa.insert(pieces), rows)
+
+
+async def switch(
+    connection: AsyncConnection, table_id: int, text_id: int, size: int, expected: int | None
+) -> tuple[int, int] | None:
+    """Put a written text in place: the new revision and the text before. None if it is gone or not at `expected`."""
+    query = sa.select(tables.c.revision, tables.c.text_id).where(tables.c.id == table_id).with_for_update()
+    row = (await connection.execute(query)).one_or_none()
+    if row is None or (expected is not None and row.revision != expected):
+        return None
+    values = {"text_id": text_id, "size": size, "revision": row.revision + 1, "updated_at": datetime.now(UTC)}
+    await connection.execute(sa.update(tables).where(tables.c.id == table_id).values(values))
+    return row.revision + 1, row.text_id
+
+
+async def forget(connection: AsyncConnection, table_id: int, text_id: int, limit: int = PIECES_AT_ONCE) -> bool:
+    """Remove some pieces of a text that is not in place; whether there may be more."""
+    where = (pieces.c.table_id == table_id, pieces.c.text_id == text_id)
+    some = sa.select(pieces.c.number).where(*where).order_by(pieces.c.number).limit(limit)
+    query = sa.delete(pieces).where(*where, pieces.c.number.in_(some))
+    return (await connection.execute(query)).rowcount == limit
+
+
+async def sweep(connection: AsyncConnection) -> None:
+    """Remove what a process that died in the middle of a write left behind, once it is an hour old."""
+    old = (time.time_ns() // 1000 - _FORGOTTEN_S * 1_000_000) << 12
+    in_place = sa.exists().where(tables.c.id == pieces.c.table_id, tables.c.text_id == pieces.c.text_id)
+    await connection.execute(sa.delete(pieces).where(pieces.c.text_id < old, ~in_place))
+    await connection.execute(sa.delete(tables).where(tables.c.text_id < old, ~_visible))
+
+
+async def delete(connection: AsyncConnection, table_id: int) -> bool:
+    """Delete a table and, by cascade, its text, tools, chunks and index state."""
+    return (await connection.execute(sa.delete(tables).where(tables.c.id == table_id, _visible))).rowcount > 0

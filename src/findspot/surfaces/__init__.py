@@ -1,0 +1,1 @@
+"""How is Findspot reached? Surfaces translate and decide nothing."""

@@ -1,0 +1,47 @@
+"""`findspot key …`"""
+
+import click
+
+from findspot.surfaces.cli.connect import Api, api_command
+from findspot.surfaces.cli.outcome import done, show, show_rows
+
+
+@click.group()
+def command() -> None:
+    """Make, list and revoke the keys of a project."""
+
+
+@command.command()
+@click.argument("project_id", type=int)
+@click.argument("name")
+@click.option(
+    "--role", type=click.Choice(["read", "write", "admin"]), default="read", show_default=True,
+    help="What the key may do.",
+)  # fmt: skip
+@api_command
+async def create(api: Api, project_id: int, name: str, role: str) -> None:
+    """Make a key called NAME. Its secret is shown now and never again."""
+    body = {"name": name, "role": role}
+    key = await api.call("POST", f"/api/v1/projects/{project_id}/keys", json=body)
+    text = f"Key {key['id']} may {key['role']}. Keep its secret; it cannot be shown again:"
+    show(key, api.as_json, f"{done(text)}\n{key['key']}")
+
+
+@command.command("list")
+@click.argument("project_id", type=int)
+@api_command
+async def list_(api: Api, project_id: int) -> None:
+    """List the keys of a project, without their secrets."""
+    found = await api.call("GET", f"/api/v1/projects/{project_id}/keys")
+    empty = f"Project {project_id} has no key. 'findspot key create {project_id} NAME' makes one."
+    show_rows(found, api.as_json, found["keys"], ("id", "name", "role", "hint", "created_at"), empty)
+
+
+@command.command()
+@click.argument("project_id", type=int)
+@click.argument("key_id", type=int)
+@api_command
+async def revoke(api: Api, project_id: int, key_id: int) -> None:
+    """Revoke a key, from this moment on."""
+    await api.call("DELETE", f"/api/v1/projects/{project_id}/keys/{key_id}")
+    show({"revoked": key_id}, api.as_json, done(f"Key {key_id} is revoked."))

@@ -1,0 +1,97 @@
+"""`findspot table …`. A JSON argument is the text itself, '-' for standard input, or '@FILE'."""
+
+import json
+from typing import Any
+
+import click
+
+from findspot.surfaces.cli.connect import Api, api_command, confirm, read_json
+from findspot.surfaces.cli.outcome import done, show, show_rows
+
+_REVISION = click.option("--if-revision", type=int, metavar="N", help="Only if the table is still at revision N.")
+
+
+@click.group()
+def command() -> None:
+    """Make, read, change and delete JSON tables.
+
+    A JSON argument is the text itself, '-' for standard input, or '@FILE'.
+    """
+
+
+@command.command()
+@click.argument("project_id", type=int)
+@click.argument("name")
+@click.argument("value", metavar="JSON")
+@api_command
+async def create(api: Api, project_id: int, name: str, value: str) -> None:
+    """Make a table called NAME that holds JSON."""
+    body = b'{"name":%b,"data":%b}' % (json.dumps(name).encode(), read_json(value))
+    table = await api.call("POST", f"/api/v1/projects/{project_id}/tables", content=body)
+    show(table, api.as_json, done(f"Table {table['id']} is called {table['name']}."))
+
+
+@command.command("list")
+@click.argument("project_id", type=int)
+@api_command
+async def list_(api: Api, project_id: int) -> None:
+    """List the tables of a project."""
+    found = await api.call("GET", f"/api/v1/projects/{project_id}/tables")
+    empty = f"Project {project_id} has no table. 'findspot table create {project_id} NAME JSON' makes one."
+    show_rows(found, api.as_json, found["tables"], ("id", "name", "revision", "size"), empty)
+
+
+@command.command()
+@click.argument("table_id", type=int)
+@click.argument("pointer", default="")
+@click.option("--raw", is_flag=True, help="The text as it was sent, not indented.")
+@api_command
+async def get(api: Api, table_id: int, pointer: str, raw: bool) -> None:
+    """Print the value of a table, or the part of it at POINTER, such as /articles/0/title."""
+    import msgspec
+
+    answer = await api.raw("GET", f"/api/v1/tables/{table_id}", params={"json_pointer": pointer})
+    if api.as_json:
+        click.echo(answer.content)
+        return
+    value = bytes(msgspec.json.decode(answer.content, type=dict[str, msgspec.Raw])["data"])
+    click.echo(value if raw else msgspec.json.format(value, indent=2))
+
+
+@command.command("set")
+@click.argument("table_id", type=int)
+@click.argument("pointer")
+@click.argument("value", metavar="JSON")
+@_REVISION
+@api_command
+async def set_(api: Api, table_id: int, pointer: str, value: str, if_revision: int | None) -> None:
+    """Set the value at POINTER to JSON. The pointer '' is the whole value; '/list/-' appends to a list."""
+    await _change(api, "PUT", table_id, value, if_revision, params={"json_pointer": pointer})
+
+
+@command.command()
+@click.argument("table_id", type=int)
+@click.argument("value", metavar="JSON")
+@_REVISION
+@api_command
+async def patch(api: Api, table_id: int, value: str, if_revision: int | None) -> None:
+    """Apply a JSON Patch (RFC 6902) to a table: all of it, or nothing."""
+    await _change(api, "PATCH", table_id, value, if_revision)
+
+
+async def _change(api: Api, method: str, table_id: int, value: str, if_revision: int | None, **options: Any) -> None:
+    headers = {} if if_revision is None else {"If-Match": str(if_revision)}
+    path = f"/api/v1/tables/{table_id}/data"
+    answer = await api.call(method, path, content=read_json(value), headers=headers, **options)
+    show(answer, api.as_json, done(f"Table {table_id} is at revision {answer['revision']}."))
+
+
+@command.command()
+@click.argument("table_id", type=int)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@api_command
+async def delete(api: Api, table_id: int, yes: bool) -> None:
+    """Delete a table with its tools and chunks."""
+    confirm(f"Delete table {table_id}?", yes)
+    await api.call("DELETE", f"/api/v1/tables/{table_id}")
+    show({"deleted": table_id}, api.as_json, done(f"Table {table_id} is deleted."))

@@ -1,0 +1,1 @@
+"""HTTP: the API, its access rules, its errors."""

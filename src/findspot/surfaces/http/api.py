@@ -1,0 +1,32 @@
+"""The ASGI application: routes, errors and notes around one open `App`."""
+
+import contextlib
+from collections.abc import AsyncIterator
+
+from fastapi import FastAPI
+
+from findspot import __version__
+from findspot.app import open_app
+from findspot.settings import Settings
+from findspot.surfaces.http import errors, home, operations, projects, tables
+from findspot.surfaces.http.watch import Metrics, Watch
+
+
+def create_api(settings: Settings) -> FastAPI:
+    """The API. Its lifespan opens everything, and closes it."""
+
+    @contextlib.asynccontextmanager
+    async def lifespan(api: FastAPI) -> AsyncIterator[None]:
+        async with open_app(settings) as app:
+            api.state.app = app
+            yield
+
+    api = FastAPI(
+        title="Findspot", version=__version__, lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None
+    )
+    api.state.metrics = Metrics()
+    for part in (home, operations, projects, tables):
+        api.include_router(part.api)
+    errors.install(api)
+    api.add_middleware(Watch, metrics=api.state.metrics)
+    return api

@@ -1,0 +1,71 @@
+"""Request bodies: never more than the limit, and large ones kept in the pieces they arrived in."""
+
+from typing import Annotated
+
+from fastapi import Request
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from starlette.types import Message
+
+from findspot.errors import FindspotError, invalid
+from findspot.models import Role
+
+
+def _visible(name: str) -> str:
+    if any(not character.isprintable() for character in name):
+        raise ValueError("must not hold control characters")
+    if name != name.strip():
+        raise ValueError("must not start or end with a space")
+    return name
+
+
+Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_visible)]
+_NAME: TypeAdapter[str] = TypeAdapter(Name)
+
+
+class Body(BaseModel):
+    """A JSON body: exact types, no unknown fields."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class NewProject(Body):
+    name: Name
+
+
+class NewKey(Body):
+    name: Name
+    role: Annotated[Role, Field(strict=False)]
+
+
+def check_name(name: str) -> str:
+    """The same rule for names that do not arrive through a model."""
+    try:
+        return _NAME.validate_python(name, strict=True)
+    except ValidationError as error:
+        raise invalid("name", error.errors()[0]["msg"]) from None
+
+
+def limited(request: Request, limit: int) -> Request:
+    """The same request, refusing a body past the limit: by its announced length, and while it arrives."""
+    too_large = FindspotError(
+        "CONTENT_TOO_LARGE", f"The request is over the limit of {limit} bytes. Nothing was changed.", limit=limit
+    )
+    announced = request.headers.get("content-length", "0")
+    if announced.isascii() and announced.isdigit() and int(announced) > limit:
+        raise too_large
+    receive, seen = request.receive, 0
+
+    async def counted() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > limit:
+            raise too_large
+        return message
+
+    return Request(request.scope, counted)
+
+
+async def pieces(request: Request) -> list[bytes]:
+    """The body as it arrived."""
+    return [piece async for piece in request.stream() if piece]

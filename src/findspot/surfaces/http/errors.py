@@ -1,0 +1,55 @@
+"""Every failure becomes the one error shape: `{code, message, …}`. No trace, no SQL, no secret."""
+
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from findspot.errors import FindspotError, invalid
+
+_log = structlog.get_logger()
+_BY_STATUS = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED", 413: "CONTENT_TOO_LARGE"}
+
+
+def answer(error: FindspotError) -> JSONResponse:
+    headers = {}
+    if error.code == "UNAUTHORIZED":
+        headers["WWW-Authenticate"] = "Bearer"
+    if "retryAfterMs" in error.fields:
+        headers["Retry-After"] = str(-(-error.fields["retryAfterMs"] // 1000))
+    return JSONResponse(error.body(), error.kind.status, headers)
+
+
+def install(api: FastAPI) -> None:
+    @api.exception_handler(FindspotError)
+    async def known(request: Request, error: FindspotError) -> JSONResponse:
+        if error.kind.status >= 500:
+            _log.error("request_failed", code=error.code, cause=repr(error.__cause__))
+        return answer(error)
+
+    @api.exception_handler(RequestValidationError)
+    async def bad_input(request: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        return answer(invalid(_field(first), _sentence(first)))
+
+    @api.exception_handler(HTTPException)
+    async def from_framework(request: Request, error: HTTPException) -> JSONResponse:
+        code = _BY_STATUS.get(error.status_code)
+        if code is None:
+            return answer(invalid("body", "cannot be read"))
+        return answer(FindspotError(code, f"{request.method} {request.url.path}: {error.detail}."))
+
+
+def _field(first: dict[str, Any]) -> str:
+    place = [str(part) for part in first["loc"] if part not in ("body", "query", "path")]
+    return ".".join(place) if place and first["type"] != "json_invalid" else "body"
+
+
+def _sentence(first: dict[str, Any]) -> str:
+    if first["type"] == "json_invalid":
+        return f"is not valid JSON: {first['ctx']['error']}"
+    text: str = first["msg"]
+    return text[:1].lower() + text[1:]

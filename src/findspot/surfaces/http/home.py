@@ -1,0 +1,61 @@
+"""The page at `/`: signs a browser in by the link that `findspot serve` prints, and says what to do next."""
+
+from fastapi import Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from findspot import __version__
+from findspot.app import App
+from findspot.surfaces.http.access import COOKIE, identify
+from findspot.surfaces.http.router import router
+
+api = router("home")
+
+_PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Findspot</title>
+<style>
+  :root { color-scheme: light dark; --ink: light-dark(#1d2328, #e8e6e1); --soft: light-dark(#5d6770, #9aa3ab);
+          --line: light-dark(#dcd8cf, #3a4046); --paper: light-dark(#fbfaf7, #16191c);
+          --mark: light-dark(#b4541a, #f0a36b) }
+  body { font: 16px/1.6 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+         max-width: 42rem; margin: 12vh auto 4rem; padding: 0 1.5rem }
+  h1 { font-size: 1.7rem; letter-spacing: -.02em; margin: 0 } h1 span { color: var(--mark) }
+  p { margin: .6rem 0 } .soft { color: var(--soft) }
+  pre { border: 1px solid var(--line); border-radius: 8px; padding: .9rem 1.1rem; overflow-x: auto; font-size: .86rem }
+</style>
+<h1>Find<span>spot</span></h1>
+<p class="soft">Version %(version)s is running.</p>
+%(body)s
+</html>"""
+
+_SIGNED_IN = """<p>You are signed in as <b>%(name)s</b>. Make a project and give it a table:</p>
+<pre>findspot project create library
+findspot table create 1 first '{"greeting": "Hello, 世界"}'
+findspot table get 1 /greeting</pre>
+<p>The API is at <code>/api/v1</code>; its description is at <a href="openapi.json">openapi.json</a>.</p>"""
+
+_STRANGER = """<p>To sign in, open the link that <code>findspot serve</code> printed when it started.
+It ends in <code>?token=…</code>.</p>"""
+
+
+@api.get("/", response_class=HTMLResponse, include_in_schema=False)
+async def home(request: Request, token: str | None = None) -> Response:
+    """Take a token out of the address at once, so that it stays in no history; then greet."""
+    app: App = request.app.state.app
+    if token is not None:
+        if await app.keys.identify(token) is None:
+            return _page(_STRANGER, 401)
+        answer = RedirectResponse("/", 303, headers={"Cache-Control": "no-store"})
+        answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
+        return answer
+    caller = await identify(app, request)
+    return _page(_SIGNED_IN % {"name": caller.role} if caller else _STRANGER)
+
+
+def _page(body: str, status: int = 200) -> HTMLResponse:
+    headers = {
+        "Cache-Control": "no-store",
+        "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+        "Referrer-Policy": "no-referrer",
+    }
+    return HTMLResponse(_PAGE % {"version": __version__, "body": body}, status, headers)

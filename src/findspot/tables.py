@@ -1,0 +1,138 @@
+"""Tables: create, read at a pointer, set, patch. The one door through which a JSON value is changed."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from weakref import WeakValueDictionary
+
+from sqlalchemy.exc import IntegrityError
+
+from findspot.errors import FindspotError, not_found
+from findspot.jsontext import pointer as pointers
+from findspot.models import Table
+from findspot.offload import Offload, Part, Text
+from findspot.store import tables as rows
+from findspot.store.database import Store
+
+_TRIES = 100  # against writers in other processes; those of this one take turns
+
+
+class Tables:
+    """The tables of every project, over the store. Texts go in and out in pieces, never as one large copy."""
+
+    def __init__(self, store: Store, offload: Offload, max_table: int) -> None:
+        self._store = store
+        self._offload = offload
+        self._limit = str(max_table).encode()
+        self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+
+    async def create(self, project_id: int, body: Part, check_name: Callable[[str], str]) -> Table:
+        """Make a table from the body `{name, data}`."""
+        raw_name, text = await self._offload.run("open_table", body, self._limit)
+        name = check_name(raw_name.decode())
+        try:
+            return await self._insert(project_id, name, text)
+        except IntegrityError:
+            raise not_found("project") from None
+
+    async def read(self, table_id: int, pointer: str) -> tuple[Table, list[Text]]:
+        """A table and the JSON text of its value at a pointer."""
+        pointers.parse(pointer)
+        async with self._store.read() as connection:
+            loaded = await rows.load(connection, table_id)
+        if loaded is None:
+            raise not_found("table")
+        table, text = loaded
+        if pointer:
+            return table, list(await self._offload.run("read", text, pointer.encode()))
+        return table, list(text)
+
+    async def put(self, table_id: int, pointer: str, body: Part, expected: int | None) -> int:
+        """Set the value at a pointer; answers the new revision."""
+        pointers.parse(pointer)
+        if pointer:
+            return await self._edit(
+                table_id, expected, lambda text: self._offload.run("put", text, pointer.encode(), body, self._limit)
+            )
+        (text,) = await self._offload.run("accept", body, self._limit)
+        revision = await self._place(table_id, text, expected)
+        return revision if revision is not None else await self._moved_on(table_id)
+
+    async def patch(self, table_id: int, body: Part, expected: int | None) -> int:
+        """Apply a JSON Patch, all of it or nothing; answers the new revision."""
+        return await self._edit(table_id, expected, lambda text: self._offload.run("patch", text, body, self._limit))
+
+    async def _edit(
+        self, table_id: int, expected: int | None, change: Callable[[list[bytes]], Awaitable[tuple[Text, ...]]]
+    ) -> int:
+        """Read, change, write. If someone else wrote in between, the change is made again on what they left."""
+        async with self._turns.setdefault(table_id, asyncio.Lock()):
+            for _ in range(_TRIES):
+                async with self._store.read() as connection:
+                    loaded = await rows.load(connection, table_id)
+                if loaded is None:
+                    raise not_found("table")
+                table, text = loaded
+                if expected is not None and table.revision != expected:
+                    return await self._moved_on(table_id)
+                (changed,) = await change(text)
+                revision = await self._place(table_id, changed, table.revision)
+                if revision is not None:
+                    return revision
+        raise FindspotError("VERSION_CONFLICT", "Others keep changing this table. Nothing was changed; try again.")
+
+    async def _insert(self, project_id: int, name: str, text: Text) -> Table:
+        text_id, size = rows.new_text_id(), len(text)
+        groups = list(rows.cut(text))
+        small = len(groups) == 1
+        async with self._store.write() as connection:
+            table = await rows.create(connection, project_id, name, text_id, size, revision=1 if small else 0)
+            if small:
+                await rows.write_pieces(connection, table.id, text_id, 0, groups[0])
+                return table
+        await self._stage(table.id, text_id, text)
+        async with self._store.write() as connection:
+            await rows.switch(connection, table.id, text_id, size, expected=0)
+            shown = await rows.get(connection, table.id)
+        if shown is None:
+            raise not_found("project")
+        return shown
+
+    async def _place(self, table_id: int, text: Text, expected: int | None) -> int | None:
+        """Make `text` the table's value; None if the table is not at revision `expected` any more."""
+        text_id = rows.new_text_id()
+        groups = list(rows.cut(text))
+        small = len(groups) == 1
+        if not small:
+            await self._stage(table_id, text_id, text)
+        async with self._store.write() as connection:
+            switched = await rows.switch(connection, table_id, text_id, len(text), expected)
+            if switched and small:
+                await rows.write_pieces(connection, table_id, text_id, 0, groups[0])
+                more = await rows.forget(connection, table_id, switched[1])
+        if switched is None or not small or more:
+            await self._forget(table_id, switched[1] if switched else text_id)
+        return switched[0] if switched else None
+
+    async def _stage(self, table_id: int, text_id: int, text: Text) -> None:
+        """Write a large text beside the one in place, a little at a time, so that no other writer waits long."""
+        try:
+            for number, group in enumerate(rows.cut(text)):
+                async with self._store.write() as connection:
+                    await rows.write_pieces(connection, table_id, text_id, number, group)
+        except IntegrityError:
+            raise not_found("table") from None
+
+    async def _forget(self, table_id: int, text_id: int) -> None:
+        more = True
+        while more:
+            async with self._store.write() as connection:
+                more = await rows.forget(connection, table_id, text_id)
+
+    async def _moved_on(self, table_id: int) -> int:
+        """Say why a write with an expected revision did not happen."""
+        async with self._store.read() as connection:
+            table = await rows.get(connection, table_id)
+        if table is None:
+            raise not_found("table")
+        message = f"The table is at revision {table.revision} now. Nothing was changed."
+        raise FindspotError("PRECONDITION_FAILED", message, revision=table.revision)

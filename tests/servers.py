@@ -1,0 +1,72 @@
+"""A `findspot serve` in a process of its own, for tests and benchmarks that need a real one."""
+
+import os
+import queue
+import re
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+_LINK = re.compile(r"(http://\S+)/\?token=(\S+)")
+_START_S = 60
+
+
+@dataclass
+class Server:
+    """A running server, its address and the owner's token."""
+
+    process: "subprocess.Popen[str]"
+    url: str
+    token: str
+    output: list[str] = field(default_factory=list)
+
+    @classmethod
+    def start(cls, data: Path, *arguments: str, **environment: Any) -> "Server":
+        """Start and wait until the sign-in link is printed, which is when it answers."""
+        command = [sys.executable, "-m", "findspot", "serve", "--port", "0", "--data", str(data), *arguments]
+        variables = {**os.environ, "FINDSPOT_LOG_FORMAT": "json", **{k: str(v) for k, v in environment.items()}}
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=variables, start_new_session=True
+        )
+        lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        server = cls(process, "", "")
+
+        def read() -> None:
+            assert process.stdout
+            for line in process.stdout:
+                server.output.append(line)
+                lines.put(line)
+            lines.put(None)
+
+        threading.Thread(target=read, daemon=True).start()
+        while (line := lines.get(timeout=_START_S)) is not None:
+            found = _LINK.search(line)
+            if found:
+                server.url, server.token = found[1], found[2]
+                return server
+        raise RuntimeError("The server ended before it was ready:\n" + "".join(server.output))
+
+    def client(self, key: str | None = None, **options: Any) -> httpx2.Client:
+        headers = {"Authorization": f"Bearer {key or self.token}"}
+        return httpx2.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False, **options)
+
+    def async_client(self, key: str | None = None) -> httpx2.AsyncClient:
+        headers = {"Authorization": f"Bearer {key or self.token}"}
+        return httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=120, trust_env=False)
+
+    def kill(self) -> None:
+        """kill -9, for it and all it started."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> int:
+        """SIGTERM, and wait for the end."""
+        self.process.terminate()
+        return self.process.wait(timeout=30)
