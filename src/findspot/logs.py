@@ -3,7 +3,7 @@
 import logging
 import re
 import sys
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
 import structlog
 from structlog.typing import EventDict, Processor
@@ -11,9 +11,12 @@ from structlog.typing import EventDict, Processor
 _SECRET = re.compile(r"fsk_[A-Za-z0-9_-]{8,}|(?<=[?&]token=)[^&\s\"']+")
 
 
-def configure(level: str, form: Literal["auto", "json", "console"], secrets: tuple[str, ...] = ()) -> None:
+def configure(
+    level: str, form: Literal["auto", "json", "console"], secrets: tuple[str, ...] = (), stream: TextIO | None = None
+) -> None:
     """Set up logging for the process. `secrets` are blacked out wherever they would appear."""
-    people = form == "console" or (form == "auto" and sys.stderr.isatty())
+    stream = stream or sys.stderr
+    people = form == "console" or (form == "auto" and stream.isatty())
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -28,7 +31,7 @@ def configure(level: str, form: Literal["auto", "json", "console"], secrets: tup
         cache_logger_on_first_use=False,
     )
     renderer = structlog.dev.ConsoleRenderer() if people else structlog.processors.JSONRenderer(ensure_ascii=False)
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(stream)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
@@ -37,7 +40,8 @@ def configure(level: str, form: Literal["auto", "json", "console"], secrets: tup
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(level.upper())
+    root.setLevel(logging.WARNING)  # libraries log statements and addresses at lower levels, with what people wrote
+    logging.getLogger("findspot").setLevel(level.upper())
 
 
 def _without(secrets: tuple[str, ...]) -> Processor:

@@ -1,6 +1,5 @@
 """API keys in the store: only their hashes. A deleted key is a revoked one."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,14 +16,7 @@ def _key(row: sa.Row[Any, Any, Any, Any, Any, Any]) -> Key:
 
 
 async def create(connection: AsyncConnection, project_id: int, name: str, role: Role, hashed: str, hint: str) -> Key:
-    values = {
-        "project_id": project_id,
-        "name": name,
-        "role": role.value,
-        "hash": hashed,
-        "hint": hint,
-        "created_at": datetime.now(UTC),
-    }
+    values = {"project_id": project_id, "name": name, "role": role.value, "hash": hashed, "hint": hint}
     return _key((await connection.execute(sa.insert(keys).returning(*_columns), values)).one())
 
 

@@ -1,7 +1,5 @@
 """Projects in the store."""
 
-from datetime import UTC, datetime
-
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -12,12 +10,7 @@ _columns = (projects.c.id, projects.c.name, projects.c.created_at)
 
 
 async def create(connection: AsyncConnection, name: str) -> Project:
-    row = (
-        await connection.execute(
-            sa.insert(projects).returning(*_columns), {"name": name, "created_at": datetime.now(UTC)}
-        )
-    ).one()
-    return Project(*row)
+    return Project(*(await connection.execute(sa.insert(projects).returning(*_columns), {"name": name})).one())
 
 
 async def get(connection: AsyncConnection, project_id: int) -> Project | None:

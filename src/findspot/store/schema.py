@@ -55,8 +55,17 @@ def _owner(target: str, *, nullable: bool = False, index: bool = True) -> sa.Col
     return sa.Column(name, Id, sa.ForeignKey(f"{target}.id", ondelete="CASCADE"), nullable=nullable, index=index)
 
 
-def _moment(name: str, *, nullable: bool = False) -> sa.Column[datetime]:
-    return sa.Column(name, Moment, nullable=nullable)
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _created_at() -> sa.Column[datetime]:
+    return sa.Column("created_at", Moment, nullable=False, default=_now)
+
+
+def _updated_at() -> sa.Column[datetime]:
+    """Set when the row is made, and again whenever it is changed."""
+    return sa.Column("updated_at", Moment, nullable=False, default=_now, onupdate=_now)
 
 
 def _one_of(column: str, *values: str) -> sa.CheckConstraint:
@@ -68,7 +77,7 @@ def _table(name: str, *parts: sa.Column[Any] | sa.Constraint) -> sa.Table:
     return sa.Table(name, metadata, *parts, sqlite_autoincrement=True)
 
 
-projects = _table("projects", _id(), sa.Column("name", sa.Text, nullable=False), _moment("created_at"))
+projects = _table("projects", _id(), sa.Column("name", sa.Text, nullable=False), _created_at())
 
 keys = _table(
     "keys",
@@ -79,7 +88,7 @@ keys = _table(
     _one_of("role", "read", "write", "admin"),
     sa.Column("hash", sa.Text, nullable=False, unique=True),
     sa.Column("hint", sa.Text, nullable=False),
-    _moment("created_at"),
+    _created_at(),
 )
 
 # A table of revision 0 is still being written for the first time and is shown to no one.
@@ -91,8 +100,8 @@ tables = _table(
     sa.Column("revision", Id, nullable=False),
     sa.Column("size", Id, nullable=False),
     sa.Column("text_id", Id, nullable=False),
-    _moment("created_at"),
-    _moment("updated_at"),
+    _created_at(),
+    _updated_at(),
 )
 
 # The JSON text of a table, in pieces: no driver then copies tens of megabytes at a stroke while everyone waits. A new
@@ -115,8 +124,8 @@ documents = _table(
     sa.Column("format", sa.Text, nullable=False),
     _one_of("format", "tiptap", "markdown", "text"),
     sa.Column("revision", Id, nullable=False),
-    _moment("created_at"),
-    _moment("updated_at"),
+    _created_at(),
+    _updated_at(),
     sa.Column("content", sa.LargeBinary, nullable=False),
 )
 
@@ -131,7 +140,7 @@ versions = _table(
     sa.Column("title", sa.Text, nullable=False),
     sa.Column("format", sa.Text, nullable=False),
     sa.Column("word_count", Id, nullable=False),
-    _moment("created_at"),
+    _created_at(),
     sa.Column("content", sa.LargeBinary, nullable=False),
 )
 
@@ -146,8 +155,8 @@ tools = _table(
     sa.Column("json_pointer", sa.Text, nullable=False),
     sa.Column("metadata", sa.JSON, nullable=False),
     sa.Column("search_config", sa.JSON(none_as_null=True)),
-    _moment("created_at"),
-    _moment("updated_at"),
+    _created_at(),
+    _updated_at(),
     sa.UniqueConstraint("id", "name"),  # what bindings refer to
 )
 
@@ -157,7 +166,7 @@ endpoints = _table(
     _owner("projects"),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("key_hash", sa.Text, nullable=False, unique=True),
-    _moment("created_at"),
+    _created_at(),
 )
 
 # A binding repeats the tool's name, so that the database itself keeps names unique in an endpoint, also on renaming.
@@ -189,8 +198,8 @@ chunks = _table(
     sa.Column("content_hash", sa.Text, nullable=False, index=True),
     sa.Column("turbopuffer_namespace", sa.Text, nullable=False, index=True),
     sa.Column("turbopuffer_doc_id", sa.Text, nullable=False, unique=True),
-    _moment("created_at"),
-    _moment("updated_at"),
+    _created_at(),
+    _updated_at(),
     sa.Column("chunk_text", ExactText, nullable=False),
     sa.UniqueConstraint(
         "table_id", "json_pointer", "content_hash", "chunk_size", "chunk_overlap", "chunk_index", name="uq_chunks_place"
@@ -214,7 +223,7 @@ index_states = _table(
     sa.Column("done", Id, nullable=False),
     sa.Column("total", Id, nullable=False),
     sa.Column("last_error", sa.Text),
-    _moment("updated_at"),
+    _updated_at(),
     sa.CheckConstraint("(table_id IS NULL) <> (document_id IS NULL)", name="one_source"),
 )
 

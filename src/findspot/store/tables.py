@@ -3,7 +3,6 @@
 import secrets
 import time
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import TypeAlias
 
 import sqlalchemy as sa
@@ -38,16 +37,7 @@ async def create(
     connection: AsyncConnection, project_id: int, name: str, text_id: int, size: int, revision: int
 ) -> Table:
     """Add the row of a table whose text is, or will be, in the pieces of `text_id`."""
-    now = datetime.now(UTC)
-    values = {
-        "project_id": project_id,
-        "name": name,
-        "revision": revision,
-        "size": size,
-        "text_id": text_id,
-        "created_at": now,
-        "updated_at": now,
-    }
+    values = {"project_id": project_id, "name": name, "revision": revision, "size": size, "text_id": text_id}
     return Table(*(await connection.execute(sa.insert(tables).returning(*_columns), values)).one())
 
 
@@ -105,7 +95,7 @@ async def switch(
     row = (await connection.execute(query)).one_or_none()
     if row is None or (expected is not None and row.revision != expected):
         return None
-    values = {"text_id": text_id, "size": size, "revision": row.revision + 1, "updated_at": datetime.now(UTC)}
+    values = {"text_id": text_id, "size": size, "revision": row.revision + 1}
     await connection.execute(sa.update(tables).where(tables.c.id == table_id).values(values))
     return row.revision + 1, row.text_id
 

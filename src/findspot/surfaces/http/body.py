@@ -1,13 +1,12 @@
 """Request bodies: never more than the limit, and large ones kept in the pieces they arrived in."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from starlette.types import Message
 
 from findspot.errors import FindspotError, invalid
-from findspot.models import Role
 
 
 def _visible(name: str) -> str:
@@ -34,7 +33,7 @@ class NewProject(Body):
 
 class NewKey(Body):
     name: Name
-    role: Annotated[Role, Field(strict=False)]
+    role: Literal["read", "write", "admin"]
 
 
 def check_name(name: str) -> str:

@@ -7,7 +7,7 @@ from fastapi import Request, Response
 
 from findspot.app import App
 from findspot.errors import not_found
-from findspot.models import Key, Project
+from findspot.models import Key, Project, Role
 from findspot.store import keys as key_rows
 from findspot.store import projects as rows
 from findspot.store import status as status_rows
@@ -109,7 +109,7 @@ async def project_status(request: Request, project_id: int) -> dict[str, Any]:
 async def create_key(request: Request, project_id: int, body: NewKey) -> dict[str, Any]:
     """Make a key. Its secret is in this answer and nowhere else."""
     app: App = request.app.state.app
-    key, secret = await app.keys.issue(project_id, body.name, body.role)
+    key, secret = await app.keys.issue(project_id, body.name, Role(body.role))
     return {"id": key.id, "key": secret, "name": key.name, "role": key.role}
 
 

@@ -1,0 +1,41 @@
+"""One working call of every route: what the walk over all routes tries with the wrong callers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from findspot.models import Role
+
+READ, WRITE, ADMIN, OWNER = Role.READ, Role.WRITE, Role.ADMIN, Role.OWNER
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """How a route is called: the least role that may, what it is about, and a body that is accepted."""
+
+    role: Role | None
+    json: Any = None
+    of_a_project: bool = True
+
+
+# Written by hand from the contract's role table, not from the rules in the code: each is the other's check.
+CALLS = {
+    "GET /": Call(None, of_a_project=False),
+    "GET /healthz": Call(None, of_a_project=False),
+    "GET /readyz": Call(None, of_a_project=False),
+    "GET /metrics": Call(ADMIN, of_a_project=False),
+    "GET /openapi.json": Call(READ, of_a_project=False),
+    "GET /api/v1/projects": Call(READ, of_a_project=False),
+    "POST /api/v1/projects": Call(OWNER, {"name": "another"}, of_a_project=False),
+    "GET /api/v1/projects/{project_id}": Call(READ),
+    "DELETE /api/v1/projects/{project_id}": Call(ADMIN),
+    "GET /api/v1/projects/{project_id}/status": Call(READ),
+    "GET /api/v1/projects/{project_id}/keys": Call(ADMIN),
+    "POST /api/v1/projects/{project_id}/keys": Call(ADMIN, {"name": "k", "role": "read"}),
+    "DELETE /api/v1/projects/{project_id}/keys/{key_id}": Call(ADMIN),
+    "GET /api/v1/projects/{project_id}/tables": Call(READ),
+    "POST /api/v1/projects/{project_id}/tables": Call(WRITE, {"name": "t", "data": [1]}),
+    "GET /api/v1/tables/{table_id}": Call(READ),
+    "DELETE /api/v1/tables/{table_id}": Call(WRITE),
+    "PUT /api/v1/tables/{table_id}/data": Call(WRITE, [2]),
+    "PATCH /api/v1/tables/{table_id}/data": Call(WRITE, [{"op": "add", "path": "/-", "value": 3}]),
+}
