@@ -25,6 +25,7 @@ class Server:
     url: str
     token: str
     output: list[str] = field(default_factory=list)
+    reader: threading.Thread | None = None
 
     @classmethod
     def start(cls, data: Path, *arguments: str, **environment: Any) -> "Server":
@@ -39,12 +40,14 @@ class Server:
 
         def read() -> None:
             assert process.stdout
-            for line in process.stdout:
-                server.output.append(line)
-                lines.put(line)
+            with process.stdout:
+                for line in process.stdout:
+                    server.output.append(line)
+                    lines.put(line)
             lines.put(None)
 
-        threading.Thread(target=read, daemon=True).start()
+        server.reader = threading.Thread(target=read, daemon=True)
+        server.reader.start()
         while (line := lines.get(timeout=_START_S)) is not None:
             found = _LINK.search(line)
             if found:
@@ -64,9 +67,15 @@ class Server:
         """kill -9, for it and all it started."""
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        self._ended()
+
+    def _ended(self, timeout: float | None = None) -> int:
+        code = self.process.wait(timeout)
+        if self.reader is not None:
+            self.reader.join(timeout)
+        return code
 
     def stop(self) -> int:
         """SIGTERM, and wait for the end."""
         self.process.terminate()
-        return self.process.wait(timeout=30)
+        return self._ended(timeout=30)

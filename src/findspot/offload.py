@@ -6,8 +6,10 @@ process, because their standard input closes.
 """
 
 import asyncio
+import contextlib
 import os
 import queue
+import signal
 import struct
 import subprocess
 import sys
@@ -37,12 +39,15 @@ class Offload:
     def __init__(self, helpers: int = HELPERS) -> None:
         self._seats = asyncio.Semaphore(helpers)
         self._idle: queue.SimpleQueue[_Helper] = queue.SimpleQueue()
+        self._closed = False
 
     async def run(self, operation: str, *parts: Part) -> tuple[Text, ...]:
         if sum(map(_length, parts)) <= AT_ONCE:
             return OPERATIONS[operation](*(b"".join(_pieces(part)) for part in parts))
-        async with self._seats:
-            return await asyncio.to_thread(self._ask, operation, parts)
+        await self._seats.acquire()
+        work = asyncio.get_running_loop().run_in_executor(None, self._ask, operation, parts)
+        work.add_done_callback(lambda _: self._seats.release())  # a caller that gives up leaves its helper at work
+        return await asyncio.shield(work)
 
     def _ask(self, operation: str, parts: Sequence[Part]) -> tuple[Text, ...]:
         try:
@@ -52,24 +57,36 @@ class Offload:
         try:
             answer = helper.ask(operation, parts)
         except FindspotError:
-            self._idle.put(helper)
+            self._keep(helper)
             raise
         except (OSError, EOFError) as error:
             helper.stop()
             raise FindspotError("INTERNAL", "A helper process ended early. Nothing was changed; try again.") from error
-        self._idle.put(helper)
+        self._keep(helper)
         return answer
 
+    def _keep(self, helper: "_Helper") -> None:
+        self._idle.put(helper)
+        if self._closed:
+            self._stop_idle()
+
+    def _stop_idle(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._idle.get_nowait().stop()
+
     async def close(self) -> None:
-        while not self._idle.empty():
-            await asyncio.to_thread(self._idle.get_nowait().stop)
+        """End the helpers: those at work after their answer."""
+        self._closed = True
+        await asyncio.to_thread(self._stop_idle)
 
 
 class _Helper:
     """One helper process and the pipes to it. Used by one thread at a time."""
 
     def __init__(self) -> None:
-        command = [sys.executable, "-c", "from findspot.offload import serve; serve()"]
+        # -P: what lies in the working directory is not imported
+        command = [sys.executable, "-P", "-c", "from findspot.offload import be_helper; be_helper()"]
         theirs, self._to = os.pipe()
         self._from, back = os.pipe()
         self._process = subprocess.Popen(command, stdin=theirs, stdout=back)
@@ -123,17 +140,20 @@ def _read(pipe: int, length: int) -> bytearray:
     return data
 
 
-def serve(source: int = 0, sink: int = 1) -> None:
-    """The helper's side: answer until standard input closes."""
-    while True:
-        try:
-            name, *parts = map(bytes, _receive(source))
-        except (EOFError, KeyboardInterrupt):
-            return
-        try:
-            answer: tuple[bytes, ...] = (b"ok", *OPERATIONS[name.decode()](*parts))
-        except FindspotError as error:
-            answer = (b"error", msgspec.json.encode((error.code, error.message, error.fields)))
-        except MemoryError:
-            answer = (b"error", msgspec.json.encode(("CONTENT_TOO_LARGE", "There is not enough memory for this.", {})))
-        _send(sink, answer)
+def be_helper() -> None:
+    """A helper process. A signal to the whole group, such as Ctrl-C, is for the server to heed; it closes our input."""
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        while True:
+            _send(1, _answer(_receive(0)))
+
+
+def _answer(question: list[bytearray]) -> tuple[bytes, ...]:
+    try:
+        name, *parts = map(bytes, question)
+        return (b"ok", *OPERATIONS[name.decode()](*parts))
+    except FindspotError as error:
+        return (b"error", msgspec.json.encode((error.code, error.message, error.fields)))
+    except MemoryError:
+        return (b"error", msgspec.json.encode(("CONTENT_TOO_LARGE", "There is not enough memory for this.", {})))

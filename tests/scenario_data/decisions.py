@@ -11,7 +11,10 @@ DECISIONS: tuple[Scenario, ...] = (
     need("D03", "DECISIONS row 3",
          "Chinese sentence ends count, closing quotes stay with their sentence, and graphemes stay whole."),
     need("D04", "DECISIONS row 4",
-         "A key with `~` or `/` yields a pointer that leads back to that key."),
+         "A key with `~` or `/` yields a pointer that leads back to that key.",
+         "tests/jsontext/test_pointer.py::test_every_pointer_of_the_rfc_leads_to_its_value",
+         "tests/jsontext/test_pointer.py::test_the_pointer_to_any_key_leads_back_to_that_key",
+         "tests/jsontext/test_pointer.py::test_writing_and_parsing_are_inverse"),
     need("D05", "DECISIONS row 5",
          "Engine ids are short, different for every pointer and chunk setting, stable under edits elsewhere, and a "
          "tool sees only the chunks of its own settings."),

@@ -219,9 +219,11 @@ DOC004: tuple[Scenario, ...] = (
     need("004.matrix.too-many-candidates", "004 § 异常矩阵 / 容量溢出; DECISIONS row 15",
          "A query with too many candidates is cut, and the answer says that its total is only a lower bound."),
     need("004.matrix.unauthorised-project", "004 § 异常矩阵 / 权限/安全",
-         "Searching someone else's project gives the same answer as searching one that was never made."),
+         "Searching someone else's project gives the same answer as searching one that was never made.",
+         "tests/http/test_access.py::test_no_route_opens_for_a_caller_who_may_not"),
     need("004.matrix.no-leak-across-projects", "004 § 异常矩阵 / 权限/安全",
-         "No route, whatever its arguments, returns anything of another project."),
+         "No route, whatever its arguments, returns anything of another project.",
+         "tests/http/test_access.py::test_no_route_opens_for_a_caller_who_may_not"),
     need("004.matrix.rebuild-and-search", "004 § 异常矩阵 / 并发重建索引与检索; DECISIONS row 37",
          "A search during `search:fts:reindex` is answered by the old index with `indexState` `rebuilding`, until the "
          "new one takes over at once."),

@@ -12,14 +12,19 @@ MAX_DEPTH = 500  # far above real data, far below what any parser on the way can
 
 _SKIM = msgspec.json.Decoder(msgspec.Raw)
 _STRING = re.compile(rb'"[^"]*"')
+_PAIR = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]")
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _NOT_SHAPE = bytes(byte for byte in range(256) if byte not in b'"[]{}')
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _WHITE = b" \t\n\r"
 _SLICE = 1 << 20
 
 
-def check(text: bytes, field: str = "body") -> bytes:
-    """The text without white space around it, if it is JSON that can be kept; otherwise INVALID_ARGUMENT."""
+def check(text: bytes, field: str = "body", frame: int = 0) -> bytes:
+    """The text without white space around it, if it is JSON that can be kept; otherwise INVALID_ARGUMENT.
+
+    A value that arrives in a frame, such as `{name, data}`, may be as deep as one that arrives alone.
+    """
     text = text.strip(_WHITE)
     if not text:
         raise invalid(field, "is empty; send a JSON value")
@@ -28,9 +33,11 @@ def check(text: bytes, field: str = "body") -> bytes:
     except RecursionError:
         raise _too_deep(field) from None
     except msgspec.DecodeError as error:
+        if _lone_surrogate(text):  # the parser's own words for this are misleading
+            raise invalid(field, "holds a lone surrogate, which is half a character") from None
         raise invalid(field, f"is not valid JSON: {error}") from None
     _check_utf8(text, field)
-    if depth(text) > MAX_DEPTH:
+    if depth(text) > MAX_DEPTH + frame:
         raise _too_deep(field)
     return text
 
@@ -41,6 +48,10 @@ def depth(text: bytes) -> int:
     # Dropping a pair of neighbouring quotes changes nothing for what stands outside strings, and leaves few to match.
     brackets = _STRING.sub(b"", shape.replace(b'""', b""))
     return max(accumulate(memoryview(brackets.translate(_STEPS)).cast("b")), default=0)
+
+
+def _lone_surrogate(text: bytes) -> bool:
+    return _HALF.search(_PAIR.sub(b"", text.replace(b"\\\\", b"-"))) is not None
 
 
 def _check_utf8(text: bytes, field: str) -> None:

@@ -34,7 +34,7 @@ def accept(text: bytes, limit: bytes) -> tuple[bytes, ...]:
 def open_table(body: bytes, limit: bytes) -> tuple[bytes, ...]:
     """The name and the value in the body `{name, data}` that creates a table."""
     try:
-        new = _NEW_TABLE.decode(check(body))
+        new = _NEW_TABLE.decode(check(body, frame=1))
     except msgspec.ValidationError as error:
         found = _FIELD.search(str(error))
         raise invalid((found[1] or found[2]) if found else "body", str(error)) from None
@@ -62,7 +62,7 @@ def put(text: bytes, pointer: bytes, value: bytes, limit: bytes) -> tuple[bytes,
 def patch(text: bytes, steps: bytes, limit: bytes) -> tuple[bytes, ...]:
     """The text after a JSON Patch."""
     tree = Tree(text)
-    patches.apply(tree, patches.read_steps(check(steps)), int(limit))
+    patches.apply(tree, patches.read_steps(check(steps, frame=2)), int(limit))
     return (_within(tree.dump(), int(limit)),)
 
 

@@ -104,11 +104,15 @@ def _copy(tree: Tree, path: tuple[str, ...], step: Copy, number: int) -> int:
     return len(memoryview(value))
 
 
-def _number(text: str) -> Decimal | str:
+class _Spelling(str):
+    """A number with an exponent past what decimals hold: equal only to itself, and never to a string."""
+
+
+def _number(text: str) -> Decimal | _Spelling:
     try:
         return Decimal(text)
-    except InvalidOperation:  # an exponent past what decimals hold; equal only to itself
-        return text
+    except InvalidOperation:
+        return _Spelling(text)
 
 
 _load: Callable[[bytes], Any] = json.JSONDecoder(parse_float=_number, parse_int=_number).decode  # type: ignore[assignment]

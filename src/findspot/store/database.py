@@ -21,7 +21,6 @@ _SQLITE_PRAGMAS = (
     "PRAGMA foreign_keys = ON",
     f"PRAGMA busy_timeout = {_WAIT_S * 1000}",
     "PRAGMA temp_store = MEMORY",
-    "PRAGMA cache_size = -32768",
 )
 
 
@@ -88,16 +87,15 @@ async def _said_plainly() -> AsyncIterator[None]:
 
 
 def _sqlite(file: Path) -> tuple[AsyncEngine, AsyncEngine]:
-    """One connection writes, so that writers queue in order instead of polling for the lock."""
-    reader, writer = (
-        create_async_engine(
-            f"sqlite+aiosqlite:///{file}", pool_size=size, max_overflow=0, pool_timeout=_WAIT_S, hide_parameters=True
-        )
-        for size in (_READERS, 1)
-    )
-    for engine, begin in ((reader, "BEGIN"), (writer, "BEGIN IMMEDIATE")):
+    """One connection writes, so that writers queue in order instead of polling for the lock. Those that read need no
+    transaction: each statement sees the database as it is at one moment, and a round trip or two is saved."""
+    address = f"sqlite+aiosqlite:///{file}"
+    common = {"max_overflow": 0, "pool_timeout": _WAIT_S, "hide_parameters": True}
+    reader = create_async_engine(address, pool_size=_READERS, pool_reset_on_return=None, **common)
+    writer = create_async_engine(address, pool_size=1, **common)
+    for engine in (reader, writer):
         sa.event.listen(engine.sync_engine, "connect", _prepare_sqlite)
-        sa.event.listen(engine.sync_engine, "begin", _begin_with(begin))
+    sa.event.listen(writer.sync_engine, "begin", _begin_immediately)
     return reader, writer
 
 
@@ -109,24 +107,11 @@ def _prepare_sqlite(connection: Any, record: object) -> None:
     cursor.close()
 
 
-def _begin_with(statement: str) -> Any:
-    def begin(connection: sa.Connection) -> None:
-        connection.exec_driver_sql(statement)
-
-    return begin
+def _begin_immediately(connection: sa.Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def _postgres(url: str) -> tuple[AsyncEngine, AsyncEngine]:
-    from psycopg import AsyncCursor  # here, since most installations never need it
-    from psycopg.pq import Format
-
-    class BinaryCursor(AsyncCursor[Any]):
-        """Asks for results in binary: a large value then arrives as it is, not as twice as many hex digits."""
-
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **kwargs)
-            self.format = Format.BINARY
-
     engine = create_async_engine(
         sa.make_url(url).set(drivername="postgresql+psycopg"),
         pool_size=_READERS,
@@ -134,6 +119,6 @@ def _postgres(url: str) -> tuple[AsyncEngine, AsyncEngine]:
         pool_timeout=_WAIT_S,
         pool_pre_ping=True,
         hide_parameters=True,
-        connect_args={"cursor_factory": BinaryCursor, "connect_timeout": 10},
+        connect_args={"connect_timeout": 10},
     )
     return engine, engine

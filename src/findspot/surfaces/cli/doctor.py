@@ -1,153 +1,113 @@
 """`findspot doctor`: looks at everything an installation stands on, and says what to do."""
 
 import asyncio
-import importlib.metadata
-import os
-import platform
-import shutil
-import sqlite3
 import sys
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
-from findspot import __version__
-from findspot.surfaces.cli.connect import read_settings
+from findspot.surfaces.cli import checks
+from findspot.surfaces.cli.checks import Finding
+from findspot.surfaces.cli.opening import read_settings
+from findspot.surfaces.cli.printing import hang, show
+from findspot.surfaces.cli.waiting import patience
+from findspot.surfaces.cli.wording import count, size
 
 if TYPE_CHECKING:
     from findspot.settings import Settings
 
-_LOW_DISK = 2 * 1024**3
-_PACKAGES = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "aiosqlite", "psycopg", "msgspec", "pydantic")
 _MARKS = {"ok": ("✓", "green"), "note": ("·", "blue"), "warn": ("!", "yellow"), "bad": ("✗", "red")}
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing looked at."""
-
-    what: str
-    state: Literal["ok", "note", "warn", "bad"]
-    detail: str
-    advice: str = ""
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Output for machines.")
-@click.option("--data", type=click.Path(path_type=Path), metavar="DIR", help="Data folder (FINDSPOT_DATA).")
+@click.option("--data", type=click.Path(path_type=Path), metavar="DIR", help="The data folder (FINDSPOT_DATA).")
 def command(as_json: bool, data: Path | None) -> None:
     """Check settings, data folder, disk, database and versions, and say what to do.
 
-    Exits with 1 if anything is wrong.
+    Exits with 1 if there is a problem; a warning alone is none.
     """
-    import json
-
     settings = read_settings(data)
-    findings = [*_versions(), *_settings(settings), _folder(settings.data), _disk(settings.data), _server(settings)]
-    findings += asyncio.run(_database(settings))
-    wrong = sum(finding.state == "bad" for finding in findings)
-    if as_json:
-        click.echo(json.dumps({"ok": not wrong, "findings": [asdict(each) for each in findings]}, ensure_ascii=False))
-    else:
-        _print(findings, wrong)
-    if wrong:
+    findings = [
+        *checks.versions(),
+        checks.changed_settings(settings),
+        checks.data_folder(settings.data),
+        *checks.token(settings.data),
+        checks.disk(settings.data),
+        checks.server(settings),
+        asyncio.run(_database(settings, as_json)),
+    ]
+    sick = any(finding.state == "bad" for finding in findings)
+    report = {"ok": not sick, "findings": [asdict(each) for each in findings]}
+    show(report, as_json, _report(findings))
+    if sick:
         sys.exit(1)
 
 
-def _print(findings: list[Finding], wrong: int) -> None:
+def _report(findings: Sequence[Finding]) -> str:
     width = max(len(finding.what) for finding in findings)
+    lines = []
     for finding in findings:
         mark, colour = _MARKS[finding.state]
-        click.echo(f"{click.style(mark, fg=colour)} {finding.what:<{width}}  {finding.detail}")
+        lines.append(f"{click.style(mark, fg=colour)} {finding.what:<{width}}  {hang(finding.detail, width + 4)}")
         if finding.advice:
-            click.echo(" " * (width + 4) + click.style("→ " + finding.advice, fg=colour))
-    click.echo(f"\n{wrong} problem{'s' if wrong != 1 else ''} found." if wrong else "\nAll is well.")
+            lines.append(" " * (width + 4) + click.style(f"→ {hang(finding.advice, width + 6)}", fg=colour))
+    return "\n".join([*lines, "", _verdict(findings)])
 
 
-def _versions() -> list[Finding]:
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES)
-    system = (
-        f"{platform.python_implementation()} {platform.python_version()}, {platform.system()}, {os.cpu_count()} cores"
-    )
-    return [
-        Finding("findspot", "ok", __version__),
-        Finding("python", "ok", system),
-        Finding("packages", "ok", f"{versions}, SQLite {sqlite3.sqlite_version}"),
+def _verdict(findings: Sequence[Finding]) -> str:
+    states = [finding.state for finding in findings]
+    found = [
+        count(states.count(state), name) for state, name in (("bad", "problem"), ("warn", "warning")) if state in states
     ]
+    return f"{' and '.join(found)} found." if found else "All is well."
 
 
-def _settings(settings: "Settings") -> list[Finding]:
-    """Those that differ from their defaults; secrets are only said to be set."""
-    changed = []
-    for name, field in type(settings).model_fields.items():
-        value = getattr(settings, name)
-        if value != field.get_default():
-            changed.append(f"{field.alias}={'(set)' if 'Secret' in str(field.annotation) else value}")
-    return [Finding("settings", "ok", ", ".join(changed) or "all at their defaults")]
+async def _database(settings: "Settings", silent: bool) -> Finding:
+    from sqlalchemy.exc import DBAPIError
 
-
-def _folder(folder: Path) -> Finding:
-    if not folder.exists():
-        return Finding("data folder", "note", f"{folder.resolve()} is not there yet; the first start makes it")
-    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        return Finding(
-            "data folder", "bad", f"{folder.resolve()} cannot be written", f"chown or chmod it: chmod u+rwx {folder}"
-        )
-    if folder.stat().st_mode & 0o077:
-        return Finding("data folder", "warn", f"{folder.resolve()} is open to other users", f"chmod 700 {folder}")
-    token = folder / "owner-token"
-    if token.exists() and token.stat().st_mode & 0o077:
-        return Finding("data folder", "bad", "the owner's token can be read by other users", f"chmod 600 {token}")
-    return Finding("data folder", "ok", str(folder.resolve()))
-
-
-def _disk(folder: Path) -> Finding:
-    there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
-    free = shutil.disk_usage(there).free
-    detail = f"{free / 1024**3:.1f} GiB free"
-    if free < _LOW_DISK:
-        return Finding(
-            "disk", "bad", detail, "Make room or move the data folder with FINDSPOT_DATA; writes fail when it is full."
-        )
-    return Finding("disk", "ok", detail)
-
-
-def _server(settings: "Settings") -> Finding:
-    from findspot.datafolder import owner_of
-
-    owner = owner_of(settings.data)
-    if owner is None:
-        return Finding("server", "note", "not running on this data folder; 'findspot serve' starts it")
-    return Finding("server", "ok", f"running at {owner.url} (process {owner.pid})")
-
-
-async def _database(settings: "Settings") -> list[Finding]:
     from findspot.errors import FindspotError
     from findspot.store.checkup import examine
 
     url = settings.database_url.get_secret_value() if settings.database_url else None
-    file = settings.data / "findspot.db"
+    file = settings.data.absolute() / "findspot.db"
     if url is None and not file.exists():
-        return [Finding("database", "note", "SQLite; the first start makes it")]
+        return Finding("database", "note", "SQLite; the first start makes it")
     try:
-        report = await examine(url, file)
+        async with patience("Checking the database", silent):
+            report = await examine(url, file)
     except FindspotError as error:
-        return [
-            Finding("database", "bad", f"{error.message} ({error.__cause__.__class__.__name__})", _database_advice(url))
-        ]
+        return Finding("database", "bad", f"{error.message} {_reason(error.__cause__, url)}".strip(), _advice(url))
+    except DBAPIError as error:
+        return _damaged(str(error.orig), file) if url is None else Finding("database", "bad", _reason(error, url))
     if report.damage:
-        advice = f"Stop the server, keep a copy of {file}, then restore a backup or run: sqlite3 {file} .recover"
-        return [Finding("database", "bad", f"damaged: {report.damage}", advice)]
+        return _damaged(report.damage, file)
+    known = f"{report.name}, schema {report.schema}"
     if not report.current:
-        return [
-            Finding("database", "note", f"{report.name}, schema {report.schema}; the next start brings it up to date")
-        ]
-    return [Finding("database", "ok", f"{report.name}, schema {report.schema}, {report.size / 1024**2:.1f} MiB")]
+        return Finding("database", "note", f"{known}; the next start brings it up to date")
+    return Finding("database", "ok", f"{known}, {size(report.size)}")
 
 
-def _database_advice(url: str | None) -> str:
+def _damaged(damage: str, file: Path) -> Finding:
+    advice = f"Stop the server and keep a copy of {file}; then restore a backup, or run: sqlite3 {file} .recover"
+    return Finding("database", "bad", f"{file} is damaged: {' '.join(damage.split())}", advice)
+
+
+def _reason(error: BaseException | None, url: str | None) -> str:
+    """What the driver said, in one line and without the address, which may hold a password."""
+    from sqlalchemy import make_url
+
+    said = " ".join(str(getattr(error, "orig", None) or error or "").split())
+    password = make_url(url).password if url else None
+    for secret in filter(None, (url, str(password) if password else None)):
+        said = said.replace(secret, "…")
+    return said
+
+
+def _advice(url: str | None) -> str:
     if url is None:
         return "Check that no other program holds the file, and the rights of the data folder."
     return "Check FINDSPOT_DATABASE_URL and that PostgreSQL is running: psql \"$FINDSPOT_DATABASE_URL\" -c 'select 1'"

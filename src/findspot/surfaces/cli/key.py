@@ -2,18 +2,21 @@
 
 import click
 
+from findspot.surfaces.cli.arguments import TEXT
 from findspot.surfaces.cli.connect import Api, api_command
-from findspot.surfaces.cli.outcome import done, show, show_rows
+from findspot.surfaces.cli.groups import Group
+from findspot.surfaces.cli.printing import done, show, show_rows
+from findspot.surfaces.cli.wording import ago
 
 
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """Make, list and revoke the keys of a project."""
 
 
 @command.command()
 @click.argument("project_id", type=int)
-@click.argument("name")
+@click.argument("name", type=TEXT)
 @click.option(
     "--role", type=click.Choice(["read", "write", "admin"]), default="read", show_default=True,
     help="What the key may do.",
@@ -23,8 +26,8 @@ async def create(api: Api, project_id: int, name: str, role: str) -> None:
     """Make a key called NAME. Its secret is shown now and never again."""
     body = {"name": name, "role": role}
     key = await api.call("POST", f"/api/v1/projects/{project_id}/keys", json=body)
-    text = f"Key {key['id']} may {key['role']}. Keep its secret; it cannot be shown again:"
-    show(key, api.as_json, f"{done(text)}\n{key['key']}")
+    text = done(f"Key {key['id']} has the role '{key['role']}' in project {project_id}.")
+    show(key, api.as_json, f"{text} Keep it well; it cannot be shown again:\n\n  {key['key']}\n")
 
 
 @command.command("list")
@@ -33,8 +36,9 @@ async def create(api: Api, project_id: int, name: str, role: str) -> None:
 async def list_(api: Api, project_id: int) -> None:
     """List the keys of a project, without their secrets."""
     found = await api.call("GET", f"/api/v1/projects/{project_id}/keys")
+    rows = [(key["id"], key["name"], key["role"], key["hint"], ago(key["created_at"])) for key in found["keys"]]
     empty = f"Project {project_id} has no key. 'findspot key create {project_id} NAME' makes one."
-    show_rows(found, api.as_json, found["keys"], ("id", "name", "role", "hint", "created_at"), empty)
+    show_rows(found, api.as_json, ("id", "name", "role", "begins", "made"), rows, empty)
 
 
 @command.command()

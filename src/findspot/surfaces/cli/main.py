@@ -1,24 +1,26 @@
 """The `findspot` command and its groups. A group's module is loaded only when it is used, so that `--help` is quick."""
 
 import importlib
-import os
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import NoReturn
 
 import click
 
 from findspot import __version__
+from findspot.surfaces.cli.groups import Group
+from findspot.surfaces.cli.outcome import Failure
 
 COMMANDS = {
-    "serve": ("serve", "Start the server: API and storage, on 127.0.0.1:8321."),
-    "project": ("project", "Make, list, show and delete projects."),
-    "key": ("key", "Make, list and revoke the keys of a project."),
-    "table": ("table", "Make, read, change and delete JSON tables."),
-    "doctor": ("doctor", "Check this installation and say what to do."),
+    "serve": "Start the server: API and storage, on 127.0.0.1:8321.",
+    "project": "Make, list, show and delete projects.",
+    "key": "Make, list and revoke the keys of a project.",
+    "table": "Make, read, change and delete JSON tables.",
+    "doctor": "Check this installation and say what to do.",
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """A group that knows its commands' names and one-line helps, and imports the rest on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -27,46 +29,62 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"findspot.surfaces.cli.{COMMANDS[cmd_name][0]}")
-        command: click.Command = module.command
+        command: click.Command = importlib.import_module(f"findspot.surfaces.cli.{cmd_name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Like the original, with a guess when a name is mistyped."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            import difflib
-
-            close = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            hint = f" Did you mean '{close[0]}'?" if close else " 'findspot --help' lists the commands."
-            ctx.fail(f"There is no command '{args[0]}'.{hint}")
-        return super().resolve_command(ctx, args)
+            formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, "-V", "--version", message="findspot %(version)s")
 def cli() -> None:
     """Search huge JSON and long documents; get the passage and exactly where it stands.
 
     Start with 'findspot serve'. Every other command talks to the running server, or works on the data folder itself
     when none is running. '--json' gives output for machines.
+
+    \b
+    A first walk, in a second terminal:
+      findspot project create library
+      findspot table create 1 books '[{"title": "Mardi"}]'
+      findspot table get 1 /0/title
     """
 
 
-def run(arguments: list[str] | None = None) -> Any:
+def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """Entry point: errors become a sentence and an exit code."""
-    from findspot.surfaces.cli.outcome import Failure
-
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    _never_fail_on_a_character()
     try:
-        return cli.main(args=arguments, prog_name="findspot")
+        code = cli.main(args=given, prog_name="findspot", standalone_mode=False)
     except Failure as failure:
-        failure.show()
-        sys.exit(failure.exit_code)
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        code = _show(failure, given)
+    except click.exceptions.NoArgsIsHelpError as bare:
+        bare.show()
+        code = bare.exit_code
+    except click.UsageError as wrong:
+        code = _show(Failure(wrong.format_message(), _usage(wrong), wrong.exit_code), given)
+    except click.Abort:
+        code = 130
+    sys.exit(code)
+
+
+def _show(failure: Failure, given: Sequence[str]) -> int:
+    failure.show(as_json="--json" in given)
+    return failure.exit_code
+
+
+def _usage(wrong: click.UsageError) -> str:
+    if wrong.ctx is None:
+        return ""
+    return f"{wrong.ctx.get_usage()}\n'{wrong.ctx.command_path} --help' says more."
+
+
+def _never_fail_on_a_character() -> None:
+    """A terminal that knows no '✓' gets a '?', not a trace."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")

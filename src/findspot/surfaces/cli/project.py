@@ -2,17 +2,20 @@
 
 import click
 
-from findspot.surfaces.cli.connect import Api, api_command, confirm
-from findspot.surfaces.cli.outcome import done, show, show_rows
+from findspot.surfaces.cli.arguments import TEXT, asks_first
+from findspot.surfaces.cli.connect import Api, api_command
+from findspot.surfaces.cli.groups import Group
+from findspot.surfaces.cli.printing import done, facts, show, show_rows
+from findspot.surfaces.cli.wording import ago, size
 
 
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """Make, list, show and delete projects. A project owns tables, documents, tools and keys."""
 
 
 @command.command()
-@click.argument("name")
+@click.argument("name", type=TEXT)
 @api_command
 async def create(api: Api, name: str) -> None:
     """Make a project called NAME."""
@@ -25,8 +28,9 @@ async def create(api: Api, name: str) -> None:
 async def list_(api: Api) -> None:
     """List the projects."""
     found = await api.call("GET", "/api/v1/projects")
+    rows = [(each["id"], each["name"], ago(each["created_at"])) for each in found["projects"]]
     empty = "There is no project yet. 'findspot project create NAME' makes one."
-    show_rows(found, api.as_json, found["projects"], ("id", "name", "created_at"), empty)
+    show_rows(found, api.as_json, ("id", "name", "made"), rows, empty)
 
 
 @command.command()
@@ -37,22 +41,22 @@ async def status(api: Api, project_id: int) -> None:
     project = await api.call("GET", f"/api/v1/projects/{project_id}")
     found = await api.call("GET", f"/api/v1/projects/{project_id}/status")
     lines = [
-        f"{project['name']} (project {project_id})",
-        f"  tables     {found['tables']:,} ({found['disk']['table_bytes']:,} bytes)",
-        f"  documents  {found['documents']:,}",
-        f"  chunks     {found['chunks']:,}",
-        f"  index      {found['index_state']}",
-        *(f"  error      {error['namespace']}: {error['message']}" for error in found["last_errors"]),
+        ("made", ago(project["created_at"])),
+        ("tables", f"{found['tables']:,}, {size(found['disk']['table_bytes'])}"),
+        ("documents", f"{found['documents']:,}"),
+        ("chunks", f"{found['chunks']:,}"),
+        ("index", found["index_state"]),
+        *(("error", f"{error['namespace']}: {error['message']}") for error in found["last_errors"]),
     ]
-    show(found, api.as_json, "\n".join(lines))
+    title = f"{click.style(project['name'], bold=True)} (project {project_id})"
+    show(found, api.as_json, f"{title}\n{facts(lines)}")
 
 
 @command.command()
 @click.argument("project_id", type=int)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@asks_first("Delete project {project_id} with all its tables and documents?")
 @api_command
-async def delete(api: Api, project_id: int, yes: bool) -> None:
+async def delete(api: Api, project_id: int) -> None:
     """Delete a project with everything in it."""
-    confirm(f"Delete project {project_id} with all its tables and documents?", yes)
     await api.call("DELETE", f"/api/v1/projects/{project_id}")
     show({"deleted": project_id}, api.as_json, done(f"Project {project_id} is deleted."))

@@ -5,28 +5,38 @@ from typing import Any
 
 import click
 
-from findspot.surfaces.cli.connect import Api, api_command, confirm, read_json
-from findspot.surfaces.cli.outcome import done, show, show_rows
+from findspot.surfaces.cli.arguments import JSON, TEXT, asks_first
+from findspot.surfaces.cli.connect import Api, api_command
+from findspot.surfaces.cli.groups import Group
+from findspot.surfaces.cli.printing import done, emit, show, show_rows
+from findspot.surfaces.cli.wording import size
 
 _REVISION = click.option("--if-revision", type=int, metavar="N", help="Only if the table is still at revision N.")
 
 
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """Make, read, change and delete JSON tables.
 
-    A JSON argument is the text itself, '-' for standard input, or '@FILE'.
+    A JSON argument is the text itself, '-' for standard input, or '@FILE'. A POINTER (RFC 6901) names a part of a
+    table: '' is all of it, '/books/0/title' the title of the first book.
+
+    \b
+      findspot table create 1 library @books.json
+      findspot table get 1 /books/0/title
+      findspot table set 1 /books/0/title '"Mardi"'
+      findspot table patch 1 '[{"op": "remove", "path": "/books/0"}]'
     """
 
 
 @command.command()
 @click.argument("project_id", type=int)
-@click.argument("name")
-@click.argument("value", metavar="JSON")
+@click.argument("name", type=TEXT)
+@click.argument("value", metavar="JSON", type=JSON)
 @api_command
-async def create(api: Api, project_id: int, name: str, value: str) -> None:
+async def create(api: Api, project_id: int, name: str, value: bytes) -> None:
     """Make a table called NAME that holds JSON."""
-    body = b'{"name":%b,"data":%b}' % (json.dumps(name).encode(), read_json(value))
+    body = b'{"name":%b,"data":%b}' % (json.dumps(name).encode(), value)
     table = await api.call("POST", f"/api/v1/projects/{project_id}/tables", content=body)
     show(table, api.as_json, done(f"Table {table['id']} is called {table['name']}."))
 
@@ -37,61 +47,60 @@ async def create(api: Api, project_id: int, name: str, value: str) -> None:
 async def list_(api: Api, project_id: int) -> None:
     """List the tables of a project."""
     found = await api.call("GET", f"/api/v1/projects/{project_id}/tables")
+    rows = [(each["id"], each["name"], each["revision"], size(each["size"])) for each in found["tables"]]
     empty = f"Project {project_id} has no table. 'findspot table create {project_id} NAME JSON' makes one."
-    show_rows(found, api.as_json, found["tables"], ("id", "name", "revision", "size"), empty)
+    show_rows(found, api.as_json, ("id", "name", "revision", "size"), rows, empty)
 
 
 @command.command()
 @click.argument("table_id", type=int)
-@click.argument("pointer", default="")
+@click.argument("pointer", default="", type=TEXT)
 @click.option("--raw", is_flag=True, help="The text as it was sent, not indented.")
 @api_command
 async def get(api: Api, table_id: int, pointer: str, raw: bool) -> None:
-    """Print the value of a table, or the part of it at POINTER, such as /articles/0/title."""
+    """Print the value of a table, or the part at POINTER."""
     import msgspec
 
     answer = await api.raw("GET", f"/api/v1/tables/{table_id}", params={"json_pointer": pointer})
     if api.as_json:
-        click.echo(answer.content)
+        emit(answer.content)
         return
     value = bytes(msgspec.json.decode(answer.content, type=dict[str, msgspec.Raw])["data"])
-    click.echo(value if raw else msgspec.json.format(value, indent=2))
+    emit(value if raw else msgspec.json.format(value, indent=2))
 
 
 @command.command("set")
 @click.argument("table_id", type=int)
-@click.argument("pointer")
-@click.argument("value", metavar="JSON")
+@click.argument("pointer", type=TEXT)
+@click.argument("value", metavar="JSON", type=JSON)
 @_REVISION
 @api_command
-async def set_(api: Api, table_id: int, pointer: str, value: str, if_revision: int | None) -> None:
+async def set_(api: Api, table_id: int, pointer: str, value: bytes, if_revision: int | None) -> None:
     """Set the value at POINTER to JSON. The pointer '' is the whole value; '/list/-' appends to a list."""
     await _change(api, "PUT", table_id, value, if_revision, params={"json_pointer": pointer})
 
 
 @command.command()
 @click.argument("table_id", type=int)
-@click.argument("value", metavar="JSON")
+@click.argument("value", metavar="JSON", type=JSON)
 @_REVISION
 @api_command
-async def patch(api: Api, table_id: int, value: str, if_revision: int | None) -> None:
+async def patch(api: Api, table_id: int, value: bytes, if_revision: int | None) -> None:
     """Apply a JSON Patch (RFC 6902) to a table: all of it, or nothing."""
     await _change(api, "PATCH", table_id, value, if_revision)
 
 
-async def _change(api: Api, method: str, table_id: int, value: str, if_revision: int | None, **options: Any) -> None:
+async def _change(api: Api, method: str, table_id: int, value: bytes, if_revision: int | None, **options: Any) -> None:
     headers = {} if if_revision is None else {"If-Match": str(if_revision)}
-    path = f"/api/v1/tables/{table_id}/data"
-    answer = await api.call(method, path, content=read_json(value), headers=headers, **options)
+    answer = await api.call(method, f"/api/v1/tables/{table_id}/data", content=value, headers=headers, **options)
     show(answer, api.as_json, done(f"Table {table_id} is at revision {answer['revision']}."))
 
 
 @command.command()
 @click.argument("table_id", type=int)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@asks_first("Delete table {table_id}?")
 @api_command
-async def delete(api: Api, table_id: int, yes: bool) -> None:
+async def delete(api: Api, table_id: int) -> None:
     """Delete a table with its tools and chunks."""
-    confirm(f"Delete table {table_id}?", yes)
     await api.call("DELETE", f"/api/v1/tables/{table_id}")
     show({"deleted": table_id}, api.as_json, done(f"Table {table_id} is deleted."))

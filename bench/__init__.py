@@ -1,0 +1,1 @@
+"""Figures, measured by anyone with `make bench` and kept in docs/bench/."""

@@ -1,0 +1,20 @@
+"""`make bench`: every benchmark, or those named as arguments. Exits with 1 if a bound is not kept."""
+
+import sys
+
+from bench import foundation
+
+BENCHMARKS = {"foundation": foundation.run}
+
+
+def main(names: list[str]) -> int:
+    held = True
+    for name in names or list(BENCHMARKS):
+        print(name)
+        report = BENCHMARKS[name]()
+        report.write()
+        held = held and report.holds
+    return 0 if held else 1
+
+
+sys.exit(main(sys.argv[1:]))

