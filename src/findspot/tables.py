@@ -117,7 +117,7 @@ class Tables:
         """Write a large text beside the one in place, a little at a time, so that no other writer waits long."""
         try:
             for number, group in enumerate(rows.cut(text)):
-                async with self._store.write() as connection:
+                async with self._store.write(durable=False) as connection:
                     await rows.write_pieces(connection, table_id, text_id, number, group)
         except IntegrityError:
             raise not_found("table") from None
@@ -125,7 +125,7 @@ class Tables:
     async def _forget(self, table_id: int, text_id: int) -> None:
         more = True
         while more:
-            async with self._store.write() as connection:
+            async with self._store.write(durable=False) as connection:
                 more = await rows.forget(connection, table_id, text_id)
 
     async def _moved_on(self, table_id: int) -> int:

@@ -93,6 +93,12 @@ async def test_names_and_roles_are_checked(owner: httpx2.AsyncClient) -> None:
     assert (await owner.get(keys)).json() == {"keys": []}
 
 
+async def test_a_body_is_json_whatever_the_client_calls_it(owner: httpx2.AsyncClient) -> None:
+    for content_type in ("application/x-www-form-urlencoded", "text/plain", "application/json; charset=utf-8"):
+        answer = await owner.post("/api/v1/projects", content='{"name": "書"}', headers={"Content-Type": content_type})
+        assert answer.status_code == 201, answer.text
+
+
 async def test_status_tells_what_a_project_holds(owner: httpx2.AsyncClient) -> None:
     project = await make_project(owner)
     await owner.post(f"/api/v1/projects/{project}/tables", json={"name": "t", "data": "世界"})

@@ -15,6 +15,7 @@ from findspot.store import migrate
 
 _READERS = 8
 _WAIT_S = 30
+_DO_NOT_WAIT = sa.text("SET LOCAL synchronous_commit = off")
 _SQLITE_PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",  # an acknowledged write survives a power cut, not only a killed process
@@ -57,8 +58,12 @@ class Store:
             yield connection
 
     @contextlib.asynccontextmanager
-    async def write(self) -> AsyncIterator[AsyncConnection]:
-        async with _said_plainly(), self._writer.begin() as connection:
+    async def write(self, *, durable: bool = True) -> AsyncIterator[AsyncConnection]:
+        """A transaction that writes. One that need not be durable is so as soon as a later one is that is: the wait for
+        the disk is saved for steps that mean nothing before that."""
+        async with _said_plainly(), self._writer.execution_options(durable=durable).begin() as connection:
+            if not durable and self.kind == "postgresql":
+                await connection.execute(_DO_NOT_WAIT)
             yield connection
 
     async def _migrate(self) -> None:
@@ -108,6 +113,10 @@ def _prepare_sqlite(connection: Any, record: object) -> None:
 
 
 def _begin_immediately(connection: sa.Connection) -> None:
+    wanted = "FULL" if connection.get_execution_options().get("durable", True) else "NORMAL"
+    if connection.info.get("synchronous", "FULL") != wanted:
+        connection.exec_driver_sql(f"PRAGMA synchronous = {wanted}")
+        connection.info["synchronous"] = wanted
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
@@ -121,4 +130,18 @@ def _postgres(url: str) -> tuple[AsyncEngine, AsyncEngine]:
         hide_parameters=True,
         connect_args={"connect_timeout": 10},
     )
+    sa.event.listen(engine.sync_engine, "connect", _stream_in_binary)
     return engine, engine
+
+
+def _stream_in_binary(connection: Any, record: object) -> None:
+    """Large values are streamed. In binary they arrive as they are, not as twice as many hex digits."""
+    from psycopg import AsyncServerCursor  # here, since most installations never need it
+    from psycopg.pq import Format
+
+    class BinaryCursor(AsyncServerCursor[Any]):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.format = Format.BINARY
+
+    connection.driver_connection.server_cursor_factory = BinaryCursor
