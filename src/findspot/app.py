@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from findspot import datafolder
 from findspot.datafolder import DataFolder
+from findspot.documents import Documents
 from findspot.keys import Keys, owner_token
 from findspot.offload import Offload
 from findspot.settings import Settings
@@ -24,6 +25,7 @@ class App:
     store: Store
     keys: Keys
     tables: Tables
+    documents: Documents
 
 
 @contextlib.asynccontextmanager
@@ -44,4 +46,12 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             await table_rows.sweep(connection)
         offload = Offload()
         closing.push_async_callback(offload.close)
-        yield App(settings, folder, token, store, Keys(store, token), Tables(store, offload, settings.max_table))
+        yield App(
+            settings,
+            folder,
+            token,
+            store,
+            Keys(store, token),
+            Tables(store, offload, settings.max_table),
+            Documents(store, offload, settings.max_document),
+        )

@@ -68,6 +68,35 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Document:
+    """One rich text, without its content."""
+
+    id: int
+    project_id: int
+    title: str
+    type: str
+    format: str
+    revision: int
+    word_count: int
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What a document held before a change, without the content."""
+
+    id: int
+    document_id: int
+    parent_id: int | None
+    reason: str
+    actor: str
+    title: str
+    format: str
+    word_count: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class IndexState:
     """How far the index has followed one source (a table, or the documents of a project)."""
 

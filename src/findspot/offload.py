@@ -19,10 +19,14 @@ from typing import TypeAlias
 
 import msgspec
 
+from findspot import drafts
 from findspot.errors import FindspotError
-from findspot.jsontext.operations import OPERATIONS
+from findspot.jsontext import operations as jsontext
 
-AT_ONCE = 128 * 1024  # bytes; at this size an operation takes about a millisecond
+OPERATIONS = {**jsontext.OPERATIONS, **drafts.OPERATIONS}
+
+# Bytes that are worked on at once, where they are: a matter of a few milliseconds.
+AT_ONCE = dict.fromkeys(jsontext.OPERATIONS, 128 * 1024) | dict.fromkeys(drafts.OPERATIONS, 16 * 1024)
 HELPERS = 2
 
 Text: TypeAlias = bytes | bytearray
@@ -42,7 +46,7 @@ class Offload:
         self._closed = False
 
     async def run(self, operation: str, *parts: Part) -> tuple[Text, ...]:
-        if sum(map(_length, parts)) <= AT_ONCE:
+        if sum(map(_length, parts)) <= AT_ONCE[operation]:
             return OPERATIONS[operation](*(b"".join(_pieces(part)) for part in parts))
         await self._seats.acquire()
         work = asyncio.get_running_loop().run_in_executor(None, self._ask, operation, parts)

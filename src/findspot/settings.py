@@ -46,6 +46,13 @@ class Settings(BaseSettings):
         256 * MiB, ge=1024, le=900 * MiB, alias="FINDSPOT_MAX_TABLE",
         description="Largest JSON text of one table in bytes, however it grew.",
     )  # fmt: skip
+    max_document: int = Field(
+        16 * MiB,
+        ge=1024,
+        le=256 * MiB,
+        alias="FINDSPOT_MAX_DOCUMENT",
+        description="Largest content of one document in bytes.",
+    )
     answer_tokens: int = Field(
         20_000, ge=500, alias="FINDSPOT_ANSWER_TOKENS", description="Token budget of one answer to an agent."
     )

@@ -72,7 +72,7 @@ def _one_of(column: str, *values: str) -> sa.CheckConstraint:
     return sa.CheckConstraint(f"{column} IN ({', '.join(map(repr, values))})", name=column)
 
 
-def _table(name: str, *parts: sa.Column[Any] | sa.Constraint) -> sa.Table:
+def _table(name: str, *parts: sa.Column[Any] | sa.Constraint | sa.Index) -> sa.Table:
     """A table whose ids are never used twice, even after a delete: engines and caches know rows by their ids."""
     return sa.Table(name, metadata, *parts, sqlite_autoincrement=True)
 
@@ -100,8 +100,10 @@ tables = _table(
     sa.Column("revision", Id, nullable=False),
     sa.Column("size", Id, nullable=False),
     sa.Column("text_id", Id, nullable=False),
+    sa.Column("path", sa.Text),
     _created_at(),
     _updated_at(),
+    sa.Index("ux_tables_project_id_path", "project_id", "path", unique=True),
 )
 
 # The JSON text of a table, in pieces: no driver then copies tens of megabytes at a stroke while everyone waits. A new
@@ -115,6 +117,7 @@ pieces = sa.Table(
     sa.Column("piece", sa.LargeBinary, nullable=False),
 )
 
+# `path` is the file a table or document was imported from: importing it again changes this one, and makes no other.
 documents = _table(
     "documents",
     _id(),
@@ -124,9 +127,12 @@ documents = _table(
     sa.Column("format", sa.Text, nullable=False),
     _one_of("format", "tiptap", "markdown", "text"),
     sa.Column("revision", Id, nullable=False),
+    sa.Column("word_count", Id, nullable=False, server_default="0"),
+    sa.Column("path", sa.Text),
     _created_at(),
     _updated_at(),
     sa.Column("content", sa.LargeBinary, nullable=False),
+    sa.Index("ux_documents_project_id_path", "project_id", "path", unique=True),
 )
 
 versions = _table(
@@ -137,6 +143,7 @@ versions = _table(
     sa.Column("reason", sa.Text, nullable=False),
     _one_of("reason", "manual", "autosave", "replace", "restore"),
     sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("key_id", Id),  # no reference: a version outlives the key that made it
     sa.Column("title", sa.Text, nullable=False),
     sa.Column("format", sa.Text, nullable=False),
     sa.Column("word_count", Id, nullable=False),

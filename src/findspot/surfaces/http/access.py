@@ -16,6 +16,7 @@ from fastapi.routing import APIRoute
 from findspot.app import App
 from findspot.errors import FindspotError, not_found
 from findspot.models import Caller, Role
+from findspot.store import documents as document_rows
 from findspot.store import projects as project_rows
 from findspot.store import tables as table_rows
 from findspot.surfaces.http.body import limited
@@ -31,6 +32,7 @@ class Scope(Enum):
     INSTALLATION = auto()  # nothing of one project
     PROJECT = auto()  # the project in the path
     TABLE = auto()  # the project that owns the table in the path
+    DOCUMENT = auto()  # the project that owns the document in the path
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,15 @@ RULES = {
     "DELETE /api/v1/tables/{table_id}": Rule(WRITE, Scope.TABLE),
     "PUT /api/v1/tables/{table_id}/data": Rule(WRITE, Scope.TABLE, large=True),
     "PATCH /api/v1/tables/{table_id}/data": Rule(WRITE, Scope.TABLE, large=True),
+    "GET /api/v1/projects/{project_id}/documents": Rule(READ, Scope.PROJECT),
+    "POST /api/v1/projects/{project_id}/documents": Rule(WRITE, Scope.PROJECT, large=True),
+    "GET /api/v1/documents/{document_id}": Rule(READ, Scope.DOCUMENT),
+    "PUT /api/v1/documents/{document_id}": Rule(WRITE, Scope.DOCUMENT, large=True),
+    "DELETE /api/v1/documents/{document_id}": Rule(WRITE, Scope.DOCUMENT),
+    "GET /api/v1/documents/{document_id}/versions": Rule(READ, Scope.DOCUMENT),
+    "GET /api/v1/documents/{document_id}/versions/{version_id}": Rule(READ, Scope.DOCUMENT),
+    "GET /api/v1/documents/{document_id}/versions/{version_id}/diff": Rule(READ, Scope.DOCUMENT),
+    "POST /api/v1/documents/{document_id}/versions/{version_id}/restore": Rule(WRITE, Scope.DOCUMENT),
 }
 
 
@@ -128,5 +139,8 @@ async def _project_of(app: App, request: Request, scope: Scope) -> int | None:
         if scope is Scope.TABLE:
             table = await table_rows.get(connection, int(text))
             return table.project_id if table else None
+        if scope is Scope.DOCUMENT:
+            document = await document_rows.get(connection, int(text))
+            return document.project_id if document else None
         project = await project_rows.get(connection, int(text))
         return project.id if project else None

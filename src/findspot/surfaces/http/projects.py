@@ -1,6 +1,5 @@
 """Projects, their keys and their status over HTTP."""
 
-from datetime import datetime
 from typing import Any
 
 from fastapi import Request, Response
@@ -11,14 +10,11 @@ from findspot.models import Key, Project, Role
 from findspot.store import keys as key_rows
 from findspot.store import projects as rows
 from findspot.store import status as status_rows
+from findspot.surfaces.http.answers import moment
 from findspot.surfaces.http.body import NewKey, NewProject
 from findspot.surfaces.http.router import router
 
 api = router("projects")
-
-
-def moment(value: datetime) -> str:
-    return value.isoformat().replace("+00:00", "Z")
 
 
 def _project(project: Project) -> dict[str, Any]:

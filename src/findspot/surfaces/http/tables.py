@@ -1,29 +1,21 @@
 """JSON tables over HTTP. Values pass through as the bytes they are; only the frame around them is made here."""
 
 import re
-from collections.abc import AsyncIterator
 from typing import Any
 
-import msgspec
 from fastapi import Request, Response
-from fastapi.responses import StreamingResponse
 
 from findspot.app import App
 from findspot.errors import invalid, not_found
 from findspot.models import Table
-from findspot.offload import Text
 from findspot.store import tables as rows
+from findspot.surfaces.http.answers import anything, framed
 from findspot.surfaces.http.body import check_name, pieces
 from findspot.surfaces.http.router import router
 
 api = router("tables")
 
 _REVISION = re.compile(r'(?:W/)?"?([0-9]{1,18})"?', re.ASCII)
-
-
-def _anything(type_name: str) -> dict[str, Any]:
-    """A request body that is described in the API reference but read by us, piece by piece."""
-    return {"requestBody": {"required": True, "content": {type_name: {"schema": {}}}}}
 
 
 def _expected(request: Request) -> int | None:
@@ -41,7 +33,7 @@ def _summary(table: Table) -> dict[str, Any]:
     return {"id": table.id, "name": table.name, "revision": table.revision, "size": table.size}
 
 
-@api.post("/api/v1/projects/{project_id}/tables", status_code=201, openapi_extra=_anything("application/json"))
+@api.post("/api/v1/projects/{project_id}/tables", status_code=201, openapi_extra=anything("application/json"))
 async def create_table(request: Request, project_id: int) -> dict[str, Any]:
     """Make a table from `{name, data}`; `data` is any JSON value and is kept exactly as sent."""
     app: App = request.app.state.app
@@ -63,22 +55,10 @@ async def get_table(request: Request, table_id: int, json_pointer: str = "") -> 
     app: App = request.app.state.app
     table, text = await app.tables.read(table_id, json_pointer)
     head = {"id": table.id, "project_id": table.project_id, "name": table.name, "revision": table.revision}
-    parts = [msgspec.json.encode(head)[:-1] + b',"data":', *text, b"}"]
-    length = str(sum(map(len, parts)))
-    headers = {"ETag": f'"{table.revision}"', "Content-Length": length}
-    return StreamingResponse(_each(parts), media_type="application/json", headers=headers)
+    return framed(head, [b'"data":', *text], revision=table.revision)
 
 
-async def _each(parts: list[Text]) -> AsyncIterator[bytes]:
-    """Hand out the parts in slices, so that a large answer never fills the connection's buffer at once."""
-    size = rows.PIECE
-    for part in parts:
-        view = memoryview(part)
-        for start in range(0, len(view), size):
-            yield bytes(view[start : start + size])
-
-
-@api.put("/api/v1/tables/{table_id}/data", openapi_extra=_anything("application/json"))
+@api.put("/api/v1/tables/{table_id}/data", openapi_extra=anything("application/json"))
 async def put_data(request: Request, table_id: int, json_pointer: str = "") -> dict[str, Any]:
     """Set the value of a table, or the part of it at a JSON pointer."""
     app: App = request.app.state.app
@@ -86,7 +66,7 @@ async def put_data(request: Request, table_id: int, json_pointer: str = "") -> d
     return {"revision": await app.tables.put(table_id, json_pointer, await pieces(request), expected)}
 
 
-@api.patch("/api/v1/tables/{table_id}/data", openapi_extra=_anything("application/json-patch+json"))
+@api.patch("/api/v1/tables/{table_id}/data", openapi_extra=anything("application/json-patch+json"))
 async def patch_data(request: Request, table_id: int) -> dict[str, Any]:
     """Apply a JSON Patch (RFC 6902): every operation, or none."""
     app: App = request.app.state.app

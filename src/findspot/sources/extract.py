@@ -1,0 +1,99 @@
+"""The plain text of a document, with the way back to its source.
+
+Four rules hold for every format:
+
+* Every code point of the text has a place. Characters that no source character stands for (the break between two
+  paragraphs, the tab between two cells) have an empty span, right behind the last character before them.
+* Places never run backwards.
+* A block is what gets indexed as one paragraph. Blocks hold every character except the breaks between them.
+* Where a source character is shown as another (entities, escapes, line endings), its place is the whole source span
+  that must be edited to change it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from findspot.sources.runs import Nodes, Runs, Span
+
+PARAGRAPH_BREAK = "\n\n"
+LINE_BREAK = "\n"
+CELL_BREAK = "\t"
+
+BlockKind = Literal["paragraph", "heading", "item", "code", "row", "html"]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A paragraph: `text[start:end]`, without the breaks around it."""
+
+    start: int
+    end: int
+    kind: BlockKind
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """A document's text, its blocks in order, and where each code point stands in the content."""
+
+    text: str
+    blocks: tuple[Block, ...]
+    runs: Runs
+    nodes: Nodes | None = None
+
+    def place(self, index: int) -> Span:
+        """Where code point `index` of the text stands in the content."""
+        if not 0 <= index < len(self.text):
+            raise IndexError(f"no character {index} in a text of {len(self.text)}")
+        return self._span(self.runs.at(index), index, index + 1)
+
+    def spans(self, start: int, end: int) -> list[Span]:
+        """Where text `start:end` stands, in order; what is adjacent in one string is one span."""
+        if not 0 <= start <= end <= len(self.text):
+            raise IndexError(f"no range {start}:{end} in a text of {len(self.text)}")
+        if start == end:
+            return []
+        found: list[Span] = []
+        for run in self.runs.covering(start, end):
+            run_start = max(start, self.runs.text_starts[run])
+            run_end = min(end, self.runs.text_end(run, len(self.text)))
+            span = self._span(run, run_start, run_end)
+            last = found[-1] if found else None
+            if last and last.end == span.start and last.node == span.node and last.field == span.field:
+                found[-1] = Span(last.start, span.end, last.node, last.field)
+            else:
+                found.append(span)
+        return found
+
+    def position(self, index: int) -> int | None:
+        """The ProseMirror position before code point `index`, in UTF-16 units; None for content that is no tree.
+
+        Inside an attribute (an image's alt text) it is the position before the node.
+        """
+        if self.nodes is None:
+            return None
+        span = self.place(index)
+        run = self.runs.at(index)
+        owner = self.runs.owners[run]
+        before_node = self.nodes.positions[owner]
+        if span.field != "/text":
+            return before_node
+        # A separator has an empty span at the end of the node before it, which may have begun some runs ago.
+        first = self.runs.owners.index(owner, max(0, run - 1))
+        first_text = self.runs.text_starts[first]
+        return before_node + utf16_length(self.text[first_text : first_text + span.start])
+
+    def _span(self, run: int, start: int, end: int) -> Span:
+        first, last = self.runs.source(run, start, end, len(self.text))
+        if self.nodes is None:
+            return Span(first, last)
+        owner = self.runs.owners[run]
+        return Span(first, last, self.nodes.pointer(owner), self.nodes.field(owner))
+
+
+def utf16_length(text: str) -> int:
+    """The number of UTF-16 units, as JavaScript counts: one more for each character beyond U+FFFF."""
+    if text.isascii():
+        return len(text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2

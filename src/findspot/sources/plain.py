@@ -1,0 +1,39 @@
+"""Plain text: the text is the source, character by character, and blank lines part its paragraphs."""
+
+from __future__ import annotations
+
+import re
+from array import array
+
+from findspot.sources.errors import require_scalar_text
+from findspot.sources.extract import Block, Extract
+from findspot.sources.runs import Runs
+
+_LINE = re.compile(r"[^\r\n]+")
+_BLANK = re.compile(r"(?:\r\n|\r(?!\n)|\n)[^\S\r\n]*[\r\n]")
+
+
+def extract(source: str) -> Extract:
+    """The text of a plain text document, whose every code point stands where it stands."""
+    require_scalar_text(source)
+    columns = ([0], [0], [len(source)]) if source else ([], [], [])
+    return Extract(source, tuple(_paragraphs(source)), Runs(*(array("I", column) for column in columns)))
+
+
+def _paragraphs(source: str) -> list[Block]:
+    found: list[Block] = []
+    start = end = -1
+    for line in _LINE.finditer(source):
+        words = line[0].strip()
+        if not words:
+            continue
+        line_start = line.start() + line[0].index(words)
+        if start >= 0 and _BLANK.search(source, end, line_start):
+            found.append(Block(start, end, "paragraph"))
+            start = -1
+        if start < 0:
+            start = line_start
+        end = line_start + len(words)
+    if start >= 0:
+        found.append(Block(start, end, "paragraph"))
+    return found

@@ -1,0 +1,100 @@
+"""Documents in the store: the content as it was sent, and a revision that grows with every change."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from findspot.models import Document
+from findspot.store.schema import documents
+
+_columns = (
+    documents.c.id,
+    documents.c.project_id,
+    documents.c.title,
+    documents.c.type,
+    documents.c.format,
+    documents.c.revision,
+    documents.c.word_count,
+    documents.c.updated_at,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewDocument:
+    """A document that is not in the store yet."""
+
+    title: str
+    type: str
+    format: str
+    content: bytes
+    word_count: int
+    path: str | None = None
+
+
+async def create(connection: AsyncConnection, project_id: int, new: NewDocument) -> Document:
+    query = sa.insert(documents).returning(*_columns)
+    return Document(*(await connection.execute(query, _values(project_id, new))).one())
+
+
+async def create_many(connection: AsyncConnection, project_id: int, new: Sequence[NewDocument]) -> None:
+    if new:
+        await connection.execute(sa.insert(documents), [_values(project_id, each) for each in new])
+
+
+def _values(project_id: int, new: NewDocument) -> dict[str, Any]:
+    return {
+        "project_id": project_id,
+        "title": new.title,
+        "type": new.type,
+        "format": new.format,
+        "revision": 1,
+        "word_count": new.word_count,
+        "path": new.path,
+        "content": new.content,
+    }
+
+
+async def get(connection: AsyncConnection, document_id: int) -> Document | None:
+    row = (await connection.execute(sa.select(*_columns).where(documents.c.id == document_id))).one_or_none()
+    return Document(*row) if row else None
+
+
+async def load(connection: AsyncConnection, document_id: int, *, lock: bool = False) -> tuple[Document, bytes] | None:
+    """A document with its content; locked, when it is about to be changed."""
+    query = sa.select(*_columns, documents.c.content).where(documents.c.id == document_id)
+    row = (await connection.execute(query.with_for_update() if lock else query)).one_or_none()
+    return (Document(*row[:-1]), row.content) if row else None
+
+
+async def every(connection: AsyncConnection, project_id: int) -> list[Document]:
+    query = sa.select(*_columns).where(documents.c.project_id == project_id).order_by(documents.c.id)
+    return [Document(*row) for row in await connection.execute(query)]
+
+
+async def change(connection: AsyncConnection, document: Document, **values: Any) -> Document:
+    """Change a document that is locked; its revision grows by one."""
+    query = (
+        sa.update(documents)
+        .where(documents.c.id == document.id)
+        .values(revision=document.revision + 1, **values)
+        .returning(*_columns)
+    )
+    return Document(*(await connection.execute(query)).one())
+
+
+async def by_paths(
+    connection: AsyncConnection, project_id: int, paths: Sequence[str]
+) -> dict[str, tuple[Document, bytes]]:
+    """The documents that were imported from these files, with their contents."""
+    query = sa.select(*_columns, documents.c.path, documents.c.content).where(
+        documents.c.project_id == project_id, documents.c.path.in_(paths)
+    )
+    return {row.path: (Document(*row[:-2]), row.content) for row in await connection.execute(query)}
+
+
+async def delete(connection: AsyncConnection, document_id: int) -> bool:
+    """Delete a document and, by cascade, its versions, chunks and index state."""
+    return (await connection.execute(sa.delete(documents).where(documents.c.id == document_id))).rowcount > 0

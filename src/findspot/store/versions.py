@@ -1,0 +1,64 @@
+"""Versions in the store: only ever added, never changed."""
+
+from datetime import datetime
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from findspot.models import Caller, Document, Version
+from findspot.store.schema import versions
+
+_columns = (
+    versions.c.id,
+    versions.c.document_id,
+    versions.c.parent_id,
+    versions.c.reason,
+    versions.c.actor,
+    versions.c.title,
+    versions.c.format,
+    versions.c.word_count,
+    versions.c.created_at,
+)
+
+
+async def keep(connection: AsyncConnection, document: Document, content: bytes, reason: str, caller: Caller) -> int:
+    """Add what a document holds now as a version, behind the newest one; answers its id."""
+    newest = sa.select(sa.func.max(versions.c.id)).where(versions.c.document_id == document.id).scalar_subquery()
+    values = {
+        "document_id": document.id,
+        "parent_id": newest,
+        "reason": reason,
+        "actor": caller.name,
+        "key_id": caller.key_id,
+        "title": document.title,
+        "format": document.format,
+        "word_count": document.word_count,
+        "content": content,
+    }
+    return int((await connection.execute(sa.insert(versions).values(values).returning(versions.c.id))).scalar_one())
+
+
+async def autosaved_since(connection: AsyncConnection, document_id: int, caller: Caller, moment: datetime) -> bool:
+    """Whether the newest version of a document is an autosave of this caller, made after a moment."""
+    query = (
+        sa.select(versions.c.reason, versions.c.key_id, versions.c.created_at)
+        .where(versions.c.document_id == document_id)
+        .order_by(versions.c.id.desc())
+        .limit(1)
+    )
+    row = (await connection.execute(query)).one_or_none()
+    return row is not None and row.reason == "autosave" and row.key_id == caller.key_id and row.created_at > moment
+
+
+async def every(connection: AsyncConnection, document_id: int) -> list[Version]:
+    """The versions of a document, newest first."""
+    query = sa.select(*_columns).where(versions.c.document_id == document_id).order_by(versions.c.id.desc())
+    return [Version(*row) for row in await connection.execute(query)]
+
+
+async def load(connection: AsyncConnection, document_id: int, version_id: int) -> tuple[Version, bytes] | None:
+    query = sa.select(*_columns, versions.c.content).where(
+        versions.c.document_id == document_id, versions.c.id == version_id
+    )
+    row = (await connection.execute(query)).one_or_none()
+    return (Version(*row[:-1]), row.content) if row else None

@@ -1,0 +1,1 @@
+"""How much is there, and what changed?"""
