@@ -1,6 +1,5 @@
 """Documents: create, read, save, keep what was there, compare and restore."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -11,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from findspot.drafts import Draft
 from findspot.errors import FindspotError, invalid, not_found
 from findspot.models import Caller, Document, Version
+from findspot.names import checked
 from findspot.offload import Offload, Part, Text
 from findspot.store import documents as rows
 from findspot.store import versions
@@ -37,7 +37,7 @@ class Documents:
         self._offload = offload
         self._limit = str(max_document).encode()
 
-    async def create(self, project_id: int, body: Part, check_name: Callable[[str], str]) -> Document:
+    async def create(self, project_id: int, body: Part) -> Document:
         """Make a document from the body `{title, type?, content, format}`."""
         draft, content = await self._open(body, b"")
         for field in ("title", "format"):
@@ -49,8 +49,8 @@ class Documents:
             if getattr(draft, field) is not None:
                 raise invalid(field, "belongs to a change, not to a new document")
         new = rows.NewDocument(
-            title=check_name(draft.title or ""),
-            type=check_name(draft.type or "document"),
+            title=checked(draft.title or "", "title"),
+            type=checked(draft.type or "document", "type"),
             format=draft.format or "",
             content=bytes(content),
             word_count=draft.word_count,
@@ -71,7 +71,7 @@ class Documents:
         (shown,) = await self._offload.run("show_document", content, document.format.encode())
         return document, shown
 
-    async def save(self, document_id: int, body: Part, caller: Caller, check_name: Callable[[str], str]) -> Saved:
+    async def save(self, document_id: int, body: Part, caller: Caller) -> Saved:
         """Change a document by the body `{title?, content?, format?, baseRevision?, reason?}`."""
         async with self._store.read() as connection:
             present = await rows.get(connection, document_id)
@@ -82,7 +82,7 @@ class Documents:
             raise invalid("type", "cannot be changed")
         if draft.format not in (None, present.format) and not draft.has_content:
             raise invalid("format", "can only be changed together with the content")
-        title = check_name(draft.title) if draft.title is not None else None
+        title = checked(draft.title, "title") if draft.title is not None else None
         async with self._store.write() as connection:
             document, before = await self._locked(connection, document_id)
             _require_revision(document, draft.baseRevision)

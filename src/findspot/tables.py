@@ -9,6 +9,7 @@ from sqlalchemy.exc import IntegrityError
 from findspot.errors import FindspotError, not_found
 from findspot.jsontext import pointer as pointers
 from findspot.models import Table
+from findspot.names import checked
 from findspot.offload import Offload, Part, Text
 from findspot.store import tables as rows
 from findspot.store.database import Store
@@ -25,10 +26,10 @@ class Tables:
         self._limit = str(max_table).encode()
         self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
-    async def create(self, project_id: int, body: Part, check_name: Callable[[str], str]) -> Table:
+    async def create(self, project_id: int, body: Part) -> Table:
         """Make a table from the body `{name, data}`."""
         raw_name, text = await self._offload.run("open_table", body, self._limit)
-        name = check_name(raw_name.decode())
+        name = checked(raw_name.decode())
         try:
             return await self._insert(project_id, name, text)
         except IntegrityError:

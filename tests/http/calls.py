@@ -38,4 +38,13 @@ CALLS = {
     "DELETE /api/v1/tables/{table_id}": Call(WRITE),
     "PUT /api/v1/tables/{table_id}/data": Call(WRITE, [2]),
     "PATCH /api/v1/tables/{table_id}/data": Call(WRITE, [{"op": "add", "path": "/-", "value": 3}]),
+    "GET /api/v1/projects/{project_id}/documents": Call(READ),
+    "POST /api/v1/projects/{project_id}/documents": Call(WRITE, {"title": "d", "format": "text", "content": "x"}),
+    "GET /api/v1/documents/{document_id}": Call(READ),
+    "PUT /api/v1/documents/{document_id}": Call(WRITE, {"content": "y"}),
+    "DELETE /api/v1/documents/{document_id}": Call(WRITE),
+    "GET /api/v1/documents/{document_id}/versions": Call(READ),
+    "GET /api/v1/documents/{document_id}/versions/{version_id}": Call(READ),
+    "GET /api/v1/documents/{document_id}/versions/{version_id}/diff": Call(READ),
+    "POST /api/v1/documents/{document_id}/versions/{version_id}/restore": Call(WRITE),
 }

@@ -30,9 +30,18 @@ class World:
 
     async def state(self) -> Any:
         """Everything a forbidden call might have changed."""
-        project, table = self.ids["project_id"], self.ids["table_id"]
-        paths = ("/api/v1/projects", f"/api/v1/projects/{project}/keys", f"/api/v1/projects/{project}/tables")
-        return [(await self.owner.get(path)).json() for path in (*paths, f"/api/v1/tables/{table}")]
+        project, table, document = (self.ids[name] for name in ("project_id", "table_id", "document_id"))
+        paths = [
+            "/api/v1/projects",
+            *(f"/api/v1/projects/{project}/{part}" for part in ("keys", "tables", "documents")),
+            f"/api/v1/tables/{table}",
+            f"/api/v1/documents/{document}",
+            f"/api/v1/documents/{document}/versions",
+        ]
+        return [(await self.owner.get(path)).json() for path in paths]
+
+
+A_DOCUMENT = {"title": "d", "format": "text", "content": "before"}
 
 
 @pytest.fixture
@@ -45,7 +54,15 @@ async def world(owner: httpx2.AsyncClient) -> World:
             made.keys[f"{side} {role}"] = key.json()["key"]
         spare = await owner.post(f"/api/v1/projects/{project}/keys", json={"name": "spare", "role": "read"})
         table = await owner.post(f"/api/v1/projects/{project}/tables", json={"name": "t", "data": [1]})
-        made.ids = {"project_id": project, "key_id": spare.json()["id"], "table_id": table.json()["id"]}
+        document = (await owner.post(f"/api/v1/projects/{project}/documents", json=A_DOCUMENT)).json()["id"]
+        version = (await owner.put(f"/api/v1/documents/{document}", json={"content": "now"})).json()["versionId"]
+        made.ids = {
+            "project_id": project,
+            "key_id": spare.json()["id"],
+            "table_id": table.json()["id"],
+            "document_id": document,
+            "version_id": version,
+        }
     return made
 
 
@@ -101,7 +118,9 @@ async def test_what_a_caller_may_not_see_answers_like_what_does_not_exist(world:
 
 
 async def test_each_role_may_do_all_that_the_contract_gives_it(world: World, as_key: Become) -> None:
-    last = "DELETE /api/v1/tables/{table_id}", "DELETE /api/v1/projects/{project_id}"
+    last = [
+        f"DELETE /api/v1/{thing}" for thing in ("tables/{table_id}", "documents/{document_id}", "projects/{project_id}")
+    ]
     for route in (*(each for each in CALLS if each not in last), *last):
         call = CALLS[route]
         key = None if call.role in (None, Role.OWNER) else world.keys[f"mine {call.role}"]

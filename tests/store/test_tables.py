@@ -37,7 +37,7 @@ async def text_in(app: App, table_id: int) -> bytes:
 
 
 async def test_a_large_text_goes_in_and_out_in_pieces(app: App, project: Project) -> None:
-    table = await app.tables.create(project.id, body(BIG), str)
+    table = await app.tables.create(project.id, body(BIG))
     assert (table.revision, table.size) == (1, len(BIG))
     assert await pieces_in(app.store) == -(-len(BIG) // rows.PIECE)
     assert await text_in(app, table.id) == BIG
@@ -48,7 +48,7 @@ async def test_a_large_text_goes_in_and_out_in_pieces(app: App, project: Project
 
 
 async def test_a_large_write_that_comes_too_late_leaves_nothing_behind(app: App, project: Project) -> None:
-    table = await app.tables.create(project.id, body(b"1"), str)
+    table = await app.tables.create(project.id, body(b"1"))
     await app.tables.put(table.id, "", b"2", None)
     with pytest.raises(FindspotError, match="revision 2"):
         await app.tables.put(table.id, "", BIG, 1)
@@ -61,7 +61,7 @@ async def test_a_large_write_to_a_table_that_is_gone_says_so(app: App, project: 
         await app.tables.put(12345, "", BIG, None)
     assert refused.value.code == "NOT_FOUND"
     with pytest.raises(FindspotError) as refused:
-        await app.tables.create(12345, body(BIG), str)
+        await app.tables.create(12345, body(BIG))
     assert refused.value.code == "NOT_FOUND"
     assert await pieces_in(app.store) == 0
 
@@ -71,7 +71,7 @@ async def test_what_a_killed_writer_left_is_invisible_and_swept_after_an_hour(se
     async with open_app(settings) as app:
         async with app.store.write() as connection:
             project = await projects.create(connection, "p")
-        table = await app.tables.create(project.id, body(b"[1]"), str)
+        table = await app.tables.create(project.id, body(b"[1]"))
         async with app.store.write() as connection:
             for text_id in (old, young):  # a text half written, and a table whose first text is half written
                 await rows.write_pieces(connection, table.id, text_id, 0, [memoryview(b"[")])

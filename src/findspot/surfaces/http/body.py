@@ -3,22 +3,13 @@
 from typing import Annotated, Literal
 
 from fastapi import Request
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict
 from starlette.types import Message
 
-from findspot.errors import FindspotError, invalid
+from findspot.errors import FindspotError
+from findspot.names import checked
 
-
-def _visible(name: str) -> str:
-    if any(not character.isprintable() for character in name):
-        raise ValueError("must not hold control characters")
-    if name != name.strip():
-        raise ValueError("must not start or end with a space")
-    return name
-
-
-Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_visible)]
-_NAME: TypeAdapter[str] = TypeAdapter(Name)
+Name = Annotated[str, AfterValidator(checked)]
 
 
 class Body(BaseModel):
@@ -34,14 +25,6 @@ class NewProject(Body):
 class NewKey(Body):
     name: Name
     role: Literal["read", "write", "admin"]
-
-
-def check_name(name: str) -> str:
-    """The same rule for names that do not arrive through a model."""
-    try:
-        return _NAME.validate_python(name, strict=True)
-    except ValidationError as error:
-        raise invalid("name", error.errors()[0]["msg"]) from None
 
 
 def limited(request: Request, limit: int) -> Request:

@@ -9,7 +9,7 @@ from findspot.documents import Saved
 from findspot.models import Document, Version
 from findspot.store import documents as rows
 from findspot.surfaces.http.answers import anything, framed, moment
-from findspot.surfaces.http.body import check_name, pieces
+from findspot.surfaces.http.body import pieces
 from findspot.surfaces.http.router import router
 
 api = router("documents")
@@ -49,7 +49,7 @@ def _saved(saved: Saved) -> dict[str, Any]:
 async def create_document(request: Request, project_id: int) -> dict[str, Any]:
     """Make a document from `{title, type?, content, format}`."""
     app: App = request.app.state.app
-    document = await app.documents.create(project_id, await pieces(request), check_name)
+    document = await app.documents.create(project_id, await pieces(request))
     return {"id": document.id, "revision": document.revision, "updatedAt": moment(document.updated_at)}
 
 
@@ -74,7 +74,7 @@ async def save_document(request: Request, document_id: int) -> dict[str, Any]:
     """Change a document. What it held is kept as a version when its content changes."""
     app: App = request.app.state.app
     body = await pieces(request)
-    return _saved(await app.documents.save(document_id, body, request.state.caller, check_name))
+    return _saved(await app.documents.save(document_id, body, request.state.caller))
 
 
 @api.delete("/api/v1/documents/{document_id}", status_code=204)

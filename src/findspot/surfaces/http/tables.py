@@ -10,7 +10,7 @@ from findspot.errors import invalid, not_found
 from findspot.models import Table
 from findspot.store import tables as rows
 from findspot.surfaces.http.answers import anything, framed
-from findspot.surfaces.http.body import check_name, pieces
+from findspot.surfaces.http.body import pieces
 from findspot.surfaces.http.router import router
 
 api = router("tables")
@@ -37,7 +37,7 @@ def _summary(table: Table) -> dict[str, Any]:
 async def create_table(request: Request, project_id: int) -> dict[str, Any]:
     """Make a table from `{name, data}`; `data` is any JSON value and is kept exactly as sent."""
     app: App = request.app.state.app
-    table = await app.tables.create(project_id, await pieces(request), check_name)
+    table = await app.tables.create(project_id, await pieces(request))
     return {"id": table.id, "project_id": table.project_id, "name": table.name, "revision": table.revision}
 
 

@@ -1,0 +1,25 @@
+"""Names: what people call projects, keys, tables and documents."""
+
+from findspot.errors import invalid
+
+MAX_LENGTH = 200
+
+
+def checked(name: str, field: str = "name") -> str:
+    """The name, if it can be shown in one line and told from others; otherwise INVALID_ARGUMENT."""
+    problem = _problem(name)
+    if problem:
+        raise invalid(field, problem)
+    return name
+
+
+def _problem(name: str) -> str | None:
+    if not name:
+        return "must not be empty"
+    if len(name) > MAX_LENGTH:
+        return f"must not have more than {MAX_LENGTH} characters"
+    if name != name.strip():
+        return "must not start or end with white space"
+    if not all(character.isprintable() or character in "\u200c\u200d" for character in name):
+        return "must not hold control characters or line breaks"
+    return None
