@@ -1,8 +1,8 @@
 """Documents and their versions over HTTP."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request, Response
+from fastapi import Query, Request, Response
 
 from findspot.app import App
 from findspot.documents import Saved
@@ -101,7 +101,8 @@ async def get_version(request: Request, document_id: int, version_id: int) -> Re
 
 
 @api.get("/api/v1/documents/{document_id}/versions/{version_id}/diff")
-async def diff_version(request: Request, document_id: int, version_id: int, against: int | None = None) -> Response:
+async def diff_version(request: Request, document_id: int, version_id: int, against: Annotated[int | None, Query(ge=1, le=10**18)] = None
+) -> Response:
     """What changed since a version, by word: up to now, or up to the version `against`."""
     app: App = request.app.state.app
     changes = await app.documents.diff(document_id, version_id, against)
