@@ -24,6 +24,7 @@ from findspot.jsontext.operations import OPERATIONS
 
 AT_ONCE = 128 * 1024  # bytes; at this size an operation takes about a millisecond
 HELPERS = 2
+_NEVER_AT_ONCE = "patch"  # by copying and moving, a small patch can ask for seconds of work
 
 Text: TypeAlias = bytes | bytearray
 Part: TypeAlias = Text | Sequence[bytes]  # a text, whole or still in pieces
@@ -42,7 +43,7 @@ class Offload:
         self._closed = False
 
     async def run(self, operation: str, *parts: Part) -> tuple[Text, ...]:
-        if sum(map(_length, parts)) <= AT_ONCE:
+        if operation != _NEVER_AT_ONCE and sum(map(_length, parts)) <= AT_ONCE:
             return OPERATIONS[operation](*(b"".join(_pieces(part)) for part in parts))
         await self._seats.acquire()
         work = asyncio.get_running_loop().run_in_executor(None, self._ask, operation, parts)

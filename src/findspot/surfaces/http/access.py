@@ -92,6 +92,8 @@ async def _authorise(app: App, request: Request, rule: Rule) -> Caller | None:
     caller = await identify(app, request)
     if caller is None:
         raise FindspotError("UNAUTHORIZED", "A valid key is needed: 'Authorization: Bearer …' or 'X-API-Key'.")
+    if not all(_ID.fullmatch(value) for value in request.path_params.values()):
+        raise not_found(rule.scope.name.lower())  # what cannot be an id is not there
     if rule.scope is not Scope.INSTALLATION:
         project_id = await _project_of(app, request, rule.scope)
         if project_id is None or not caller.sees(project_id):
@@ -119,14 +121,11 @@ def _own_page(request: Request) -> bool:
 
 
 async def _project_of(app: App, request: Request, scope: Scope) -> int | None:
-    """The project a request is about; None if there is none, or its id is no id."""
-    name = f"{scope.name.lower()}_id"
-    text = request.path_params[name]
-    if not _ID.fullmatch(text):
-        return None
+    """The project a request is about; None if there is none."""
+    target = int(request.path_params[f"{scope.name.lower()}_id"])
     async with app.store.read() as connection:
         if scope is Scope.TABLE:
-            table = await table_rows.get(connection, int(text))
+            table = await table_rows.get(connection, target)
             return table.project_id if table else None
-        project = await project_rows.get(connection, int(text))
+        project = await project_rows.get(connection, target)
         return project.id if project else None

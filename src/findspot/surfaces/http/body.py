@@ -62,7 +62,7 @@ def limited(request: Request, limit: int) -> Request:
             raise too_large
         return message
 
-    return Request(request.scope | {"headers": _as_json(request)}, counted)
+    return Request({**request.scope, "headers": _as_json(request)}, counted)
 
 
 def _as_json(request: Request) -> list[tuple[bytes, bytes]]:
