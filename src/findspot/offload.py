@@ -25,8 +25,12 @@ from findspot.jsontext import operations as jsontext
 
 OPERATIONS = {**jsontext.OPERATIONS, **drafts.OPERATIONS}
 
-# Bytes that are worked on at once, where they are: a matter of a few milliseconds.
-AT_ONCE = dict.fromkeys(jsontext.OPERATIONS, 128 * 1024) | dict.fromkeys(drafts.OPERATIONS, 16 * 1024)
+# Up to so many bytes an operation is done where it is called: a matter of a few milliseconds.
+AT_ONCE = {
+    **dict.fromkeys(jsontext.OPERATIONS, 128 * 1024),
+    **dict.fromkeys(drafts.OPERATIONS, 16 * 1024),
+    "patch": 0,  # by copying and moving, a small one can ask for seconds of work
+}
 HELPERS = 2
 
 Text: TypeAlias = bytes | bytearray

@@ -6,12 +6,12 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.http.calls import CALLS
 
 from findspot.models import Role
 from findspot.settings import Settings
 from findspot.surfaces.http.access import RULES, GuardedRoute
 from findspot.surfaces.http.api import create_api
+from tests.http.calls import CALLS
 
 Become = Callable[[httpx2.AsyncClient, str | None], httpx2.AsyncClient]
 
@@ -152,8 +152,9 @@ async def test_a_key_may_come_in_either_header(world: World, as_key: Become) -> 
 
 async def test_an_id_that_is_no_id_is_simply_not_there(world: World) -> None:
     for wrong in ("0", "-1", "abc", "1e3", "９", "9" * 30, "1.0", "%00"):
-        answer = await world.owner.get(f"/api/v1/tables/{wrong}")
-        assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND"), wrong
+        for path in (f"tables/{wrong}", f"projects/{world.ids['project_id']}/keys/{wrong}"):
+            answer = await world.owner.request("GET" if "tables" in path else "DELETE", f"/api/v1/{path}")
+            assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND"), path
 
 
 async def test_a_refused_caller_is_told_before_the_body_is_read(world: World, as_key: Become) -> None:

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from findspot import offload as module
 from findspot.errors import FindspotError
+from findspot.jsontext.operations import OPERATIONS
 from findspot.offload import AT_ONCE, HELPERS, Offload
 
 LIMIT = b"100000000"
 LARGE = json.dumps({"世界": ["x" * 100] * 3000, "n": 1}, ensure_ascii=False).encode()  # well past AT_ONCE
-ELSEWHERE = b" " * AT_ONCE  # white space around a small text sends it to a helper as well
+ELSEWHERE = b" " * AT_ONCE["read"]  # white space around a small text sends it to a helper as well
 
 Process = subprocess.Popen[bytes]
 
@@ -51,7 +51,7 @@ def helpers(monkeypatch: pytest.MonkeyPatch) -> Helpers:
             started.born.release()
             started.gate.wait()
 
-    monkeypatch.setattr(module.subprocess, "Popen", Noted)
+    monkeypatch.setattr(subprocess, "Popen", Noted)
     return started
 
 
@@ -63,7 +63,7 @@ async def refused(work: Awaitable[object]) -> FindspotError:
 
 async def test_small_texts_are_worked_on_at_once_and_large_ones_in_a_helper(offload: Offload, helpers: Helpers) -> None:
     assert await offload.run("accept", b"[1]", LIMIT) == (b"[1]",)
-    border = b'"' + b"x" * (AT_ONCE - len(LIMIT) - 2) + b'"'
+    border = b'"' + b"x" * (AT_ONCE["accept"] - len(LIMIT) - 2) + b'"'
     assert await offload.run("accept", border, LIMIT) == (border,)
     assert helpers == []
     assert await offload.run("accept", border + b" ", LIMIT) == (border,)
@@ -95,10 +95,22 @@ async def test_a_helper_answers_exactly_as_this_process_does(
         except FindspotError as error:
             return error.kind, error.message, error.fields
 
-    at_once = await outcome(text, *rest)
-    elsewhere = await outcome(ELSEWHERE + text, *rest)
-    in_pieces = await outcome([ELSEWHERE, *(bytes([byte]) for byte in text)], *rest)
-    assert at_once == elsewhere == in_pieces
+    try:
+        here: object = OPERATIONS[operation](text, *rest)
+    except FindspotError as error:
+        here = error.kind, error.message, error.fields
+    assert await outcome(text, *rest) == here
+    assert await outcome(ELSEWHERE + text, *rest) == here
+    assert await outcome([ELSEWHERE, *(bytes([byte]) for byte in text)], *rest) == here
+
+
+async def test_a_patch_goes_to_a_helper_however_small_because_copies_multiply_its_work(
+    offload: Offload, helpers: Helpers
+) -> None:
+    doubling = json.dumps([{"op": "copy", "from": "", "path": "/-"}] * 20).encode()
+    (answer,) = await offload.run("patch", b"[1]", doubling, LIMIT)
+    assert len(answer) > 1_000_000
+    assert len(helpers) == 1
 
 
 async def test_a_large_text_passes_the_border_unchanged_whole_or_in_pieces(offload: Offload) -> None:

@@ -82,7 +82,7 @@ def test_an_operation_that_does_not_fit_stops_the_patch_and_is_named() -> None:
     error = refused('{"a":1}', good, {"op": "remove", "path": "/x~1y"}, good)
     assert error.body() == {
         "code": "PATCH_CONFLICT",
-        "message": "Operation 1 (remove '/x~1y') does not fit: there is no key 'x/y' at ''. Nothing was changed.",
+        "message": "Operation 1 (remove '/x~1y') does not fit: there is no key 'x/y' at the top. Nothing was changed.",
         "operation": 1,
     }
 
@@ -144,16 +144,18 @@ def test_a_value_can_be_copied_into_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "step"),
+    ("text", "step", "times"),
     [
-        ('{"a":["x"]}', {"op": "copy", "from": "/a", "path": "/a/-"}),
-        ('{"a":{"k":"x"}}', {"op": "copy", "from": "/a", "path": "/a/b"}),
-        (json.dumps(["x" * 1000]), {"op": "copy", "from": "/0", "path": "/-"}),
-        ('["x"]', {"op": "copy", "from": "", "path": "/-"}),
+        ('{"a":["x"]}', {"op": "copy", "from": "/a", "path": "/a/-"}, 22),
+        ('{"a":{"k":"x"}}', {"op": "copy", "from": "/a", "path": "/a/b"}, 300),
+        (json.dumps(["x" * 1000]), {"op": "copy", "from": "/0", "path": "/-"}, 200),
+        ('["x"]', {"op": "copy", "from": "", "path": "/-"}, 22),
     ],
 )
-def test_copies_that_multiply_are_refused_before_they_fill_the_memory(text: str, step: dict[str, Any]) -> None:
-    error = refused(text, *[step] * 20_000, limit=100_000)
+def test_copies_that_multiply_are_refused_before_they_fill_the_memory(
+    text: str, step: dict[str, Any], times: int
+) -> None:
+    error = refused(text, *[step] * times, limit=100_000)
     assert error.body() == {
         "code": "CONTENT_TOO_LARGE",
         "message": "The patch copies more than 100000 bytes in all.",
@@ -257,3 +259,10 @@ def test_test_reads_what_is_there_and_changes_nothing() -> None:
         path = "/" + text.replace("~", "~0").replace("/", "~1")
         assert meaning(patched(document, {"op": "test", "path": path, "value": {"n": 1}})) == meaning(document)
         assert refused(document, {"op": "test", "path": path, "value": {"n": True}}).code == "PATCH_CONFLICT"
+
+
+def test_a_patch_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("findspot.jsontext.patch.MAX_SECONDS", -1)
+    error = refused("[]", {"op": "add", "path": "/-", "value": 1})
+    assert error.code == "CONTENT_TOO_LARGE"
+    assert "send it in parts" in error.message

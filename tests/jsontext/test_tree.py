@@ -198,7 +198,7 @@ def test_a_copy_does_not_follow_later_edits() -> None:
 @pytest.mark.parametrize(
     ("pointer", "sentence"),
     [
-        ("/nope", "there is no key 'nope' at ''"),
+        ("/nope", "there is no key 'nope' at the top"),
         ("/z/a~1b/c", "there is no key 'a/b' at '/z'"),
         ("/b/x", "the value at '/b' is neither an object nor a list"),
         ("/a/2/deep/0", "the value at '/a/2/deep' is neither an object nor a list"),

@@ -87,6 +87,15 @@ async def test_what_a_killed_writer_left_is_invisible_and_swept_after_an_hour(se
     assert left == [1, 0]
 
 
+async def test_the_database_is_for_its_user_alone(tmp_path: Path) -> None:
+    store = await Store.open(None, tmp_path / "findspot.db")
+    async with store.write() as connection:
+        await projects.create(connection, "p")
+    modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    await store.close()
+    assert modes == dict.fromkeys(("findspot.db", "findspot.db-wal", "findspot.db-shm"), 0o600)
+
+
 async def test_a_store_that_cannot_be_opened_says_so_plainly(tmp_path: Path) -> None:
     (tmp_path / "findspot.db").write_bytes(b"this is not a database, but long enough to look at" * 100)
     with pytest.raises(Exception, match=r"database") as refused:

@@ -1,6 +1,7 @@
 """RFC 6902 JSON Patch over a tree: all operations, or none."""
 
 import json
+import time
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any, ClassVar, TypeAlias
@@ -11,6 +12,8 @@ from findspot.errors import FindspotError, invalid
 from findspot.jsontext import pointer as pointers
 from findspot.jsontext.pointer import Missing
 from findspot.jsontext.tree import Tree
+
+MAX_SECONDS = 10  # many moves in a large list can cost far more than the patch is long
 
 
 class _Step(msgspec.Struct, tag_field="op", frozen=True):
@@ -60,8 +63,11 @@ def read_steps(text: bytes) -> list[Step]:
 
 def apply(tree: Tree, steps: list[Step], limit: int) -> None:
     """Apply every operation in order. On the first that does not fit, PATCH_CONFLICT; the caller drops the tree."""
-    budget = limit
+    budget, deadline = limit, time.monotonic() + MAX_SECONDS
     for number, step in enumerate(steps):
+        if time.monotonic() > deadline:
+            message = f"The patch takes more than {MAX_SECONDS} seconds. Nothing was changed; send it in parts."
+            raise FindspotError("CONTENT_TOO_LARGE", message)
         path = pointers.parse(step.path, f"[{number}].path")
         try:
             if isinstance(step, Copy):

@@ -33,6 +33,10 @@ def _closed(node: Node) -> msgspec.Raw:
     return node if isinstance(node, msgspec.Raw) else msgspec.Raw(msgspec.json.encode(node))
 
 
+def _at(tokens: tuple[str, ...]) -> str:
+    return repr(pointers.write(tokens)) if tokens else "the top"
+
+
 class Tree:
     """A checked JSON text that can be read and edited at pointers, and written out again."""
 
@@ -84,7 +88,7 @@ class Tree:
         parent, last = self._parent(tokens)
         if isinstance(parent, dict):
             if last not in parent:
-                raise Missing(f"there is no key {last!r} at {pointers.write(tokens[:-1])!r}")
+                raise Missing(f"there is no key {last!r} at {_at(tokens[:-1])}")
             return _closed(parent.pop(last))
         return _closed(parent.pop(self._index(parent, tokens)))
 
@@ -100,7 +104,7 @@ class Tree:
         """The container that a pointer's last token names something in, opened in place."""
         node = self._find(tokens[:-1], keep_open=True)
         if isinstance(node, msgspec.Raw):
-            raise Missing(f"the value at {pointers.write(tokens[:-1])!r} is neither an object nor a list")
+            raise Missing(f"the value at {_at(tokens[:-1])} is neither an object nor a list")
         return node, tokens[-1]
 
     def _find(self, tokens: tuple[str, ...], keep_open: bool = False) -> Node:
@@ -110,7 +114,7 @@ class Tree:
         for step in range(len(tokens)):
             opened = _open(holder[slot])
             if opened is None:
-                raise Missing(f"the value at {pointers.write(tokens[:step])!r} is neither an object nor a list")
+                raise Missing(f"the value at {_at(tokens[:step])} is neither an object nor a list")
             holder[slot] = opened
             holder, slot = opened, self._slot(opened, tokens[: step + 1])
         opened = _open(holder[slot]) if keep_open else None
@@ -122,16 +126,14 @@ class Tree:
         if isinstance(container, list):
             return self._index(container, tokens)
         if tokens[-1] not in container:
-            raise Missing(f"there is no key {tokens[-1]!r} at {pointers.write(tokens[:-1])!r}")
+            raise Missing(f"there is no key {tokens[-1]!r} at {_at(tokens[:-1])}")
         return tokens[-1]
 
     @staticmethod
     def _index(container: list[Node], tokens: tuple[str, ...], end: bool = False) -> int:
-        place, where = pointers.index(tokens[-1]), pointers.write(tokens[:-1])
+        place, where = pointers.index(tokens[-1]), _at(tokens[:-1])
         if place is None:
-            raise Missing(f"{tokens[-1]!r} is not an index of the list at {where!r}")
+            raise Missing(f"{tokens[-1]!r} is not an index of the list at {where}")
         if place >= len(container) + end:
-            raise Missing(
-                f"index {place} is past the end of the list at {where!r}, which has {len(container)} elements"
-            )
+            raise Missing(f"index {place} is past the end of the list at {where}, which has {len(container)} elements")
         return place

@@ -4,7 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import sqlalchemy as sa
+from sqlalchemy.exc import DatabaseError, OperationalError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
+from findspot.errors import FindspotError
 from findspot.store import migrate
 from findspot.store.database import Store
 
@@ -31,13 +34,25 @@ async def examine(url: str | None, file: Path) -> Report:
     try:
         async with store.read() as connection:
             schema = await migrate.revision(connection)
-            if store.kind == "sqlite":
-                version = (await connection.execute(sa.text("SELECT sqlite_version()"))).scalar_one()
-                found = (await connection.execute(sa.text("PRAGMA quick_check(1)"))).scalar_one()
-                size = (await connection.execute(sa.text(_SQLITE_SIZE))).scalar_one()
-                return Report(f"SQLite {version}", schema, size, None if found == "ok" else found)
-            version = (await connection.execute(sa.text("SHOW server_version"))).scalar_one()
-            size = (await connection.execute(sa.text("SELECT pg_database_size(current_database())"))).scalar_one()
-            return Report(f"PostgreSQL {version}", schema, size, None)
+            look = _look_at_sqlite if store.kind == "sqlite" else _look_at_postgres
+            return await look(connection, schema)
+    except FindspotError as error:
+        cause = error.__cause__
+        if store.kind == "sqlite" and isinstance(cause, DatabaseError) and not isinstance(cause, OperationalError):
+            return Report("SQLite", None, 0, str(cause.orig))  # there, but not a database any more
+        raise
     finally:
         await store.close()
+
+
+async def _look_at_sqlite(connection: AsyncConnection, schema: str | None) -> Report:
+    version = (await connection.execute(sa.text("SELECT sqlite_version()"))).scalar_one()
+    found = (await connection.execute(sa.text("PRAGMA quick_check(1)"))).scalar_one()
+    size = (await connection.execute(sa.text(_SQLITE_SIZE))).scalar_one()
+    return Report(f"SQLite {version}", schema, size, None if found == "ok" else found)
+
+
+async def _look_at_postgres(connection: AsyncConnection, schema: str | None) -> Report:
+    version = (await connection.execute(sa.text("SHOW server_version"))).scalar_one()
+    size = (await connection.execute(sa.text("SELECT pg_database_size(current_database())"))).scalar_one()
+    return Report(f"PostgreSQL {version}", schema, size, None)

@@ -1,6 +1,7 @@
 """Opens the database, brings it up to date, and hands out transactions: many that read, one at a time that writes."""
 
 import contextlib
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ class Store:
     @classmethod
     async def open(cls, url: str | None, file: Path) -> "Store":
         """Open PostgreSQL at `url`, or SQLite in `file`, and apply the migrations that are missing."""
+        if not url:
+            _make_private(file)
         store = cls.unprepared(url, file)
         try:
             await store._migrate()
@@ -81,14 +84,19 @@ class Store:
 
 @contextlib.asynccontextmanager
 async def _said_plainly() -> AsyncIterator[None]:
-    """Turn a database that is gone, full or locked into one error that says so, without its SQL."""
+    """Turn a database that is gone, full, locked or damaged into one error that says so, without its SQL."""
     try:
         yield
+    except (sa.exc.IntegrityError, sa.exc.ProgrammingError, sa.exc.DataError):
+        raise  # the statement does not fit; the database is well
     except (DBAPIError, PoolTimeout, OSError) as error:
-        broken = not isinstance(error, DBAPIError) or error.connection_invalidated
-        if broken or isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError):
-            raise FindspotError("STORE_UNAVAILABLE", "The database cannot be used right now.") from error
-        raise
+        raise FindspotError("STORE_UNAVAILABLE", "The database cannot be used right now.") from error
+
+
+def _make_private(file: Path) -> None:
+    """Only this user may read the database, wherever it lies; SQLite gives the files beside it the same rights."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _sqlite(file: Path) -> tuple[AsyncEngine, AsyncEngine]:

@@ -1,5 +1,6 @@
 """What can be given to a command: JSON, names, an address. Read and checked before anything is opened."""
 
+import contextlib
 import functools
 import os
 import sys
@@ -34,13 +35,10 @@ class _Json(click.ParamType[bytes]):
         if isinstance(value, bytes):
             return value
         if value == "-":
-            return _checked(_standard_input(), "Standard input", "")
+            return _checked(_standard_input(), "Standard input")
         if value.startswith("@"):
-            return _checked(_file(value[1:]), value[1:], "")
-        meant = f"For the content of the file {value}, write @{value}." if Path(value).is_file() else ""
-        return _checked(
-            os.fsencode(value), "JSON", meant or "Put it into single quotes; text needs double ones inside."
-        )
+            return _checked(_file(value[1:]), value[1:])
+        return _checked(os.fsencode(value), "JSON", meant=value)
 
 
 class _Address(click.ParamType[str]):
@@ -99,17 +97,23 @@ def _file(name: str) -> bytes:
         raise Failure(f"{name} cannot be read: {error.strerror}.", exit_code=2) from None
 
 
-def _checked(text: bytes, where: str, advice: str) -> bytes:
+def _checked(text: bytes, where: str, meant: str = "") -> bytes:
     """One JSON value and nothing after it, so that it can stand inside a larger one. The server looks closer."""
     import msgspec
 
-    if not text.strip():
-        raise Failure(f"{where} is empty; a JSON value is needed.", advice, 2)
     try:
         msgspec.json.decode(text, type=msgspec.Raw)
     except msgspec.DecodeError as error:
-        reason = str(error).removeprefix("JSON is malformed: ")
-        raise Failure(f"{where} is not valid: {reason}.", advice, 2) from None
+        reason = str(error).removeprefix("JSON is malformed: ") if text.strip() else "there is nothing"
+        raise Failure(f"{where} is not valid: {reason}.", _advice(meant) if meant else "", 2) from None
     except RecursionError:
-        raise Failure(f"{where} is nested too deep.", "", 2) from None
+        raise Failure(f"{where} is nested too deep.", exit_code=2) from None
     return text
+
+
+def _advice(meant: str) -> str:
+    """What someone may have had in mind with a JSON argument that is none."""
+    with contextlib.suppress(OSError, ValueError):  # what cannot be the name of a file
+        if Path(meant).is_file():
+            return f"For the content of the file {meant}, write @{meant}."
+    return "Put it into single quotes; text needs double ones inside."

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 import click
 
 from findspot.surfaces.cli.arguments import ADDRESS
-from findspot.surfaces.cli.opening import read_settings, said_plainly
+from findspot.surfaces.cli.opening import open_api, read_settings, said_plainly
 from findspot.surfaces.cli.outcome import Failure
 from findspot.surfaces.cli.waiting import patience
 from findspot.surfaces.cli.wording import size
@@ -133,6 +133,7 @@ async def _client(
                 headers=_header(key or way.token),
                 timeout=httpx2.Timeout(_ANSWER_S, connect=_CONNECT_S),
                 transport=way.transport,
+                verify=way.url.startswith("https:"),  # loading certificates that no one asks for takes a while
                 trust_env=False,
             )
         )
@@ -161,11 +162,9 @@ async def _open_here(settings: "Settings", closing: contextlib.AsyncExitStack) -
     import httpx2
 
     from findspot import logs
-    from findspot.surfaces.http.api import create_api
 
     logs.configure("error", settings.log_format)
-    api = create_api(settings)
-    await closing.enter_async_context(api.router.lifespan_context(api))
+    api = await open_api(settings, closing)
     return Way("http://findspot", api.state.app.token, httpx2.ASGITransport(app=api))
 
 

@@ -67,8 +67,6 @@ def _verdict(findings: Sequence[Finding]) -> str:
 
 
 async def _database(settings: "Settings", silent: bool) -> Finding:
-    from sqlalchemy.exc import DBAPIError
-
     from findspot.errors import FindspotError
     from findspot.store.checkup import examine
 
@@ -81,8 +79,6 @@ async def _database(settings: "Settings", silent: bool) -> Finding:
             report = await examine(url, file)
     except FindspotError as error:
         return Finding("database", "bad", f"{error.message} {_reason(error.__cause__, url)}".strip(), _advice(url))
-    except DBAPIError as error:
-        return _damaged(str(error.orig), file) if url is None else Finding("database", "bad", _reason(error, url))
     if report.damage:
         return _damaged(report.damage, file)
     known = f"{report.name}, schema {report.schema}"

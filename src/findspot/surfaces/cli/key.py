@@ -26,8 +26,8 @@ async def create(api: Api, project_id: int, name: str, role: str) -> None:
     """Make a key called NAME. Its secret is shown now and never again."""
     body = {"name": name, "role": role}
     key = await api.call("POST", f"/api/v1/projects/{project_id}/keys", json=body)
-    text = done(f"Key {key['id']} has the role '{key['role']}' in project {project_id}.")
-    show(key, api.as_json, f"{text} Keep it well; it cannot be shown again:\n\n  {key['key']}\n")
+    text = f"Key {key['id']} has the role '{key['role']}' in project {project_id}."
+    show(key, api.as_json, f"{done(f'{text} Keep it well; it cannot be shown again:')}\n\n  {key['key']}\n")
 
 
 @command.command("list")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from findspot.surfaces.cli.outcome import Failure
 
 if TYPE_CHECKING:
+    from fastapi import FastAPI
     from pydantic_core import ErrorDetails
 
     from findspot.settings import Settings
@@ -40,25 +41,27 @@ def _sentence(wrong: "ErrorDetails") -> str:
     return f"{field.alias if field else name}: {said[:1].lower()}{said[1:]}."
 
 
+async def open_api(settings: "Settings", closing: contextlib.AsyncExitStack) -> "FastAPI":
+    """The API with everything behind it open, until `closing` closes it."""
+    from findspot.surfaces.http.api import create_api
+
+    api = create_api(settings)
+    with said_plainly(settings):
+        await closing.enter_async_context(api.router.lifespan_context(api))
+    return api
+
+
 @contextlib.contextmanager
 def said_plainly(settings: "Settings") -> Iterator[None]:
-    """Around the opening of the API. FolderInUse passes: some can wait for it."""
-    from sqlalchemy.exc import DBAPIError
-
+    """What hinders the opening becomes a Failure. FolderInUse passes: some can wait for it."""
     from findspot.errors import FindspotError
 
     try:
         yield
     except FindspotError as error:
         raise Failure(error.message, error.kind.advice, 7) from None
-    except DBAPIError as error:
-        raise Failure(
-            f"The database cannot be used: {error.orig}.", "Ask 'findspot doctor' what is wrong.", 7
-        ) from None
     except OSError as error:
         advice = "Check its path and rights, or choose another with --data."
         raise Failure(
             f"The data folder {settings.data} cannot be used: {error.strerror or error}.", advice, 7
         ) from None
-    except ValueError as error:  # the token file is there, but no token in it
-        raise Failure(f"{error}.", exit_code=7) from None

@@ -32,7 +32,7 @@ def show_rows(value: Any, as_json: bool, headings: Sequence[str], rows: Sequence
 
 
 def done(text: str) -> str:
-    return click.style("✓ ", fg="green") + text
+    return click.style("✓ ", fg="green") + hang(text, 2)
 
 
 def facts(pairs: Iterable[tuple[str, str]], indent: int = 2) -> str:

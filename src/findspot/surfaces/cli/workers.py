@@ -1,0 +1,56 @@
+"""Several serving processes over shared services; they are told apart by nothing but the database."""
+
+import asyncio
+import contextlib
+import os
+import socket
+from typing import TYPE_CHECKING
+
+import click
+
+from findspot.surfaces.cli.listening import url_of, welcome
+from findspot.surfaces.cli.opening import open_api
+from findspot.surfaces.cli.outcome import Failure
+from findspot.surfaces.cli.serving import FAREWELL, configure_logs, uvicorn_options
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from findspot.settings import Settings
+
+
+def serve_many(settings: "Settings", listening: socket.socket, workers: int) -> None:
+    import uvicorn
+    from uvicorn.supervisors import Multiprocess
+
+    token = asyncio.run(_try_once(settings))
+    os.environ["FINDSPOT_DATA"] = str(settings.data)
+    config = uvicorn.Config(
+        "findspot.surfaces.cli.workers:worker_api", factory=True, workers=workers, **uvicorn_options()
+    )
+    configure_logs(settings, token)
+    processes = Multiprocess(config, sockets=[listening])  # hears signals from here on
+    welcome(settings, url_of(settings, listening), token)
+    processes.run()
+    if any(process.exitcode == uvicorn.config.STARTUP_FAILURE for process in processes.processes):
+        raise Failure("A serving process could not start; its log line says why.")
+    click.echo(FAREWELL)
+
+
+async def _try_once(settings: "Settings") -> str:
+    """Open and close everything here: what is wrong is said once, and no two processes bring up a new database."""
+    async with contextlib.AsyncExitStack() as closing:
+        api = await open_api(settings, closing)
+        token: str = api.state.app.token
+    return token
+
+
+def worker_api() -> "FastAPI":
+    """The API in one of the processes, which has nothing but the environment to go by."""
+    from findspot.keys import owner_token
+    from findspot.settings import Settings
+    from findspot.surfaces.http.api import create_api
+
+    settings = Settings()
+    configure_logs(settings, owner_token(settings))
+    return create_api(settings)

@@ -1,0 +1,149 @@
+"""The `findspot` command as tests use it: in this process when that shows the same, in one of its own when not."""
+
+import json
+import logging
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+from click.testing import CliRunner
+
+from findspot.surfaces.cli.main import run
+
+_DEADLINE_S = 60
+_AGAIN_S = 2
+# Ctrl-C reaches a process only from the terminal that it controls.
+_ON_ITS_OWN_TERMINAL = """
+import fcntl, runpy, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+runpy.run_module("findspot", run_name="__main__")
+"""
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def error(self) -> Any:
+        return json.loads(self.err)
+
+
+def findspot(*arguments: str, input: str | bytes = b"", **environment: str) -> Outcome:
+    """Run the command in this process, with no terminal, and leave no trace of it."""
+    code: Any = 0
+    with _logging_as_it_was(), CliRunner().isolation(input=input, env=environment) as (out, err, _):
+        try:
+            run(arguments)
+        except SystemExit as end:
+            code = end.code or 0
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return Outcome(code, out.getvalue().decode(), err.getvalue().decode())
+
+
+def findspot_process(*arguments: str, **environment: str) -> Outcome:
+    """Run the command in a process of its own."""
+    command = [sys.executable, "-m", "findspot", *arguments]
+    variables = {**os.environ, **environment}
+    ended = subprocess.run(command, env=variables, capture_output=True, stdin=subprocess.DEVNULL, timeout=_DEADLINE_S)
+    return Outcome(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+
+
+@contextmanager
+def _logging_as_it_was() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+        structlog.reset_defaults()
+
+
+@dataclass
+class Terminal:
+    """A command on a terminal of 100 columns, and the person in front of it."""
+
+    process: "subprocess.Popen[bytes]"
+    screen: int
+    seen: str = ""
+    _rest: bytes = field(default=b"", repr=False)
+
+    @classmethod
+    @contextmanager
+    def running(cls, *arguments: str, **environment: str) -> "Iterator[Terminal]":
+        screen, keyboard = pty.openpty()
+        variables = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **environment}
+        process = subprocess.Popen(
+            [sys.executable, "-c", _ON_ITS_OWN_TERMINAL, *arguments],
+            env=variables, stdin=keyboard, stdout=keyboard, stderr=keyboard, start_new_session=True,
+        )  # fmt: skip
+        os.close(keyboard)
+        try:
+            yield cls(process, screen)
+        finally:
+            process.kill()
+            process.wait()
+            os.close(screen)
+
+    @property
+    def text(self) -> str:
+        """What has been written, without colours."""
+        return _ANSI.sub("", self.seen)
+
+    def until(self, text: str) -> None:
+        """Read until this has been written."""
+        deadline = time.monotonic() + _DEADLINE_S
+        while text not in self.text:
+            assert time.monotonic() < deadline, f"{text!r} did not come:\n{self.text}"
+            assert self._read(), f"the command ended without {text!r}:\n{self.text}"
+
+    def type(self, text: str) -> None:
+        os.write(self.screen, text.encode())
+
+    def interrupt(self) -> int:
+        """Press Ctrl-C, and again should it have come in the instant before the command began to listen."""
+        for _ in range(_DEADLINE_S // _AGAIN_S):
+            self.type("\x03")
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(timeout=_AGAIN_S)
+                break
+        return self.end()
+
+    def end(self) -> int:
+        """Read to the end; gives the exit code."""
+        while self._read():
+            pass
+        return self.process.wait(timeout=_DEADLINE_S)
+
+    def _read(self) -> bool:
+        ready, _, _ = select.select([self.screen], [], [], _DEADLINE_S)
+        try:
+            piece = os.read(self.screen, 65536) if ready else b""
+        except OSError:  # no one has the other end open any more
+            piece = b""
+        self._rest += piece
+        whole = self._rest.decode(errors="ignore")
+        self.seen += whole
+        self._rest = self._rest[len(whole.encode()) :]
+        return bool(piece)

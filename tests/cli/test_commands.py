@@ -1,0 +1,148 @@
+"""Projects, keys and tables from the command line, by each way that leads to the API."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from findspot.surfaces.cli.main import cli
+from tests.cli.command import Outcome, findspot
+from tests.cli.test_help import every_command
+from tests.servers import Server
+
+Command = Callable[..., Outcome]
+NAME = "图书馆 📚 [b]‹é›[/b] :smile:"
+
+
+@pytest.fixture(params=["no server", "a server on the folder", "a server elsewhere"])
+def command(request: pytest.FixtureRequest, tmp_path: Path) -> Command:
+    """The command, and the options by which it finds the API."""
+    if request.param == "no server":
+        way: tuple[str, ...] = ("--data", str(tmp_path / "data"))
+    else:
+        server, folder = request.getfixturevalue("served")
+        way = ("--data", str(folder))
+        if request.param == "a server elsewhere":
+            way = ("--url", server.url, "--key", server.token)
+
+    def run(*arguments: str, input: str | bytes = b"", code: int = 0) -> Outcome:
+        ended = findspot(*arguments[:2], *way, *arguments[2:], input=input)  # before '--key' of a test's own
+        assert ended.code == code, ended
+        return ended
+
+    return run
+
+
+def new_project(command: Command) -> str:
+    return str(command("project", "create", NAME, "--json").json["id"])
+
+
+def test_a_project_is_made_listed_shown_and_deleted(command: Command) -> None:
+    made = command("project", "create", NAME, "--json").json
+    assert made["name"] == NAME
+    id = str(made["id"])
+    assert made in command("project", "list", "--json").json["projects"]
+    assert NAME in command("project", "list").out
+    shown = command("project", "status", id).out
+    assert shown.startswith(f"{NAME} (project {id})\n")
+    assert command("project", "status", id, "--json").json["tables"] == 0
+    assert command("project", "delete", id, "--yes").out == f"✓ Project {id} is deleted.\n"
+    assert made not in command("project", "list", "--json").json["projects"]
+    command("project", "status", id, code=3)
+
+
+def test_a_key_is_made_used_listed_and_revoked(command: Command) -> None:
+    project = new_project(command)
+    key = command("key", "create", project, "leser 阅读", "--role", "write", "--json").json
+    secret = key["key"]
+    assert command("project", "list", "--key", secret, "--json").json["projects"][0]["id"] == int(project)
+    command("key", "list", project, "--key", secret, code=4)
+    (listed,) = command("key", "list", project, "--json").json["keys"]
+    assert (listed["id"], listed["name"], listed["role"]) == (key["id"], "leser 阅读", "write")
+    assert secret not in command("key", "list", project).out
+    assert command("key", "revoke", project, str(key["id"])).out == f"✓ Key {key['id']} is revoked.\n"
+    command("project", "list", "--key", secret, code=4)
+    assert "has no key" in command("key", "list", project).out
+
+
+def test_a_tables_value_is_made_read_set_patched_and_deleted(command: Command) -> None:
+    project = new_project(command)
+    value = '{"b": 1.10, "a": [1, {"书": "红楼梦 📕"}]}'
+    table = str(command("table", "create", project, NAME, value, "--json").json["id"])
+    assert command("table", "get", table, "--raw").out == value + "\n"
+    assert (
+        command("table", "get", table).out
+        == json.dumps(json.loads(value), indent=2, ensure_ascii=False).replace("1.1,", "1.10,") + "\n"
+    )
+    assert command("table", "get", table, "/a/1/书").out == '"红楼梦 📕"\n'
+    assert command("table", "get", table, "/a/0", "--json").json["data"] == 1
+    assert command("table", "set", table, "/a/-", "true").out == f"✓ Table {table} is at revision 2.\n"
+    patch = '[{"op": "remove", "path": "/b"}]'
+    assert command("table", "patch", table, patch, "--if-revision", "2", "--json").json == {"revision": 3}
+    assert command("table", "get", table, "--raw").out.replace(" ", "") == '{"a":[1,{"书":"红楼梦📕"},true]}\n'
+    assert command("table", "set", table, "", "7").out == f"✓ Table {table} is at revision 4.\n"
+    (listed,) = command("table", "list", project, "--json").json["tables"]
+    assert listed == {"id": int(table), "name": NAME, "revision": 4, "size": 1}
+    assert command("table", "list", project).out.splitlines()[0].split() == ["id", "name", "revision", "size"]
+    assert command("table", "delete", table, "--yes", "--json").json == {"deleted": int(table)}
+    assert "has no table" in command("table", "list", project).out
+
+
+def test_a_value_of_two_megabytes_goes_in_by_standard_input_and_comes_out_equal(command: Command) -> None:
+    value = json.dumps([{"text": "语言 " * 100, "n": n} for n in range(3500)], ensure_ascii=False)
+    assert len(value.encode()) > 2_000_000
+    table = str(command("table", "create", new_project(command), "big", "-", "--json", input=value).json["id"])
+    assert command("table", "get", table, "--raw").out == value + "\n"
+    assert command("table", "get", table, "/3499/n").out == "3499\n"
+
+
+def test_what_a_command_does_alone_the_server_finds_and_the_other_way_round(tmp_path: Path) -> None:
+    at = ("--data", str(tmp_path / "data"))
+    assert findspot("project", "create", "before", *at).code == 0
+    server = Server.start(tmp_path / "data")
+    try:
+        assert findspot("project", "create", "while", *at).code == 0
+        with server.client() as client:
+            names = [project["name"] for project in client.get("/api/v1/projects").json()["projects"]]
+            assert names == ["before", "while"]
+            assert client.post("/api/v1/projects", json={"name": "over HTTP"}).status_code == 201
+        assert server.stop() == 0
+    finally:
+        server.kill()
+    listed = findspot("project", "list", "--json", *at).json["projects"]
+    assert [project["name"] for project in listed] == ["before", "while", "over HTTP"]
+
+
+# A walk through every command that gives JSON, in an order that works; 'serve' gives none.
+WALK = [
+    ("project create p", "id"),
+    ("project list", "projects"),
+    ("project status 1", "index_state"),
+    ("key create 1 k", "key"),
+    ("key list 1", "keys"),
+    ("key revoke 1 1", "revoked"),
+    ("table create 1 t []", "id"),
+    ("table list 1", "tables"),
+    ("table get 1", "data"),
+    ("table set 1 /- 1", "revision"),
+    ("table patch 1 []", "revision"),
+    ("table delete 1 --yes", "deleted"),
+    ("project delete 1 --yes", "deleted"),
+    ("doctor", "findings"),
+]
+
+
+def test_every_command_gives_json_on_standard_output_and_nothing_beside_it(alone: Command) -> None:
+    for line, field in WALK:
+        ended = alone(*line.split(), "--json")
+        assert (ended.code, ended.err) == (0, ""), line
+        assert field in ended.json, line
+        assert ended.out.count("\n") == 1, line
+
+
+def test_the_walk_leaves_no_command_out() -> None:
+    leaves = {path for path in every_command(cli) if len(path) == 2 or path == ("doctor",)}
+    assert {
+        tuple(line.split()[: len(path)]) for line, _ in WALK for path in leaves if line.startswith(" ".join(path))
+    } == leaves

@@ -1,0 +1,152 @@
+"""`findspot doctor`: finds what is wrong, and says what to do."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command import Outcome, findspot
+from tests.servers import Server
+
+Command = Callable[..., Outcome]
+
+
+@pytest.fixture
+def used(alone: Command, tmp_path: Path) -> Path:
+    """A data folder that has been used."""
+    assert alone("project", "create", "p").code == 0
+    assert alone("table", "create", "1", "t", "-", input='["' + "text " * 100_000 + '"]').code == 0
+    return tmp_path / "data"
+
+
+def finding(ended: Outcome, what: str) -> Any:
+    (found,) = [each for each in ended.json["findings"] if each["what"] == what]
+    return found
+
+
+def states(ended: Outcome) -> set[str]:
+    return {each["state"] for each in ended.json["findings"]}
+
+
+def test_all_is_well_before_the_first_start_and_nothing_is_made(alone: Command, tmp_path: Path) -> None:
+    ended = alone("doctor")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.endswith("\nAll is well.\n")
+    assert "the first start makes it" in ended.out
+    assert not (tmp_path / "data").exists()
+
+
+def test_all_is_well_with_a_folder_in_use(alone: Command, used: Path) -> None:
+    ended = alone("doctor", "--json")
+    assert (ended.code, ended.json["ok"]) == (0, True)
+    assert states(ended) == {"ok", "note"}
+    assert finding(ended, "database")["detail"].startswith("SQLite 3.")
+    assert finding(ended, "data folder")["detail"] == str(used)
+    assert alone("doctor").out.endswith("\nAll is well.\n")
+
+
+def test_a_running_server_is_found(served: tuple[Server, Path]) -> None:
+    server, folder = served
+    ended = findspot("doctor", "--json", "--data", str(folder))
+    assert ended.code == 0
+    assert finding(ended, "server")["detail"] == f"running at {server.url} (process {server.process.pid})"
+
+
+def test_a_folder_open_to_others_is_a_warning(alone: Command, used: Path) -> None:
+    used.chmod(0o755)
+    ended = alone("doctor", "--json")
+    assert ended.code == 0
+    found = finding(ended, "data folder")
+    assert (found["state"], found["advice"]) == ("warn", f"Close it: chmod 700 {used}")
+    assert alone("doctor").out.endswith("\n1 warning found.\n")
+
+
+def test_a_token_that_others_can_read_is_a_problem(alone: Command, used: Path) -> None:
+    (used / "owner-token").chmod(0o644)
+    ended = alone("doctor", "--json")
+    assert (ended.code, ended.json["ok"]) == (1, False)
+    found = finding(ended, "owner's token")
+    assert found["state"] == "bad"
+    assert f"chmod 600 {used / 'owner-token'}" in found["advice"]
+
+
+def test_both_are_told_together(alone: Command, used: Path) -> None:
+    used.chmod(0o755)
+    (used / "owner-token").chmod(0o644)
+    assert alone("doctor").out.endswith("\n1 problem and 1 warning found.\n")
+
+
+def test_an_empty_token_file_is_a_problem(alone: Command, used: Path) -> None:
+    (used / "owner-token").write_text("")
+    found = finding(alone("doctor", "--json"), "owner's token")
+    assert (found["state"], "Remove it" in found["advice"]) == ("bad", True)
+
+
+def test_a_file_in_place_of_the_folder_is_a_problem(alone: Command, tmp_path: Path) -> None:
+    (tmp_path / "data").touch()
+    ended = alone("doctor", "--json")
+    assert (ended.code, finding(ended, "data folder")["state"]) == (1, "bad")
+
+
+@pytest.mark.parametrize("place", ["middle", "beginning"])
+def test_a_damaged_database_is_a_problem(alone: Command, used: Path, place: str) -> None:
+    file = used / "findspot.db"
+    length = file.stat().st_size
+    with file.open("r+b") as stream:
+        stream.seek(length // 3 if place == "middle" else 0)
+        stream.write(b"\xff\x00garbage" * (length // 3 // 9))
+    ended = alone("doctor", "--json")
+    assert (ended.code, ended.err) == (1, "")
+    found = finding(ended, "database")
+    assert found["state"] == "bad"
+    assert f"{file} is damaged: " in found["detail"]
+    assert "restore a backup" in found["advice"]
+    assert "\n" not in found["detail"]
+
+
+def test_a_postgresql_that_does_not_answer_is_a_problem_and_its_password_is_not_told(alone: Command) -> None:
+    address = "postgresql://me:s3cret%21@127.0.0.1:1/findspot"
+    for options in ((), ("--json",)):
+        ended = alone("doctor", *options, FINDSPOT_DATABASE_URL=address)
+        assert ended.code == 1
+        assert "s3cret" not in ended.out + ended.err
+    found = finding(ended, "database")
+    assert found["state"] == "bad"
+    assert "refused" in found["detail"]
+    assert "FINDSPOT_DATABASE_URL" in found["advice"]
+
+
+def test_a_postgresql_that_answers_is_well(alone: Command, new_postgres_database: Callable[[], str]) -> None:
+    address = new_postgres_database()
+    fresh = finding(alone("doctor", "--json", FINDSPOT_DATABASE_URL=address), "database")
+    assert (fresh["state"], "the next start brings it up to date" in fresh["detail"]) == ("note", True)
+    assert alone("project", "create", "p", FINDSPOT_DATABASE_URL=address).code == 0
+    found = finding(alone("doctor", "--json", FINDSPOT_DATABASE_URL=address), "database")
+    assert (found["state"], found["detail"].split()[0]) == ("ok", "PostgreSQL")
+
+
+def test_settings_that_are_set_are_told_and_secrets_only_that_they_are(alone: Command) -> None:
+    secrets = {
+        "FINDSPOT_TOKEN": "fsk_hidden-1",
+        "FINDSPOT_EMBEDDER_API_KEY": "hidden-2",
+        "TURBOPUFFER_API_KEY": "hidden-3",
+        "FINDSPOT_EMBEDDER_BASE_URL": "https://me:hidden-4@example.org/v1",
+    }
+    ended = alone("doctor", "--json", SEARCH_DEFAULT_TOP_K="7", **secrets)
+    detail = finding(ended, "settings")["detail"]
+    assert "SEARCH_DEFAULT_TOP_K=7" in detail
+    assert "FINDSPOT_TOKEN=(set)" in detail
+    assert "FINDSPOT_EMBEDDER_BASE_URL=https://…@example.org/v1" in detail
+    assert "hidden" not in ended.out
+    assert "hidden" not in alone("doctor", **secrets).out
+
+
+def test_the_token_of_the_folder_is_never_told(alone: Command, used: Path) -> None:
+    token = (used / "owner-token").read_text().strip()
+    assert token not in alone("doctor").out + alone("doctor", "--json").out
+
+
+def test_a_setting_that_is_wrong_ends_it_with_its_name(alone: Command) -> None:
+    ended = alone("doctor", FINDSPOT_PORT="x")
+    assert (ended.code, "FINDSPOT_PORT: " in ended.err) == (2, True)

@@ -1,0 +1,145 @@
+"""What a person sees who sits at a terminal: questions, colours, patience; and what a pipe gets instead."""
+
+import http.server
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Terminal, findspot
+from tests.servers import Server
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project of the running server, and the options that lead there."""
+
+    id: str
+    way: tuple[str, ...]
+
+
+@pytest.fixture
+def project(served: tuple[Server, Path]) -> Project:
+    way = ("--url", served[0].url, "--key", served[0].token)
+    return Project(str(findspot("project", "create", "p", "--json", *way).json["id"]), way)
+
+
+def is_there(project: Project) -> bool:
+    return findspot("project", "status", project.id, *project.way).code == 0
+
+
+def test_deleting_asks_and_yes_deletes(project: Project) -> None:
+    with Terminal.running("project", "delete", project.id, *project.way) as terminal:
+        terminal.until(f"Delete project {project.id} with all its tables and documents? [y/N]: ")
+        assert is_there(project)
+        terminal.type("y\n")
+        assert terminal.end() == 0
+        assert f"✓ Project {project.id} is deleted." in terminal.text
+    assert not is_there(project)
+
+
+def test_deleting_asks_and_no_leaves_it(project: Project) -> None:
+    with Terminal.running("project", "delete", project.id, *project.way) as terminal:
+        terminal.until("? [y/N]: ")
+        terminal.type("n\n")
+        assert terminal.end() == 1
+        assert "Nothing was deleted." in terminal.text
+    assert is_there(project)
+
+
+def test_deleting_asks_and_ctrl_c_leaves_it(project: Project) -> None:
+    with Terminal.running("project", "delete", project.id, *project.way) as terminal:
+        terminal.until("? [y/N]: ")
+        assert terminal.interrupt() == 130
+        assert "Traceback" not in terminal.text
+    assert is_there(project)
+
+
+def test_without_a_terminal_there_is_no_one_to_ask_so_yes_is_needed(project: Project) -> None:
+    ended = findspot("project", "delete", project.id, *project.way, input="y\n")
+    assert (ended.code, ended.out) == (2, "")
+    assert "Add --yes to do it." in ended.err
+    assert is_there(project)
+    assert findspot("project", "delete", project.id, "--yes", *project.way).code == 0
+    assert not is_there(project)
+
+
+def test_ctrl_c_while_standard_input_is_read_ends_with_130(project: Project) -> None:
+    with Terminal.running("table", "create", project.id, "t", "-", *project.way) as terminal:
+        terminal.until("Ctrl-D on a line of its own ends it.")
+        assert terminal.interrupt() == 130
+        assert "Traceback" not in terminal.text
+    assert findspot("table", "list", project.id, "--json", *project.way).json == {"tables": []}
+
+
+def test_colours_are_for_terminals(project: Project) -> None:
+    for arguments in (("project", "list"), ("project", "status", project.id), ("table", "get", "0")):
+        with Terminal.running(*arguments, *project.way) as terminal:
+            terminal.end()
+            assert "\x1b[" in terminal.seen
+        ended = findspot(*arguments, *project.way)
+        assert "\x1b" not in ended.out + ended.err
+
+
+def test_a_line_stays_a_line_in_a_pipe_and_fits_on_a_terminal(project: Project) -> None:
+    name = "a name that is quite long " * 7 + "."
+    assert findspot("project", "create", name, *project.way).code == 0
+    assert any(name in line for line in findspot("project", "list", *project.way).out.splitlines())
+    with Terminal.running("project", "list", *project.way) as terminal:
+        assert terminal.end() == 0
+        assert max(map(len, terminal.text.splitlines())) <= 100
+
+
+@dataclass
+class SlowServer:
+    """Answers every request only when told to."""
+
+    url: str = ""
+    go: threading.Event = field(default_factory=threading.Event)
+
+
+@pytest.fixture
+def slow() -> Iterator[SlowServer]:
+    waiting = SlowServer()
+
+    class Answer(http.server.BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            assert waiting.go.wait(60)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"revision": 2}')
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    waiting.url = f"http://127.0.0.1:{server.server_port}"
+    yield waiting
+    waiting.go.set()
+    server.shutdown()
+    server.server_close()
+
+
+def test_what_takes_longer_than_a_second_gets_a_word_that_goes_away_again(slow: SlowServer) -> None:
+    value = '"' + "x" * 3_000 + '"'
+    with Terminal.running("table", "set", "1", "", value, "--url", slow.url) as terminal:
+        terminal.until("… Sending 3.0 kB (1 s)")
+        slow.go.set()
+        assert terminal.end() == 0
+        assert terminal.seen.replace("\r\n", "\n").endswith("\x1b[K\x1b[32m✓ \x1b[0mTable 1 is at revision 2.\n")
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure(project: Project) -> None:
+    value = "[" + ",".join(["1"] * 400_000) + "]"
+    table = findspot("table", "create", project.id, "long", "-", "--json", *project.way, input=value).json["id"]
+    get = f"{sys.executable} -m findspot table get {table} {' '.join(project.way)}"
+    ended = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {get} | head -1"], capture_output=True, text=True, timeout=60
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "[\n", "")

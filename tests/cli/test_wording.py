@@ -1,0 +1,47 @@
+"""Figures as people say them."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from findspot.surfaces.cli.wording import ago, count, size
+
+NOW = datetime(2026, 3, 14, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("passed", "said"),
+    [
+        (timedelta(seconds=-30), "just now"),
+        (timedelta(seconds=59), "just now"),
+        (timedelta(seconds=60), "1 minute ago"),
+        (timedelta(minutes=59, seconds=59), "59 minutes ago"),
+        (timedelta(hours=1), "1 hour ago"),
+        (timedelta(hours=23, minutes=59), "23 hours ago"),
+        (timedelta(days=1), "1 day ago"),
+        (timedelta(days=6, hours=23), "6 days ago"),
+    ],
+)
+def test_a_moment_is_told_from_now(passed: timedelta, said: str) -> None:
+    assert ago((NOW - passed).isoformat().replace("+00:00", "Z"), NOW) == said
+
+
+@pytest.mark.parametrize("passed", [timedelta(days=7), timedelta(days=400), timedelta(hours=-1)])
+def test_a_moment_long_ago_or_yet_to_come_is_told_by_its_date(passed: timedelta) -> None:
+    then = NOW - passed
+    assert ago(then.isoformat(), NOW) == then.astimezone().date().isoformat()
+
+
+@pytest.mark.parametrize(
+    ("octets", "said"),
+    [
+        (0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (999_949, "999.9 kB"), (999_950, "1.0 MB"),
+        (52_428_800, "52.4 MB"), (3_000_000_000, "3.0 GB"), (5_000_000_000_000_000, "5,000.0 TB"),
+    ],
+)  # fmt: skip
+def test_a_size_has_a_unit_that_fits(octets: int, said: str) -> None:
+    assert size(octets) == said
+
+
+def test_one_is_singular() -> None:
+    assert [count(n, "table") for n in (0, 1, 2, 12_000)] == ["0 tables", "1 table", "2 tables", "12,000 tables"]

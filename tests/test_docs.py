@@ -1,0 +1,124 @@
+"""The documentation cannot lie: reference pages are what the code says, and links lead somewhere."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from findspot.errors import KINDS
+from findspot.settings import Settings
+from findspot.surfaces.cli import reference
+from findspot.surfaces.cli.outcome import EXIT_CODES
+from findspot.surfaces.http.access import RULES
+
+ROOT = Path(__file__).resolve().parent.parent
+pages = cache(reference.pages)
+_FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"`[^`\n]*`")
+_LINK = re.compile(r"!?\[[^\]]*\]\(\s*<?([^)\s>]+)>?[^)]*\)|^\[[^\]]+\]:\s*(\S+)", re.MULTILINE)
+_HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
+
+
+# ── reference pages ──
+
+
+@pytest.mark.parametrize("name", pages())
+def test_a_reference_page_is_what_the_code_says(name: str) -> None:
+    file = ROOT / "docs" / name
+    assert file.exists(), f"docs/{name} is not there; run make docs"
+    assert file.read_text(encoding="utf-8") == pages()[name], f"docs/{name} is out of date; run make docs"
+
+
+def test_every_setting_says_what_it_means_and_stands_on_its_page() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    for name, field in Settings.model_fields.items():
+        assert field.description, f"{name} has no description"
+        assert f"| `{field.alias}` |" in page, f"docs/settings.md lacks {field.alias}; run make docs"
+    assert "## Others" not in page, "a setting stands above the first heading of settings.py"
+
+
+def test_every_error_route_and_exit_code_stands_on_its_page() -> None:
+    made = pages()
+    assert [code for code in KINDS if f"| `{code}` |" not in made["errors.md"]] == []
+    assert [code for code in EXIT_CODES if f"| {code} | " not in made["cli.md"]] == []
+    paths = {rule.split(" ")[1] for rule in RULES}
+    assert [path for path in paths if not re.search(rf"\| `{re.escape(path)}[?`]", made["api.md"])] == []
+    assert sum(made["api.md"].count(f"\n| {method} |") for method in ("GET", "POST", "PUT", "PATCH", "DELETE")) == len(
+        RULES
+    )
+
+
+def test_every_route_says_what_it_does() -> None:
+    assert [line for line in pages()["api.md"].splitlines() if line.endswith("|  |")] == []
+
+
+def test_reference_pages_do_not_depend_on_the_machine(tmp_path: Path) -> None:
+    elsewhere = {
+        "COLUMNS": "40", "TERM": "xterm-256color", "FORCE_COLOR": "1", "LANG": "C", "HOME": str(tmp_path),
+        "FINDSPOT_PORT": "1", "FINDSPOT_DATA": "/elsewhere", "SEARCH_DEFAULT_TOP_K": "not even a number",
+        "FINDSPOT_URL": "http://elsewhere", "FINDSPOT_KEY": "k",
+    }  # fmt: skip
+    command = [sys.executable, "-m", "findspot.surfaces.cli.reference", str(tmp_path / "docs")]
+    subprocess.run(command, env={**os.environ, **elsewhere}, cwd=tmp_path, check=True)
+    written = {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "docs").iterdir()}
+    assert written == pages()
+    assert not any(str(ROOT) in text or str(Path.home()) in text for text in written.values())
+
+
+# ── links ──
+
+
+def markdown_files() -> list[Path]:
+    """Every Markdown file that is ours: not those of packages, nor of folders that tools keep for themselves."""
+    foreign = {"node_modules", "dist", "fixtures"}
+    return [
+        file
+        for file in sorted(ROOT.rglob("*.md"))
+        if not any(part.startswith(".") or part in foreign for part in file.relative_to(ROOT).parts)
+    ]
+
+
+def links(text: str) -> Iterator[str]:
+    for found in _LINK.finditer(_CODE.sub("", _FENCE.sub("", text))):
+        yield unquote(found[1] or found[2])
+
+
+@cache
+def anchors(file: Path) -> set[str]:
+    """The headings of a page, spelt as links to them are."""
+    titles = _HEADING.findall(_FENCE.sub("", file.read_text(encoding="utf-8")))
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def broken(file: Path) -> list[str]:
+    wrong = []
+    for link in links(file.read_text(encoding="utf-8")):
+        if re.match(r"[a-z][a-z0-9+.-]*:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (file.parent / path).resolve() if path else file
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+            wrong.append(link)
+    return wrong
+
+
+@pytest.mark.parametrize("file", markdown_files(), ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_every_relative_link_leads_somewhere(file: Path) -> None:
+    assert broken(file) == []
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    (tmp_path / "there.md").write_text("# A title, `here`\n", encoding="utf-8")
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# Own\n[a](there.md) [b](there.md#a-title-here) [c](#own) [d](https://example.org/x) ![e](gone.png)\n"
+        "[f](gone.md 'title') [g](there.md#gone) [h](#gone) `[i](code.md)`\n```\n[j](code.md)\n```\n[k]: gone/too.md\n",
+        encoding="utf-8",
+    )
+    assert broken(page) == ["gone.png", "gone.md", "there.md#gone", "#gone", "gone/too.md"]
