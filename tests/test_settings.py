@@ -35,6 +35,7 @@ SETTINGS: list[tuple[str, str, Any, str, Any]] = [
     ("FINDSPOT_LOG_FORMAT", "log_format", "auto", "json", "json"),
     ("FINDSPOT_MAX_BODY", "max_body", 64 * MiB, "1048576", MiB),
     ("FINDSPOT_MAX_TABLE", "max_table", 256 * MiB, "1048576", MiB),
+    ("FINDSPOT_MAX_DOCUMENT", "max_document", 16 * MiB, "2048", 2048),
     ("FINDSPOT_ANSWER_TOKENS", "answer_tokens", 20_000, "500", 500),
     ("FINDSPOT_EMBEDDER", "embedder", "offline", "litellm/some-model", "litellm/some-model"),
     ("FINDSPOT_EMBEDDER_BASE_URL", "embedder_base_url", None, "http://h/v1", "http://h/v1"),

@@ -89,6 +89,53 @@ def test_a_tables_value_is_made_read_set_patched_and_deleted(command: Command) -
     assert "has no table" in command("table", "list", project).out
 
 
+def test_a_document_is_made_read_saved_compared_restored_and_deleted(command: Command, tmp_path: Path) -> None:
+    project = new_project(command)
+    file = tmp_path / "chapter.md"
+    file.write_text("# 第一章\n\n" + "林远走进了仓库。\n\n" * 12 + "The *old* door &amp; e\u0301 👩‍👧\n")
+    document = str(command("document", "create", project, NAME, f"@{file}", "--type", "章", "--json").json["id"])
+    assert command("document", "get", document, "--source").out == file.read_text() + "\n"
+    text = command("document", "get", document).out
+    assert text.startswith("第一章\n\n林远")
+    assert text.endswith("The old door & e\u0301 👩‍👧\n")
+    (listed,) = command("document", "list", project, "--json").json["documents"]
+    assert (listed["title"], listed["type"], listed["format"]) == (NAME, "章", "markdown")
+    assert NAME in command("document", "list", project).out
+    file.write_text(file.read_text().replace("old", "new"))
+    saved = command("document", "save", document, f"@{file}", "--base-revision", "1", "--title", "二").out
+    version = command("version", "list", document, "--json").json["versions"][0]["id"]
+    assert saved == f"✓ Document {document} is at revision 2, and version {version} keeps what was there.\n"
+    assert "manual" in command("version", "list", document).out
+    shown = command("version", "diff", document, str(version)).out
+    assert "The [-old-]{+new+} door" in shown
+    assert "lines ⋯" in shown
+    assert "第一章" not in shown
+    assert "第一章" in command("version", "diff", document, str(version), "--whole").out
+    command("document", "save", document, "lost", "--base-revision", "1", code=5)
+    assert command("version", "get", document, str(version), "--source").out.endswith(
+        "The *old* door &amp; e\u0301 👩‍👧\n\n"
+    )
+    assert "as it was in version" in command("version", "restore", document, str(version)).out
+    assert "old door" in command("document", "get", document).out
+    assert "with 2 versions" in command("document", "delete", document, "--yes").out
+    command("document", "get", document, code=3)
+    assert "has no document" in command("document", "list", project).out
+
+
+def test_a_document_can_come_from_standard_input_and_must_be_text(command: Command, tmp_path: Path) -> None:
+    project = new_project(command)
+    made = command("document", "create", project, "d", "-", "--json", input="# 題\n").json
+    assert command("document", "get", str(made["id"])).out == "# 題\n\n"
+    tree = '{"type": "doc", "content": [{"type": "paragraph", "content": [{"type": "text", "text": "树"}]}]}'
+    (tmp_path / "t.json").write_text(tree)
+    tiptap = command("document", "create", project, "t", f"@{tmp_path / 't.json'}", "--json").json["id"]
+    assert command("document", "get", str(tiptap)).out == "树\n"
+    assert command("document", "get", str(tiptap), "--source").out == tree + "\n"
+    (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
+    assert "not UTF-8" in command("document", "create", project, "x", f"@{tmp_path / 'latin.txt'}", code=2).err
+    command("document", "create", project, "x", "{", "--format", "tiptap", code=2)
+
+
 def test_a_value_of_two_megabytes_goes_in_by_standard_input_and_comes_out_equal(command: Command) -> None:
     value = json.dumps([{"text": "语言 " * 100, "n": n} for n in range(3500)], ensure_ascii=False)
     assert len(value.encode()) > 2_000_000
@@ -128,6 +175,15 @@ WALK = [
     ("table set 1 /- 1", "revision"),
     ("table patch 1 []", "revision"),
     ("table delete 1 --yes", "deleted"),
+    ("document create 1 d one", "id"),
+    ("document list 1", "documents"),
+    ("document get 1", "text"),
+    ("document save 1 two", "versionId"),
+    ("version list 1", "versions"),
+    ("version get 1 1", "text"),
+    ("version diff 1 1", "changes"),
+    ("version restore 1 1", "versionId"),
+    ("document delete 1 --yes", "deleted"),
     ("project delete 1 --yes", "deleted"),
     ("doctor", "findings"),
 ]

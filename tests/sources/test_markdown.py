@@ -76,7 +76,8 @@ def assert_exact(source: str, found: Extract) -> None:
     last = Span(0, 0)
     for index, character in enumerate(found.text):
         place = found.place(index)
-        assert place.start >= last.start and place.end >= last.end
+        assert place.start >= last.start
+        assert place.end >= last.end
         last = place
         there = source[place.start : place.end]
         if there != character:

@@ -5,6 +5,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,37 @@ class _Json(click.ParamType[bytes]):
         return _checked(os.fsencode(value), "JSON", meant=value)
 
 
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The content of a document, and the format its file's name speaks for."""
+
+    data: bytes
+    form: str = "text"
+
+    def text(self) -> str:
+        try:
+            return self.data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise Failure(
+                f"The content is not UTF-8 (byte {error.start}).", "Convert it, for example with iconv.", 2
+            ) from None
+
+
+class _Content(click.ParamType[Content]):
+    """The text itself, '-' for standard input, or '@FILE'."""
+
+    name = "content"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Content:
+        if isinstance(value, Content):
+            return value
+        if value == "-":
+            return Content(_standard_input("the text"))
+        if value.startswith("@"):
+            return Content(_file(value[1:]), _FORMATS.get(Path(value).suffix.lower(), "text"))
+        return Content(os.fsencode(value))
+
+
 class _Address(click.ParamType[str]):
     """Where a server is."""
 
@@ -52,7 +84,9 @@ class _Address(click.ParamType[str]):
         return str(value)
 
 
-TEXT, JSON, ADDRESS = _Text(), _Json(), _Address()
+TEXT, JSON, CONTENT, ADDRESS = _Text(), _Json(), _Content(), _Address()
+
+_FORMATS = {".md": "markdown", ".markdown": "markdown", ".json": "tiptap"}
 
 
 def asks_first(question: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -84,9 +118,9 @@ def _confirm(question: str) -> None:
         raise Failure("Nothing was deleted.")
 
 
-def _standard_input() -> bytes:
+def _standard_input(what: str = "JSON") -> bytes:
     if sys.stdin.isatty():
-        click.echo("Type or paste JSON; Ctrl-D on a line of its own ends it.", err=True)
+        click.echo(f"Type or paste {what}; Ctrl-D on a line of its own ends it.", err=True)
     return sys.stdin.buffer.read()
 
 

@@ -16,6 +16,8 @@ COMMANDS = {
     "project": "Make, list, show and delete projects.",
     "key": "Make, list and revoke the keys of a project.",
     "table": "Make, read, change and delete JSON tables.",
+    "document": "Make, read, change and delete documents.",
+    "version": "List, read, compare and restore what a document held before.",
     "doctor": "Check this installation and say what to do.",
 }
 

@@ -14,6 +14,8 @@ from findspot.surfaces.http.router import router
 
 api = router("documents")
 
+_Against = Annotated[int | None, Query(ge=1, le=10**18)]
+
 
 def _document(document: Document) -> dict[str, Any]:
     return {
@@ -101,8 +103,7 @@ async def get_version(request: Request, document_id: int, version_id: int) -> Re
 
 
 @api.get("/api/v1/documents/{document_id}/versions/{version_id}/diff")
-async def diff_version(request: Request, document_id: int, version_id: int, against: Annotated[int | None, Query(ge=1, le=10**18)] = None
-) -> Response:
+async def diff_version(request: Request, document_id: int, version_id: int, against: _Against = None) -> Response:
     """What changed since a version, by word: up to now, or up to the version `against`."""
     app: App = request.app.state.app
     changes = await app.documents.diff(document_id, version_id, against)
