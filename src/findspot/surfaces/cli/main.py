@@ -16,6 +16,8 @@ COMMANDS = {
     "project": "Make, list, show and delete projects.",
     "key": "Make, list and revoke the keys of a project.",
     "table": "Make, read, change and delete JSON tables.",
+    "backup": "Save everything at one moment to FILE, while the server goes on working.",
+    "restore": "Put a backup into an empty data folder or database: all of it, or nothing.",
     "doctor": "Check this installation and say what to do.",
 }
 
