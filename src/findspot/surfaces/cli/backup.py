@@ -44,7 +44,7 @@ async def command(api: Api, file: Path, force: bool, without_embeddings: bool) -
     with _removed_on_failure(partial):
         with _writing(partial) as out:
             await _save(api, query, out)
-        found = verified(partial, api.as_json)
+        found = verified(partial, api.as_json, "It was not kept. Make it again.")
         _put_in_place(partial, file)
     value = {"file": str(file), **contents(found)}
     show(value, api.as_json, done(f"{file} holds everything up to now: {size(found.size)}.\n{told(found)}"))

@@ -46,7 +46,7 @@ def command(file: Path, check: bool, as_json: bool, data: Path | None) -> None:
     show(value, as_json, f"{text}\n{told(found)}")
 
 
-def verified(file: Path, silent: bool) -> "Verified":
+def verified(file: Path, silent: bool, advice: str = "Nothing was touched. Use another backup.") -> "Verified":
     """A backup read to its end, or a Failure that says what is wrong with it."""
     from findspot import backups
     from findspot.backupfile import BadBackup
@@ -55,7 +55,7 @@ def verified(file: Path, silent: bool) -> "Verified":
         with Meter("Checking", file.stat().st_size, silent) as meter:
             return backups.verify(file, meter.at)
     except BadBackup as error:
-        raise Failure(str(error), "Nothing was touched. Use another backup.", 2) from None
+        raise Failure(str(error), advice, 2) from None
     except OSError as error:
         raise Failure(f"{file} cannot be read: {error.strerror or error}.", exit_code=2) from None
 
