@@ -28,7 +28,7 @@ from findspot.models import TableShape
 from findspot.settings import Settings
 from findspot.store import migrate, projects, snapshot
 from findspot.store.database import Store
-from findspot.store.schema import embedding_cache, keys, metadata, versions
+from findspot.store.schema import documents, embedding_cache, keys, metadata, versions
 from findspot.store.schema import projects as projects_table
 from tests.store.test_schema import fill
 
@@ -86,6 +86,7 @@ async def fill_all(app: App) -> None:
         await connection.execute(sa.insert(embedding_cache), [vector, {**vector, "fingerprint": "字"}])
         gone = await projects.create(connection, "gone 🎈")
         await projects.delete(connection, gone.id)
+        await connection.execute(sa.update(documents).values(content=BIG))  # longer than a block
         await connection.execute(sa.update(versions).values(content=TEXT, title="题目 \u2028"))
     for text in (TEXT, BIG, b"null"):
         await app.tables.create(ids["project"], b'{"name":"t","data":' + text + b"}", str)
