@@ -59,9 +59,12 @@ async def rows(connection: AsyncConnection, name: str) -> AsyncGenerator[list[tu
     table = metadata.tables[name]
     query = sa.select(*map(_plain, table.columns)).where(*_kept(table)).order_by(*table.primary_key)
     batch = await _batch(connection, table)
-    async with connection.stream(query, execution_options={"yield_per": batch}) as found:
+    found = await connection.stream(query, execution_options={"yield_per": batch})
+    try:
         async for part in found.partitions():
             yield [tuple(row) for row in part]
+    finally:  # `async with` would leave it open to a reader that stops early
+        await found.close()
 
 
 def _kind(column: sa.Column[Any]) -> ColumnKind:
