@@ -117,3 +117,35 @@ def table_namespace(project_id: int, table_id: int) -> str:
 def documents_namespace(project_id: int) -> str:
     """Where the chunks of a project's documents live in the engine."""
     return f"project_{project_id}_documents"
+
+
+# ── what a backup tells of itself ──
+
+
+class ColumnKind(StrEnum):
+    """What a column holds, whatever a database calls it."""
+
+    INTEGER = "integer"
+    REAL = "real"
+    BOOLEAN = "boolean"
+    TEXT = "text"
+    BYTES = "bytes"
+    MOMENT = "moment"
+    JSON = "json"  # as text, exactly as it stands in the database
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table of the store."""
+
+    name: str
+    kind: ColumnKind
+
+
+@dataclass(frozen=True, slots=True)
+class TableShape:
+    """A table of the store: its columns in order, and the last id that was given out (None: it counts none)."""
+
+    name: str
+    columns: tuple[Column, ...]
+    last_id: int | None

@@ -24,6 +24,7 @@ CALLS = {
     "GET /readyz": Call(None, of_a_project=False),
     "GET /metrics": Call(ADMIN, of_a_project=False),
     "GET /openapi.json": Call(READ, of_a_project=False),
+    "GET /internal/backup": Call(OWNER, of_a_project=False),
     "GET /api/v1/projects": Call(READ, of_a_project=False),
     "POST /api/v1/projects": Call(OWNER, {"name": "another"}, of_a_project=False),
     "GET /api/v1/projects/{project_id}": Call(READ),

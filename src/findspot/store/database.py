@@ -17,6 +17,10 @@ from findspot.store import migrate
 _READERS = 8
 _WAIT_S = 30
 _DO_NOT_WAIT = sa.text("SET LOCAL synchronous_commit = off")
+_BEGIN_SNAPSHOT = {
+    "sqlite": "BEGIN",
+    "postgresql": "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+}
 _SQLITE_PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",  # an acknowledged write survives a power cut, not only a killed process
@@ -58,6 +62,16 @@ class Store:
     @contextlib.asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
         async with _said_plainly(), self._reader.connect() as connection:
+            yield connection
+
+    @contextlib.asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[AsyncConnection]:
+        """The whole database at one moment, for as long as it takes to read it; no writer waits for that."""
+        async with _said_plainly(), self._reader.connect() as connection:
+            if self.kind == "sqlite":  # its readers are not reset: one that still looks at that moment must not return
+                await connection.run_sync(sa.Connection.detach)
+            await connection.exec_driver_sql(_BEGIN_SNAPSHOT[self.kind])
+            await migrate.revision(connection)  # the moment is that of the first look
             yield connection
 
     @contextlib.asynccontextmanager

@@ -22,6 +22,22 @@ async def revision(connection: AsyncConnection) -> str | None:
 
 async def upgrade(connection: AsyncConnection) -> None:
     """Apply what is missing, in the transaction of this connection."""
+    await check(connection)
+    await connection.run_sync(_run, "upgrade", HEAD)
+
+
+async def rebuild(connection: AsyncConnection, target: str) -> None:
+    """Give a database without rows the schema of an older or the present revision."""
+    current = await revision(connection)
+    if current == target:
+        return
+    if current is not None:
+        await connection.run_sync(_run, "downgrade", "base")
+    await connection.run_sync(_run, "upgrade", target)
+
+
+async def check(connection: AsyncConnection) -> None:
+    """Wait until no one else migrates, and refuse a database that is ahead of this Findspot."""
     if connection.dialect.name == "postgresql":
         await connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
     current = await revision(connection)
@@ -30,14 +46,20 @@ async def upgrade(connection: AsyncConnection) -> None:
             "STORE_UNAVAILABLE",
             f"The database was written by a newer Findspot (schema {current}; this one knows {HEAD}).",
         )
-    await connection.run_sync(_run)
 
 
-def _run(connection: sa.Connection) -> None:
+def known(wanted: str) -> bool:
+    """Whether there is such a revision."""
+    from alembic.script import ScriptDirectory
+
+    return wanted in {each.revision for each in ScriptDirectory(str(_FOLDER)).walk_revisions()}
+
+
+def _run(connection: sa.Connection, command_name: str, target: str) -> None:
     from alembic import command
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(_FOLDER))
     config.attributes["connection"] = connection
-    command.upgrade(config, HEAD)
+    getattr(command, command_name)(config, target)

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import functools
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
@@ -34,7 +34,7 @@ class Way:
 
     url: str
     token: str | None
-    transport: "httpx2.ASGITransport | None" = None
+    transport: "httpx2.AsyncBaseTransport | None" = None
 
 
 class Api:
@@ -62,13 +62,28 @@ class Api:
             async with patience(_doing(method, options), silent=self.as_json):
                 answer = await self._client.request(method, path, **options)
         except (httpx2.TransportError, httpx2.InvalidURL) as error:
-            reason = str(error) or type(error).__name__
-            raise Failure(
-                f"The server at {self._client.base_url} does not answer: {reason}.", _UNREACHABLE, 7
-            ) from None
+            raise self._silence(error) from None
         if not answer.is_success:
             raise self._refusal(answer)
         return answer
+
+    async def stream(self, path: str, **options: Any) -> AsyncGenerator[bytes, None]:
+        """Read a route whose answer may be of any length, as it comes."""
+        import httpx2
+
+        try:
+            async with self._client.stream("GET", path, **options) as answer:
+                if not answer.is_success:
+                    await answer.aread()
+                    raise self._refusal(answer)
+                async for piece in answer.aiter_raw():
+                    yield piece
+        except (httpx2.TransportError, httpx2.InvalidURL) as error:
+            raise self._silence(error) from None
+
+    def _silence(self, error: Exception) -> Failure:
+        reason = str(error) or type(error).__name__
+        return Failure(f"The server at {self._client.base_url} does not answer: {reason}.", _UNREACHABLE, 7)
 
     def _refusal(self, answer: "httpx2.Response") -> Failure:
         try:
@@ -159,13 +174,12 @@ async def _reach(settings: "Settings", closing: contextlib.AsyncExitStack) -> Wa
 
 
 async def _open_here(settings: "Settings", closing: contextlib.AsyncExitStack) -> Way:
-    import httpx2
-
     from findspot import logs
+    from findspot.surfaces.cli.inprocess import InProcess
 
     logs.configure("error", settings.log_format)
     api = await open_api(settings, closing)
-    return Way("http://findspot", api.state.app.token, httpx2.ASGITransport(app=api))
+    return Way("http://findspot", api.state.app.token, InProcess(api))
 
 
 def _header(key: str | None) -> dict[str, str]:

@@ -18,6 +18,8 @@ COMMANDS = {
     "table": "Make, read, change and delete JSON tables.",
     "document": "Make, read, change and delete documents.",
     "version": "List, read, compare and restore what a document held before.",
+    "backup": "Save everything at one moment to FILE, while the server goes on working.",
+    "restore": "Put a backup into an empty data folder or database: all of it, or nothing.",
     "doctor": "Check this installation and say what to do.",
 }
 

@@ -53,6 +53,7 @@ RULES = {
     "GET /readyz": OPEN,
     "GET /metrics": Rule(ADMIN),
     "GET /openapi.json": Rule(READ),
+    "GET /internal/backup": Rule(OWNER),
     "GET /api/v1/projects": Rule(READ),
     "POST /api/v1/projects": Rule(OWNER),
     "GET /api/v1/projects/{project_id}": Rule(READ, Scope.PROJECT),

@@ -1,0 +1,192 @@
+"""All rows of all tables: read at one moment, and written into an empty database. Knows no table but by the schema."""
+
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from findspot.models import Column, ColumnKind, TableShape
+from findspot.store.schema import Moment, embedding_cache, metadata, pieces, tables
+
+_BATCH_BYTES = 1 << 20
+_BATCH_ROWS = 512
+_COUNTER = "id"  # the column whose values are never used twice
+_WAIT_FOR_LOCKS = sa.text("SET LOCAL lock_timeout = '10s'")
+
+_KINDS: tuple[tuple[type[sa.types.TypeEngine[Any]], ColumnKind], ...] = (
+    (sa.Boolean, ColumnKind.BOOLEAN),
+    (sa.Integer, ColumnKind.INTEGER),
+    (sa.Float, ColumnKind.REAL),
+    (sa.JSON, ColumnKind.JSON),
+    (sa.LargeBinary, ColumnKind.BYTES),
+    (sa.DateTime, ColumnKind.MOMENT),
+    (sa.String, ColumnKind.TEXT),
+)
+_TYPES: dict[ColumnKind, sa.types.TypeEngine[Any]] = {
+    ColumnKind.BOOLEAN: sa.Boolean(),
+    ColumnKind.INTEGER: sa.BigInteger(),
+    ColumnKind.REAL: sa.Double(),
+    ColumnKind.JSON: sa.JSON(),
+    ColumnKind.BYTES: sa.LargeBinary(),
+    ColumnKind.MOMENT: Moment(),
+    ColumnKind.TEXT: sa.Text(),
+}
+_LONG = (ColumnKind.BYTES, ColumnKind.TEXT, ColumnKind.JSON)
+
+
+# ── reading ──
+
+
+def contained(*, embeddings: bool = True) -> list[sa.Table]:
+    """The tables of a backup, those that others refer to first. Embeddings can be calculated anew."""
+    return [table for table in metadata.sorted_tables if embeddings or table is not embedding_cache]
+
+
+def columns(table: sa.Table) -> tuple[Column, ...]:
+    return tuple(Column(str(column.name), _kind(column)) for column in table.columns)
+
+
+async def shapes(connection: AsyncConnection, *, embeddings: bool = True) -> tuple[TableShape, ...]:
+    """What is to be read, and the last ids that were given out: those of deleted rows are not given out again."""
+    found = contained(embeddings=embeddings)
+    last = await _last_ids(connection, [table.name for table in found if table.autoincrement_column is not None])
+    return tuple(TableShape(str(table.name), columns(table), last.get(table.name)) for table in found)
+
+
+async def rows(connection: AsyncConnection, name: str) -> AsyncGenerator[list[tuple[Any, ...]], None]:
+    """The rows of one table in the order of their keys, about a megabyte at a time."""
+    table = metadata.tables[name]
+    query = sa.select(*map(_plain, table.columns)).where(*_kept(table)).order_by(*table.primary_key)
+    batch = await _batch(connection, table)
+    found = await connection.stream(query, execution_options={"yield_per": batch})
+    try:
+        async for part in found.partitions():
+            yield [tuple(row) for row in part]
+    finally:  # `async with` would leave it open to a reader that stops early
+        await found.close()
+
+
+def _kind(column: sa.Column[Any]) -> ColumnKind:
+    kept_as = column.type.impl_instance if isinstance(column.type, sa.types.TypeDecorator) else column.type
+    return next(kind for base, kind in _KINDS if isinstance(kept_as, base))
+
+
+def _plain(column: sa.Column[Any]) -> sa.ColumnElement[Any]:
+    """A column as it stands in the database: text that is kept as bytes stays bytes, JSON stays text."""
+    kind = _kind(column)
+    if kind is ColumnKind.JSON:
+        return sa.cast(column, sa.Text).label(column.name)
+    return sa.type_coerce(column, _TYPES[kind]).label(column.name)
+
+
+def _kept(table: sa.Table) -> Iterable[sa.ColumnElement[bool]]:
+    """All rows but leftovers: a table still being written for the first time, and texts that are not in place."""
+    if table is tables:
+        yield tables.c.revision > 0
+    if table is pieces:
+        yield sa.exists().where(
+            tables.c.id == pieces.c.table_id, tables.c.text_id == pieces.c.text_id, tables.c.revision > 0
+        )
+
+
+async def _batch(connection: AsyncConnection, table: sa.Table) -> int:
+    """How many rows of a table are read at once: as many as even its longest would not make too much of."""
+    long = [sa.func.length(_plain(column)) for column in table.columns if _kind(column) in _LONG]
+    longest = sum((sa.func.coalesce(length, 0) for length in long), sa.literal(1))
+    found = (await connection.execute(sa.select(sa.func.max(longest)))).scalar_one()
+    return max(1, min(_BATCH_ROWS, _BATCH_BYTES // (found or 1)))
+
+
+async def _last_ids(connection: AsyncConnection, names: Sequence[str]) -> dict[str, int]:
+    if connection.dialect.name == "sqlite":
+        known: dict[str, int] = {
+            row.name: row.seq for row in await connection.execute(sa.text("SELECT name, seq FROM sqlite_sequence"))
+        }
+        return {name: known.get(name, 0) for name in names}
+    query = sa.text("SELECT pg_sequence_last_value(pg_get_serial_sequence(:name, :counter)::regclass)")
+    found = {}
+    for name in names:
+        found[name] = (await connection.execute(query, {"name": name, "counter": _COUNTER})).scalar_one() or 0
+    return found
+
+
+# ── writing ──
+
+
+async def is_empty(connection: AsyncConnection) -> bool:
+    """Whether there is no row in any of our tables; on PostgreSQL, none comes until this transaction ends."""
+    present = set(await connection.run_sync(lambda sync: sa.inspect(sync).get_table_names()))
+    ours = [table for table in metadata.sorted_tables if table.name in present]
+    if connection.dialect.name == "postgresql" and ours:
+        await connection.execute(_WAIT_FOR_LOCKS)
+        names = ", ".join(table.name for table in ours)
+        await connection.execute(sa.text(f"LOCK TABLE {names} IN EXCLUSIVE MODE"))
+    for table in ours:
+        if (await connection.execute(sa.select(sa.literal(1)).select_from(table).limit(1))).first():
+            return False
+    return True
+
+
+async def load(connection: AsyncConnection, shape: TableShape, some: Sequence[tuple[Any, ...]]) -> None:
+    """Add rows with the ids they have."""
+    names = [column.name for column in shape.columns]
+    query = _insert(shape, connection.dialect.name)
+    await connection.execute(query, [dict(zip(names, row, strict=True)) for row in some])
+
+
+def _insert(shape: TableShape, dialect: str) -> sa.Insert:
+    table = sa.table(shape.name, *(sa.column(column.name, _TYPES[column.kind]) for column in shape.columns))
+    values: dict[str, sa.ColumnElement[Any]] = {}
+    for column in shape.columns:
+        if column.kind is not ColumnKind.JSON:
+            values[column.name] = sa.bindparam(column.name, type_=_TYPES[column.kind])
+        elif dialect == "sqlite":
+            values[column.name] = sa.bindparam(column.name, type_=sa.Text())
+        else:
+            values[column.name] = sa.cast(sa.bindparam(column.name, type_=sa.Text()), sa.JSON())
+    return sa.insert(table).values(values)
+
+
+async def set_last_ids(connection: AsyncConnection, shapes: Iterable[TableShape]) -> None:
+    """Have new ids continue after the last that were given out, and after all that are there."""
+    for shape in shapes:
+        if shape.last_id is None:
+            continue
+        highest = sa.select(sa.func.max(sa.column(_COUNTER, sa.BigInteger))).select_from(sa.table(shape.name))
+        last = max(shape.last_id, (await connection.execute(highest)).scalar_one() or 0)
+        if last and connection.dialect.name == "sqlite":
+            named = {"name": shape.name, "last": last}
+            await connection.execute(sa.text("DELETE FROM sqlite_sequence WHERE name = :name"), named)
+            await connection.execute(sa.text("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :last)"), named)
+        elif last:
+            query = sa.text("SELECT setval(pg_get_serial_sequence(:name, :counter), :last)")
+            await connection.execute(query, {"name": shape.name, "counter": _COUNTER, "last": last})
+
+
+async def defer_references(connection: AsyncConnection) -> None:
+    """Let a row refer to one that comes later, until `check_references`."""
+    if connection.dialect.name == "sqlite":
+        await connection.execute(sa.text("PRAGMA defer_foreign_keys = ON"))  # until the transaction ends
+        return
+    await _alter_own_references(connection, "DEFERRABLE")
+    await connection.execute(sa.text("SET CONSTRAINTS ALL DEFERRED"))
+
+
+async def check_references(connection: AsyncConnection) -> None:
+    """Now every row that is referred to has to be there. SQLite looks when the transaction ends."""
+    if connection.dialect.name == "postgresql":
+        await connection.execute(sa.text("SET CONSTRAINTS ALL IMMEDIATE"))
+        await _alter_own_references(connection, "NOT DEFERRABLE")
+
+
+async def _alter_own_references(connection: AsyncConnection, how: str) -> None:
+    """Those between rows of one table; the order of the tables sees to all others."""
+
+    def found(sync: sa.Connection) -> list[tuple[str, str]]:
+        inspector = sa.inspect(sync)
+        keys = [(name, key) for name in inspector.get_table_names() for key in inspector.get_foreign_keys(name)]
+        return [(name, str(key["name"])) for name, key in keys if key["referred_table"] == name]
+
+    for table, constraint in await connection.run_sync(found):
+        await connection.execute(sa.text(f'ALTER TABLE "{table}" ALTER CONSTRAINT "{constraint}" {how}'))
