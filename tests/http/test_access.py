@@ -1,5 +1,6 @@
 """Every route, tried by everyone who may not call it."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,6 +72,12 @@ def test_every_route_has_a_call_in_this_walk_and_a_rule(settings: Settings) -> N
     guarded = [route for route in routes if isinstance(route, GuardedRoute)]
     assert len(guarded) == len(routes)
     assert {f"{method} {route.path}" for route in guarded for method in route.methods or ()} == set(CALLS) == set(RULES)
+
+
+@pytest.mark.scenario("002.engine.no-route", "002.non-goal.no-engine-api")
+def test_no_route_hands_out_the_engine() -> None:
+    words = {word for route in RULES for word in re.split(r"[^a-z]+", route.lower())}
+    assert not words & {"engine", "turbopuffer", "tantivy", "namespace", "namespaces", "vectors", "upsert"}
 
 
 def test_a_route_without_a_rule_cannot_be_added(settings: Settings) -> None:

@@ -33,7 +33,8 @@ DOC001: tuple[Scenario, ...] = (
     need("001.decision.content-hash", "001 § Decision: 幂等以 content_hash 为核心",
          "The SHA-256 of a node's full string is its version: while it stays, chunking and indexing change nothing."),
     need("001.decision.namespace", "001 § Decision: 幂等 / 建议规则; DECISIONS row 24",
-         "A table's namespace is computed from its project id and table id."),
+         "A table's namespace is computed from its project id and table id.",
+         "tests/test_models.py::test_a_namespace_is_named_after_its_project_and_its_table"),
     need("001.decision.doc-id", "001 § Decision: 幂等 / 建议规则; DECISIONS row 5",
          "An engine id is computed from table, pointer, chunk settings, content hash and chunk number, so a retry "
          "overwrites instead of adding."),

@@ -169,6 +169,7 @@ async def test_deleting_a_table_takes_its_text_tools_chunks_and_state_along(stor
     "003.chunks-table.namespace",
     "003.chunks-table.timestamps",
     "003.schema.search-config-column",
+    "003.schema.tool-namespace",
 )
 async def test_rows_keep_what_they_were_given_and_know_their_times(store: Store) -> None:
     async with store.write() as connection:
@@ -184,6 +185,7 @@ async def test_rows_keep_what_they_were_given_and_know_their_times(store: Store)
     assert chunk.created_at.utcoffset().total_seconds() == 0
     assert later.updated_at > chunk.updated_at
     assert list(tool.metadata) == ["b", "a"]
+    assert not [column for column in tools.c.keys() if "namespace" in column]
     assert tool.search_config == {"top_k": 3}
 
 
