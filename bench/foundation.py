@@ -187,7 +187,7 @@ print(json.dumps(times))
 
 
 async def _ask(server: Server, done: asyncio.Event, waits: dict[str, list[float]], small: str) -> None:
-    """Ask for small things again and again, in a process of its own, so that this one's work is not counted as waiting."""
+    """Ask for small things again and again, in a process of its own, so that only the server makes it wait."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", _ASKER, server.url.removeprefix("http://"), server.token, small,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,

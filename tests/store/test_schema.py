@@ -185,7 +185,7 @@ async def test_rows_keep_what_they_were_given_and_know_their_times(store: Store)
     assert chunk.created_at.utcoffset().total_seconds() == 0
     assert later.updated_at > chunk.updated_at
     assert list(tool.metadata) == ["b", "a"]
-    assert not [column for column in tools.c.keys() if "namespace" in column]
+    assert not [column for column in tools.c if "namespace" in column.name]
     assert tool.search_config == {"top_k": 3}
 
 
