@@ -19,14 +19,16 @@ from typing import TypeAlias
 
 import msgspec
 
-from findspot import drafts
+from findspot import drafts, intake
 from findspot.errors import FindspotError
 from findspot.jsontext import operations as jsontext
 
-OPERATIONS = {**jsontext.OPERATIONS, **drafts.OPERATIONS}
+OPERATIONS = {**jsontext.OPERATIONS, **drafts.OPERATIONS, **intake.OPERATIONS}
 
 # Bytes that are worked on at once, where they are: a matter of a few milliseconds.
-AT_ONCE = dict.fromkeys(jsontext.OPERATIONS, 128 * 1024) | dict.fromkeys(drafts.OPERATIONS, 16 * 1024)
+AT_ONCE = dict.fromkeys(jsontext.OPERATIONS, 128 * 1024) | dict.fromkeys(
+    (*drafts.OPERATIONS, *intake.OPERATIONS), 16 * 1024
+)
 HELPERS = 2
 
 Text: TypeAlias = bytes | bytearray
