@@ -266,7 +266,7 @@ async def _plan(connection: AsyncConnection, project_id: int, read: list[_Read])
     documents = await document_rows.by_paths(connection, project_id, paths, lock=True)
     tables = await table_rows.by_paths(connection, project_id, paths)
     plan = _Plan()
-    for each in read:
+    for each in sorted(read, key=lambda read: read.path):  # in one order, or two imports could wait for each other
         is_document = each.became.kind == "document"
         if each.path in (tables if is_document else documents):
             before, now = ("table", "document") if is_document else ("document", "table")

@@ -63,14 +63,14 @@ def open_archive(stream: BinaryIO, limits: Limits) -> Archive | None:
 
 def _gunzipped(stream: BinaryIO) -> Reader:
     try:
-        if format_of(gzip.GzipFile(fileobj=stream).read(BLOCK)) != "tar":
+        if format_of(gzip.GzipFile(fileobj=stream, mode="rb").read(BLOCK)) != "tar":
             raise ArchiveError(
                 "This is compressed with gzip, but no tar archive. Unpack it and import the file itself."
             )
     except (EOFError, OSError, zlib.error):
         raise ArchiveError("The archive is damaged: it cannot be uncompressed.") from None
     stream.seek(0)
-    return gzip.GzipFile(fileobj=stream)
+    return gzip.GzipFile(fileobj=stream, mode="rb")
 
 
 class _PastTotal(Exception):

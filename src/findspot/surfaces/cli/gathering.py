@@ -30,12 +30,15 @@ class Gathering:
     files: Iterator[File | Skipped]
 
 
-def gather(paths: Sequence[str], name: str | None) -> Gathering:
+@contextlib.contextmanager
+def gathered(paths: Sequence[str], name: str | None) -> Iterator[Gathering]:
     """Everything that the paths mean. `name` is what a file from standard input is called."""
-    parts = [_standard_input(name) if path == "-" else _part(Path(path)) for path in paths]
-    counts = [part.total for part in parts]
-    total = None if None in counts else sum(cast(list[int], counts))
-    return Gathering(total, _each_once(parts))
+    # Standard input is kept, since a zip is read from its end.
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as kept:
+        parts = [_standard_input(name, cast(BinaryIO, kept)) if path == "-" else _part(Path(path)) for path in paths]
+        counts = [part.total for part in parts]
+        total = None if None in counts else sum(cast(list[int], counts))
+        yield Gathering(total, _each_once(parts))
 
 
 def _each_once(parts: Sequence[Gathering]) -> Iterator[File | Skipped]:
@@ -86,9 +89,8 @@ def _opened(stream: BinaryIO, what: str) -> Archive:
     return archive
 
 
-def _standard_input(name: str | None) -> Gathering:
-    """An archive is told by its first bytes. A zip is read from its end, so all of it has to be here first."""
-    kept = cast(BinaryIO, tempfile.SpooledTemporaryFile(_IN_MEMORY))  # noqa: SIM115 - read until the command ends
+def _standard_input(name: str | None, kept: BinaryIO) -> Gathering:
+    """An archive is told by its first bytes; anything else needs a name."""
     while piece := sys.stdin.buffer.read(1 << 20):
         kept.write(piece)
     kept.seek(0)
@@ -131,7 +133,7 @@ def _folder(folder: Path) -> Iterator[File | Skipped]:
 def _file(path: str, entry: "os.DirEntry[str]", sieve: Sieve, known: Known | None) -> File | Skipped | None:
     if entry.is_symlink():
         return Skipped(shown(path), _LINK)
-    wanted = sieve.pick(f"{path}/" if entry.is_dir(follow_symlinks=False) else path, known)
+    wanted = sieve.pick(path, known)
     if not isinstance(wanted, Wanted):
         return wanted
     if not entry.is_file(follow_symlinks=False):

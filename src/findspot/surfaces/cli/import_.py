@@ -37,15 +37,14 @@ async def command(api: Api, project_id: int, paths: Sequence[str], name: str | N
       findspot import 1 notes/
       findspot import 1 export.zip data.jsonl
     """
-    from findspot.surfaces.cli.gathering import gather
+    from findspot.surfaces.cli.gathering import gathered
     from findspot.surfaces.cli.progress import following
     from findspot.surfaces.cli.sending import Summary, send
 
     summary = Summary()
-    gathering = await asyncio.to_thread(gather, paths, name)
     try:
-        with following("Importing", gathering.total, silent=api.as_json) as moved:
-            await send(api, project_id, gathering.files, summary, lambda: moved(summary.done))
+        with gathered(paths, name) as found, following("Importing", found.total, silent=api.as_json) as moved:
+            await send(api, project_id, found.files, summary, lambda: moved(summary.done))
     except (asyncio.CancelledError, Failure):
         if summary.done and not api.as_json:
             click.echo(f"Stopped: {_counts(summary)}. Run it again to go on.", err=True)

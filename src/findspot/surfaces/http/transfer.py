@@ -42,6 +42,7 @@ async def _lines(app: App, project_id: int, caller: Caller, source: Source) -> A
         _log.warning("import_broken_off", code=error.code, cause=repr(error.__cause__))
         yield _line({**_progress(tally), **_reasons(tally), "error": error.body()})
         return
+    tally.total = tally.done  # the list of a zip also counts folders, and what is said of a hidden folder once
     yield _line({**_progress(tally), **_reasons(tally)})
 
 
