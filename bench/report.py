@@ -45,9 +45,8 @@ class Report:
 
     def add(self, section: str, figure: Figure) -> None:
         self.sections.setdefault(section, []).append(figure)
-        print(
-            f"  {section}: {figure.what}: {figure.value:,.1f} {figure.unit}{'' if figure.holds else '  ← does not hold'}"
-        )
+        verdict = "" if figure.holds else "  ← does not hold"
+        print(f"  {section}: {figure.what}: {figure.value:,.1f} {figure.unit}{verdict}")
 
     @property
     def holds(self) -> bool:

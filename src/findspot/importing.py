@@ -203,8 +203,16 @@ class Importing:
         tally.count("unchanged", outcome.unchanged)
         apart = await self._store_batch(project_id, caller, outcome.read, tally)
         for each in apart:
-            tally.count(await self._tables.import_file(project_id, each.path, each.became.title, each.content))
+            tally.count(await self._import_table(project_id, each))
         return tally
+
+    async def _import_table(self, project_id: int, read: _Read) -> Fate:
+        for _ in range(_TRIES):
+            try:
+                return await self._tables.import_file(project_id, read.path, read.became.title, read.content)
+            except IntegrityError:  # another process was quicker, or the project is gone
+                await self._require_project(project_id)
+        raise _others()
 
     async def _store_batch(self, project_id: int, caller: Caller, read: list[_Read], tally: Tally) -> list[_Read]:
         """One transaction for a batch; gives the tables that need steps of their own."""
@@ -222,13 +230,17 @@ class Importing:
                 tally.count(fate, number)
             return plan.apart
         if read:
-            raise FindspotError("VERSION_CONFLICT", "Others keep importing the same files. Import these again.")
+            raise _others()
         return []
 
     async def _require_project(self, project_id: int) -> None:
         async with self._store.read() as connection:
             if await project_rows.get(connection, project_id) is None:
                 raise not_found("project")
+
+
+def _others() -> FindspotError:
+    return FindspotError("VERSION_CONFLICT", "Others keep importing the same files. Import these again.")
 
 
 @dataclass(slots=True)

@@ -26,9 +26,8 @@ from findspot.jsontext import operations as jsontext
 OPERATIONS = {**jsontext.OPERATIONS, **drafts.OPERATIONS, **intake.OPERATIONS}
 
 # Bytes that are worked on at once, where they are: a matter of a few milliseconds.
-AT_ONCE = dict.fromkeys(jsontext.OPERATIONS, 128 * 1024) | dict.fromkeys(
-    (*drafts.OPERATIONS, *intake.OPERATIONS), 16 * 1024
-)
+AT_ONCE = dict.fromkeys(jsontext.OPERATIONS, 128 * 1024) | dict.fromkeys(drafts.OPERATIONS, 16 * 1024)
+AT_ONCE |= dict.fromkeys(intake.OPERATIONS, 0)  # files come in numbers
 HELPERS = 2
 
 Text: TypeAlias = bytes | bytearray

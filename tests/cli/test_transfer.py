@@ -126,6 +126,15 @@ def test_a_file_larger_than_a_packet_arrives(command: Command, project: str, tmp
     assert counts(command("import", project, str(write(tmp_path / "in", {"l.json": large})), "--json")) == (1, 0, 0, 0)
 
 
+def test_a_server_with_small_requests_gets_smaller_ones(alone: Command, tmp_path: Path) -> None:
+    project = str(alone("project", "create", "p", "--json").json["id"])
+    files = {f"{number}.txt": b"x" * 1000 for number in range(40)} | {"big.txt": b"y" * 30_000}
+    folder = write(tmp_path / "in", files)
+    outcome = alone("import", project, str(folder), "--json", FINDSPOT_MAX_BODY="20000")
+    assert counts(outcome) == (40, 0, 0, 1)
+    assert outcome.json["skipped_files"][0]["path"] == "big.txt"
+
+
 def test_an_export_is_a_folder_or_an_archive_and_imports_again(command: Command, project: str, tmp_path: Path) -> None:
     command("import", project, str(write(tmp_path / "in", FILES)))
     folder, pressed, plain = tmp_path / "out", tmp_path / "out.tar.gz", tmp_path / "out.tar"

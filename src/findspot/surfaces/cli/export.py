@@ -24,10 +24,10 @@ _LAST = "manifest.json"
 @click.argument("target", type=click.Path(path_type=Path))
 @api_command
 async def command(api: Api, project_id: int, target: Path) -> None:
-    """Write everything of PROJECT into TARGET: a new folder, or a file that ends in .tar or .tar.gz.
+    """Write everything of a project into a folder or an archive.
 
-    Documents are Markdown, text or TipTap JSON, tables are JSON, and manifest.json says what each file is. 'findspot
-    import' reads it again.
+    TARGET is a new folder, or a new file that ends in .tar or .tar.gz. Documents are Markdown, text or TipTap JSON,
+    tables are JSON, and manifest.json says what each file is. 'findspot import' reads it again.
 
     \b
       findspot export 1 library/

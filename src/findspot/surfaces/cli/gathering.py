@@ -12,6 +12,7 @@ from typing import BinaryIO, cast
 
 from findspot.sources.archives import Archive, ArchiveError, Limits, open_archive
 from findspot.sources.files import ARCHIVES, File, Known, Skipped
+from findspot.sources.limits import too_large
 from findspot.sources.paths import shown
 from findspot.sources.sieve import Sieve, Wanted
 from findspot.surfaces.cli.outcome import Failure
@@ -112,7 +113,7 @@ def _walk(folder: Path, below: str = "") -> Iterator[tuple[str, os.DirEntry[str]
         with os.scandir(folder / below) as found:
             entries = sorted(found, key=lambda entry: entry.name)
     except OSError as error:
-        yield below, error
+        yield below or ".", error
         return
     for entry in entries:
         path = f"{below}{entry.name}"
@@ -149,12 +150,12 @@ def _single(path: Path) -> Iterator[File | Skipped]:
 
 def _read(file: Path, wanted: Wanted) -> File | Skipped:
     try:
-        with file.open("rb") as stream:
-            data = stream.read(LIMITS.file + 1)
+        with file.open("rb", buffering=0) as stream:
+            if os.fstat(stream.fileno()).st_size > LIMITS.file:
+                return too_large(wanted.path, LIMITS)
+            data = stream.read()
     except OSError as error:
         return _cannot(wanted.path, error)
-    if len(data) > LIMITS.file:
-        return Skipped(wanted.path, f"it has more than {LIMITS.file:,} bytes")
     return File(wanted.name, wanted.path, data, wanted.known)
 
 

@@ -25,7 +25,7 @@ _SHOWN = 20
 @click.option("--name", type=TEXT, metavar="NAME", help="What a file from standard input is called: notes/a.md.")
 @api_command
 async def command(api: Api, project_id: int, paths: Sequence[str], name: str | None) -> None:
-    """Import folders, archives and files into PROJECT.
+    """Import folders, archives and files into a project.
 
     Markdown and text become documents; JSON becomes a table, or a document if it is a TipTap tree; JSONL becomes a
     table that is a list. A PATH is a folder, an archive (zip, tar, tar.gz), a file, or '-' for standard input.

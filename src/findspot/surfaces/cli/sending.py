@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from findspot.errors import KINDS
 from findspot.sources.files import File, Skipped
 from findspot.sources.sieve import records_of
 from findspot.sources.tars import END, packed, padding
@@ -23,23 +24,25 @@ _FATES = ("created", "changed", "unchanged", "skipped")
 
 @dataclass(slots=True)
 class Packet:
-    """Some files as one archive, and what was skipped on the way."""
+    """Some files, each as an entry of an archive, and what was skipped on the way."""
 
-    parts: list[bytes] = field(default_factory=list)
-    files: int = 0
+    files: list[tuple[str, bytes]] = field(default_factory=list)
     size: int = 0
     skipped: list[Skipped] = field(default_factory=list)
 
-    def add(self, file: File) -> None:
-        records = records_of(file.known) if file.known else None
-        self.parts += [packed(file.name, len(file.data), records=records), file.data, padding(len(file.data))]
-        self.files += 1
-        self.size += len(file.data)
+    def add(self, path: str, entry: bytes) -> None:
+        self.files.append((path, entry))
+        self.size += len(entry)
 
     def body(self) -> bytes:
         """The archive; one with a large file is compressed, since a request has a limit."""
-        body = b"".join((*self.parts, END))
+        body = b"".join((*(entry for _, entry in self.files), END))
         return gzip.compress(body, 1) if self.size > _PRESSED_FROM else body
+
+    def halves(self) -> "Iterator[Packet]":
+        middle = len(self.files) // 2
+        for files in (self.files[:middle], self.files[middle:]):
+            yield Packet(files, sum(len(entry) for _, entry in files))
 
 
 def packets(files: Iterator[File | Skipped]) -> Iterator[Packet]:
@@ -51,12 +54,17 @@ def packets(files: Iterator[File | Skipped]) -> Iterator[Packet]:
             if packet.files and packet.size + len(each.data) > PACKET_BYTES:
                 yield packet
                 packet = Packet()
-            packet.add(each)
-        if packet.files + len(packet.skipped) >= PACKET_FILES:
+            packet.add(each.path, _entry(each))
+        if len(packet.files) + len(packet.skipped) >= PACKET_FILES:
             yield packet
             packet = Packet()
     if packet.files or packet.skipped:
         yield packet
+
+
+def _entry(file: File) -> bytes:
+    header = packed(file.name, len(file.data), records=records_of(file.known) if file.known else None)
+    return b"".join((header, file.data, padding(len(file.data))))
 
 
 @dataclass(slots=True)
@@ -109,8 +117,21 @@ async def send(
 
 
 async def _send(api: Api, project_id: int, packet: Packet, summary: Summary, step: Callable[[], None]) -> None:
-    body = await asyncio.to_thread(packet.body)
-    packet.parts.clear()
+    """Send a packet; in halves if this server takes smaller requests only."""
+    try:
+        await _post(api, project_id, await asyncio.to_thread(packet.body), summary, step)
+    except Failure as failure:
+        if failure.body["code"] != "CONTENT_TOO_LARGE":
+            raise
+        if len(packet.files) == 1:
+            summary.skip(Skipped(packet.files[0][0], "it is larger than a request may be (FINDSPOT_MAX_BODY)"))
+            step()
+            return
+        for half in packet.halves():
+            await _send(api, project_id, half, summary, step)
+
+
+async def _post(api: Api, project_id: int, body: bytes, summary: Summary, step: Callable[[], None]) -> None:
     before: dict[str, int] = {}
     last: dict[str, Any] = {}
     async with streamed(api, "POST", f"/api/v1/projects/{project_id}/import", content=body) as answer:
@@ -122,4 +143,5 @@ async def _send(api: Api, project_id: int, packet: Packet, summary: Summary, ste
         raise Failure("The server broke off the import. What it said to be done is done; run it again.", exit_code=7)
     summary.skipped_files += last["skipped_files"]
     if "error" in last:
-        raise Failure.from_answer(409, last["error"])
+        kind = KINDS.get(last["error"]["code"])
+        raise Failure.from_answer(kind.status if kind else 500, last["error"])
