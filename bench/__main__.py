@@ -2,9 +2,9 @@
 
 import sys
 
-from bench import foundation
+from bench import foundation, importing
 
-BENCHMARKS = {"foundation": foundation.run}
+BENCHMARKS = {"foundation": foundation.run, "importing": importing.run}
 
 
 def main(names: list[str]) -> int:

@@ -14,20 +14,23 @@ FOLDER = Path(__file__).parent.parent / "docs" / "bench"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured number, and the bound it has to keep, if any."""
+    """One measured number, and the bounds it has to keep, if any: below `bound`, and no less than `least`."""
 
     what: str
     value: float
     unit: str
     bound: float | None = None
+    least: float | None = None
 
     @property
     def holds(self) -> bool:
-        return self.bound is None or self.value < self.bound
+        return (self.bound is None or self.value < self.bound) and (self.least is None or self.value >= self.least)
 
     def row(self) -> str:
-        bound = "" if self.bound is None else f"< {self.bound:,g} {self.unit}"
-        verdict = "" if self.bound is None else ("yes" if self.holds else "**no**")
+        bounds = [] if self.bound is None else [f"< {self.bound:,g} {self.unit}"]
+        bounds += [] if self.least is None else [f"≥ {self.least:,g} {self.unit}"]
+        bound = ", ".join(bounds)
+        verdict = "" if not bounds else ("yes" if self.holds else "**no**")
         return f"| {self.what} | {self.value:,.1f} {self.unit} | {bound} | {verdict} |"
 
 
@@ -42,7 +45,8 @@ class Report:
 
     def add(self, section: str, figure: Figure) -> None:
         self.sections.setdefault(section, []).append(figure)
-        print(f"  {section}: {figure.what}: {figure.value:,.1f} {figure.unit}{'' if figure.holds else '  ← too much'}")
+        verdict = "" if figure.holds else "  ← does not hold"
+        print(f"  {section}: {figure.what}: {figure.value:,.1f} {figure.unit}{verdict}")
 
     @property
     def holds(self) -> bool:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from findspot import datafolder
 from findspot.datafolder import DataFolder
 from findspot.documents import Documents
+from findspot.exporting import Exporting
+from findspot.importing import Importing
 from findspot.keys import Keys, owner_token
 from findspot.offload import Offload
 from findspot.settings import Settings
@@ -26,6 +28,8 @@ class App:
     keys: Keys
     tables: Tables
     documents: Documents
+    importing: Importing
+    exporting: Exporting
 
 
 @contextlib.asynccontextmanager
@@ -46,12 +50,15 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             await table_rows.sweep(connection)
         offload = Offload()
         closing.push_async_callback(offload.close)
+        tables = Tables(store, offload, settings.max_table)
         yield App(
             settings,
             folder,
             token,
             store,
             Keys(store, token),
-            Tables(store, offload, settings.max_table),
+            tables,
             Documents(store, offload, settings.max_document),
+            Importing(store, offload, tables, settings.max_body, settings.max_document, settings.max_table),
+            Exporting(store),
         )

@@ -19,16 +19,17 @@ from typing import TypeAlias
 
 import msgspec
 
-from findspot import drafts
+from findspot import drafts, intake
 from findspot.errors import FindspotError
 from findspot.jsontext import operations as jsontext
 
-OPERATIONS = {**jsontext.OPERATIONS, **drafts.OPERATIONS}
+OPERATIONS = {**jsontext.OPERATIONS, **drafts.OPERATIONS, **intake.OPERATIONS}
 
 # Up to so many bytes an operation is done where it is called: a matter of a few milliseconds.
 AT_ONCE = {
     **dict.fromkeys(jsontext.OPERATIONS, 128 * 1024),
     **dict.fromkeys(drafts.OPERATIONS, 16 * 1024),
+    **dict.fromkeys(intake.OPERATIONS, 0),  # files come in numbers
     "patch": 0,  # by copying and moving, a small one can ask for seconds of work
 }
 HELPERS = 2

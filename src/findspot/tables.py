@@ -1,7 +1,8 @@
 """Tables: create, read at a pointer, set, patch. The one door through which a JSON value is changed."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Literal, TypeAlias
 from weakref import WeakValueDictionary
 
 from sqlalchemy.exc import IntegrityError
@@ -13,6 +14,8 @@ from findspot.names import checked
 from findspot.offload import Offload, Part, Text
 from findspot.store import tables as rows
 from findspot.store.database import Store
+
+Fate: TypeAlias = Literal["created", "changed", "unchanged"]
 
 _TRIES = 100  # against writers in other processes; those of this one take turns
 
@@ -62,6 +65,21 @@ class Tables:
         """Apply a JSON Patch, all of it or nothing; answers the new revision."""
         return await self._edit(table_id, expected, lambda text: self._offload.run("patch", text, body, self._limit))
 
+    async def import_file(self, project_id: int, path: str, name: str, text: Text) -> Fate:
+        """Make the table of a file, or make it equal to the file."""
+        async with self._store.read() as connection:
+            present = (await rows.by_paths(connection, project_id, [path])).get(path)
+            if present is not None and present.size == len(text):
+                loaded = await rows.load(connection, present.id)
+                if loaded is not None and _equal(loaded[1], text):
+                    return "unchanged"
+        if present is None:
+            await self._insert(project_id, name, text, path)
+            return "created"
+        if await self._place(present.id, text, None) is None:
+            raise not_found("table")
+        return "changed"
+
     async def _edit(
         self, table_id: int, expected: int | None, change: Callable[[list[bytes]], Awaitable[tuple[Text, ...]]]
     ) -> int:
@@ -81,18 +99,21 @@ class Tables:
                     return revision
         raise FindspotError("VERSION_CONFLICT", "Others keep changing this table. Nothing was changed; try again.")
 
-    async def _insert(self, project_id: int, name: str, text: Text) -> Table:
+    async def _insert(self, project_id: int, name: str, text: Text, path: str | None = None) -> Table:
         text_id, size = rows.new_text_id(), len(text)
         groups = list(rows.cut(text))
         small = len(groups) == 1
         async with self._store.write() as connection:
-            table = await rows.create(connection, project_id, name, text_id, size, revision=1 if small else 0)
+            revision, known_as = (1, path) if small else (0, None)
+            table = await rows.create(connection, project_id, name, text_id, size, revision, known_as)
             if small:
                 await rows.write_pieces(connection, table.id, text_id, 0, groups[0])
                 return table
         await self._stage(table.id, text_id, text)
         async with self._store.write() as connection:
             await rows.switch(connection, table.id, text_id, size, expected=0)
+            if path is not None:  # not before: what a killed process leaves behind must not stand in the way
+                await rows.set_path(connection, table.id, path)
             shown = await rows.get(connection, table.id)
         if shown is None:
             raise not_found("project")
@@ -137,3 +158,12 @@ class Tables:
             raise not_found("table")
         message = f"The table is at revision {table.revision} now. Nothing was changed."
         raise FindspotError("PRECONDITION_FAILED", message, revision=table.revision)
+
+
+def _equal(pieces: Sequence[bytes], text: Text) -> bool:
+    view, at = memoryview(text), 0
+    for piece in pieces:
+        if bytes(view[at : at + len(piece)]) != piece:  # a view would be compared byte by byte
+            return False
+        at += len(piece)
+    return at == len(view)

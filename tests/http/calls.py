@@ -15,6 +15,12 @@ class Call:
     role: Role | None
     json: Any = None
     of_a_project: bool = True
+    file: bytes | None = None
+    query: str = ""
+
+    def body(self) -> dict[str, Any]:
+        """What is sent, as an HTTP client takes it."""
+        return {"json": self.json} if self.file is None else {"content": self.file}
 
 
 # Written by hand from the contract's role table, not from the rules in the code: each is the other's check.
@@ -41,6 +47,8 @@ CALLS = {
     "PATCH /api/v1/tables/{table_id}/data": Call(WRITE, [{"op": "add", "path": "/-", "value": 3}]),
     "GET /api/v1/projects/{project_id}/documents": Call(READ),
     "POST /api/v1/projects/{project_id}/documents": Call(WRITE, {"title": "d", "format": "text", "content": "x"}),
+    "POST /api/v1/projects/{project_id}/import": Call(WRITE, file=b"# A note\n", query="?path=note.md"),
+    "GET /api/v1/projects/{project_id}/export": Call(READ),
     "GET /api/v1/documents/{document_id}": Call(READ),
     "PUT /api/v1/documents/{document_id}": Call(WRITE, {"content": "y"}),
     "DELETE /api/v1/documents/{document_id}": Call(WRITE),

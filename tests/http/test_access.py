@@ -27,7 +27,7 @@ class World:
 
     def address(self, route: str) -> tuple[str, str]:
         method, path = route.split(" ")
-        return method, path.format(**self.ids)
+        return method, path.format(**self.ids) + CALLS[route].query
 
     async def state(self) -> Any:
         """Everything a forbidden call might have changed."""
@@ -94,7 +94,7 @@ async def test_no_route_opens_for_a_caller_who_may_not(world: World, as_key: Bec
     async def expect(route: str, key: str | None, status: int, code: str) -> None:
         method, path = world.address(route)
         async with as_key(world.owner, key) as caller:
-            answer = await caller.request(method, path, json=CALLS[route].json)
+            answer = await caller.request(method, path, **CALLS[route].body())
         if (answer.status_code, answer.json().get("code")) != (status, code):
             wrong.append((route, key, answer.status_code, answer.text[:200]))
 
@@ -118,9 +118,10 @@ async def test_what_a_caller_may_not_see_answers_like_what_does_not_exist(world:
             if not call.of_a_project:
                 continue
             method, path = world.address(route)
-            hidden = await stranger.request(method, path, json=call.json)
+            hidden = await stranger.request(method, path, **call.body())
             absent_ids = dict.fromkeys(world.ids, 999_999_999)
-            absent = await stranger.request(method, route.split(" ")[1].format(**absent_ids), json=call.json)
+            nowhere = route.split(" ")[1].format(**absent_ids) + call.query
+            absent = await stranger.request(method, nowhere, **call.body())
             assert (hidden.status_code, hidden.content) == (absent.status_code, absent.content), route
 
 
@@ -134,7 +135,7 @@ async def test_each_role_may_do_all_that_the_contract_gives_it(world: World, as_
         method, path = world.address(route)
         async with as_key(world.owner, key) as caller:
             client = world.owner if call.role is Role.OWNER else caller
-            answer = await client.request(method, path, json=call.json)
+            answer = await client.request(method, path, **call.body())
         assert answer.status_code < 300, (route, answer.text)
 
 

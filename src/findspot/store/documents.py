@@ -86,13 +86,34 @@ async def change(connection: AsyncConnection, document: Document, **values: Any)
 
 
 async def by_paths(
-    connection: AsyncConnection, project_id: int, paths: Sequence[str]
+    connection: AsyncConnection, project_id: int, paths: Sequence[str], *, lock: bool = False
 ) -> dict[str, tuple[Document, bytes]]:
-    """The documents that were imported from these files, with their contents."""
-    query = sa.select(*_columns, documents.c.path, documents.c.content).where(
-        documents.c.project_id == project_id, documents.c.path.in_(paths)
+    """The documents that were imported from these files, with their contents; locked, when they may be changed."""
+    query = (
+        sa.select(*_columns, documents.c.path, documents.c.content)
+        .where(documents.c.project_id == project_id, documents.c.path.in_(paths))
+        .order_by(documents.c.id)  # two imports then lock in the same order
     )
+    query = query.with_for_update() if lock else query
     return {row.path: (Document(*row[:-2]), row.content) for row in await connection.execute(query)}
+
+
+async def sizes(connection: AsyncConnection, project_id: int, after: int, limit: int) -> list[tuple[int, int]]:
+    """The ids of some documents of a project, in order, and how many bytes each has."""
+    query = (
+        sa.select(documents.c.id, sa.func.length(documents.c.content))
+        .where(documents.c.project_id == project_id, documents.c.id > after)
+        .order_by(documents.c.id)
+        .limit(limit)
+    )
+    return [(row[0], row[1]) for row in await connection.execute(query)]
+
+
+async def load_many(connection: AsyncConnection, ids: Sequence[int]) -> list[tuple[Document, str | None, bytes]]:
+    """Some documents, each with its path and its content."""
+    query = sa.select(*_columns, documents.c.path, documents.c.content).where(documents.c.id.in_(ids))
+    found = await connection.execute(query.order_by(documents.c.id))
+    return [(Document(*row[:-2]), row.path, row.content) for row in found]
 
 
 async def delete(connection: AsyncConnection, document_id: int) -> bool:

@@ -34,10 +34,18 @@ def new_text_id() -> int:
 
 
 async def create(
-    connection: AsyncConnection, project_id: int, name: str, text_id: int, size: int, revision: int
+    connection: AsyncConnection,
+    project_id: int,
+    name: str,
+    text_id: int,
+    size: int,
+    revision: int,
+    path: str | None = None,
 ) -> Table:
     """Add the row of a table whose text is, or will be, in the pieces of `text_id`."""
     values = {"project_id": project_id, "name": name, "revision": revision, "size": size, "text_id": text_id}
+    if path is not None:
+        values["path"] = path
     return Table(*(await connection.execute(sa.insert(tables).returning(*_columns), values)).one())
 
 
@@ -50,6 +58,31 @@ async def get(connection: AsyncConnection, table_id: int) -> Table | None:
 async def every(connection: AsyncConnection, project_id: int) -> list[Table]:
     query = sa.select(*_columns).where(tables.c.project_id == project_id, _visible).order_by(tables.c.id)
     return [Table(*row) for row in await connection.execute(query)]
+
+
+async def by_paths(connection: AsyncConnection, project_id: int, paths: Sequence[str]) -> dict[str, Table]:
+    """The tables that were imported from these files."""
+    where = (tables.c.project_id == project_id, tables.c.path.in_(paths), _visible)
+    query = sa.select(*_columns, tables.c.path).where(*where)
+    return {row.path: Table(*row[:-1]) for row in await connection.execute(query)}
+
+
+async def with_paths(
+    connection: AsyncConnection, project_id: int, after: int, limit: int
+) -> list[tuple[Table, str | None]]:
+    """Some tables of a project in order of their ids, and the files they were imported from."""
+    query = (
+        sa.select(*_columns, tables.c.path)
+        .where(tables.c.project_id == project_id, tables.c.id > after, _visible)
+        .order_by(tables.c.id)
+        .limit(limit)
+    )
+    return [(Table(*row[:-1]), row.path) for row in await connection.execute(query)]
+
+
+async def set_path(connection: AsyncConnection, table_id: int, path: str) -> None:
+    """Say which file a table was imported from."""
+    await connection.execute(sa.update(tables).where(tables.c.id == table_id).values(path=path))
 
 
 async def load(connection: AsyncConnection, table_id: int) -> tuple[Table, list[bytes]] | None:

@@ -1,5 +1,6 @@
 """Versions in the store: only ever added, never changed."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -62,3 +63,14 @@ async def load(connection: AsyncConnection, document_id: int, version_id: int) -
     )
     row = (await connection.execute(query)).one_or_none()
     return (Version(*row[:-1]), row.content) if row else None
+
+
+async def sizes(connection: AsyncConnection, documents: Sequence[int]) -> list[tuple[int, int]]:
+    """The ids of all versions of some documents, in order, and how many bytes each has."""
+    query = sa.select(versions.c.id, sa.func.length(versions.c.content)).where(versions.c.document_id.in_(documents))
+    return [(row[0], row[1]) for row in await connection.execute(query.order_by(versions.c.id))]
+
+
+async def load_many(connection: AsyncConnection, ids: Sequence[int]) -> list[tuple[Version, bytes]]:
+    query = sa.select(*_columns, versions.c.content).where(versions.c.id.in_(ids)).order_by(versions.c.id)
+    return [(Version(*row[:-1]), row.content) for row in await connection.execute(query)]

@@ -27,7 +27,7 @@ def words(text: str) -> list[str]:
 
 def word_count(text: str) -> int:
     """How many words a text has; punctuation, white space and emoji count nothing."""
-    return sum(1 for _ in _counted().finditer(text))
+    return _counted().subn("", text)[1]  # counts in C, without an object a word
 
 
 @cache

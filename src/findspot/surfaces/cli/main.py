@@ -1,6 +1,7 @@
 """The `findspot` command and its groups. A group's module is loaded only when it is used, so that `--help` is quick."""
 
 import importlib
+import keyword
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -20,6 +21,8 @@ COMMANDS = {
     "version": "List, read, compare and restore what a document held before.",
     "backup": "Save everything at one moment to FILE, while the server goes on working.",
     "restore": "Put a backup into an empty data folder or database: all of it, or nothing.",
+    "import": "Import folders, archives and files into a project.",
+    "export": "Write everything of a project into a folder or an archive.",
     "doctor": "Check this installation and say what to do.",
 }
 
@@ -33,7 +36,8 @@ class LazyGroup(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"findspot.surfaces.cli.{cmd_name}").command
+        module = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        command: click.Command = importlib.import_module(f"findspot.surfaces.cli.{module}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from findspot import __version__
 from findspot.app import open_app
 from findspot.settings import Settings
-from findspot.surfaces.http import documents, errors, home, operations, projects, tables
+from findspot.surfaces.http import documents, errors, home, operations, projects, tables, transfer
 from findspot.surfaces.http.watch import Metrics, Watch
 
 
@@ -25,7 +25,7 @@ def create_api(settings: Settings) -> FastAPI:
         title="Findspot", version=__version__, lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None
     )
     api.state.metrics = Metrics()
-    for part in (home, operations, projects, tables, documents):
+    for part in (home, operations, projects, tables, documents, transfer):
         api.router.routes.extend(part.api.routes)  # flat, so that all of them can be counted against the rules
     errors.install(api)
     api.add_middleware(Watch, metrics=api.state.metrics)

@@ -1,0 +1,133 @@
+"""Zip archives: the list of files is checked before any is read, and what a header says of sizes is never believed."""
+
+from __future__ import annotations
+
+import io
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from findspot.sources.files import File, Skipped
+from findspot.sources.limits import ArchiveError, Limits, past_total, too_large
+from findspot.sources.paths import shown
+from findspot.sources.sieve import Sieve, Wanted
+
+_END = struct.Struct("<4s4H2LH")
+_END64_SIZE, _LOCATOR_SIZE = 56, 20
+_IN_END64 = 40  # where the size of the list stands in it
+_LOCAL_HEADER = 30
+_ENCRYPTED, _UTF8 = 0x1, 0x800
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others let an archive choose how much memory they take
+_DAMAGED = "The archive is damaged or cut off: a zip keeps its list of files at the end, and it cannot be read."
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    OverflowError,
+)
+
+
+def open_zip(stream: BinaryIO, limits: Limits) -> tuple[int, Iterator[File | Skipped]]:
+    """How many entries there are, and the files one by one; raises ArchiveError if it is not to be trusted at all."""
+    _require_few(stream, limits)
+    try:
+        archive = zipfile.ZipFile(stream)
+    except _UNREADABLE:
+        raise ArchiveError(_DAMAGED) from None
+    listed = [info for info in archive.infolist() if not info.is_dir()]
+    _require_apart(archive)
+    return len(listed), _files(archive, listed, limits)
+
+
+def _require_few(stream: BinaryIO, limits: Limits) -> None:
+    """Count before the list is loaded: one of a million entries would fill the memory."""
+    size = stream.seek(0, io.SEEK_END)
+    start = max(0, size - _END.size - 0xFFFF - _END64_SIZE - _LOCATOR_SIZE)
+    stream.seek(start)
+    tail = stream.read(size - start)
+    at = len(tail) - _END.size
+    if at < 0 or tail[at : at + 4] != b"PK\x05\x06" or tail[-2:] != b"\0\0":
+        at = tail.rfind(b"PK\x05\x06")
+    if at < 0 or at + _END.size > len(tail):
+        raise ArchiveError(_DAMAGED)
+    length = _END.unpack_from(tail, at)[5]
+    before = at - _LOCATOR_SIZE - _END64_SIZE
+    if before >= 0 and tail[before : before + 4] == b"PK\x06\x06":
+        (length,) = struct.unpack_from("<Q", tail, before + _IN_END64)
+        at = before
+    if length > limits.entries * 1000:
+        raise ArchiveError(_many(limits))
+    stream.seek(max(0, start + at - length))
+    if stream.read(length).count(b"PK\x01\x02") > limits.entries:
+        raise ArchiveError(_many(limits))
+    stream.seek(0)
+
+
+def _many(limits: Limits) -> str:
+    return f"The archive holds more than {limits.entries:,} entries. Split it, or import the folder."
+
+
+def _require_apart(archive: zipfile.ZipFile) -> None:
+    """Entries that share bytes are how a small archive unpacks to a huge one."""
+    end = 0
+    for info in sorted(archive.infolist(), key=lambda info: info.header_offset):
+        if info.header_offset < end:
+            raise ArchiveError("Entries of the archive overlap, as in a zip bomb. It was not read.")
+        end = info.header_offset + _LOCAL_HEADER + info.compress_size
+    if end > archive.start_dir:
+        raise ArchiveError(_DAMAGED)
+
+
+def _files(archive: zipfile.ZipFile, listed: list[zipfile.ZipInfo], limits: Limits) -> Iterator[File | Skipped]:
+    sieve, total = Sieve(), 0
+    for number, info in enumerate(listed):
+        name = _name(info)
+        refusal = _refusal(info)
+        wanted = Skipped(shown(name), refusal) if refusal else sieve.pick(name)
+        if isinstance(wanted, Wanted):
+            found = _read(archive, info, wanted, limits)
+            total += len(found.data) if isinstance(found, File) else 0
+            if total > limits.total:
+                yield past_total(limits, len(listed) - number)
+                return
+            yield found
+        elif wanted is not None:
+            yield wanted
+
+
+def _name(info: zipfile.ZipInfo) -> str:
+    """Names without a mark are in any encoding; today's tools write UTF-8 all the same."""
+    if info.flag_bits & _UTF8:
+        return info.orig_filename
+    return info.orig_filename.encode("cp437").decode("utf-8", "surrogateescape")
+
+
+def _refusal(info: zipfile.ZipInfo) -> str | None:
+    kind = stat.S_IFMT(info.external_attr >> 16)
+    if kind == stat.S_IFLNK:
+        return "it is a link, and links are not followed"
+    if kind not in (0, stat.S_IFREG):
+        return "it is a device or a pipe, not a file"
+    if info.flag_bits & _ENCRYPTED:
+        return "it is encrypted; pack it again without a password"
+    if info.compress_type not in _METHODS:
+        return "it is compressed in an uncommon way; pack it again as an ordinary zip"
+    return None
+
+
+def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo, wanted: Wanted, limits: Limits) -> File | Skipped:
+    if info.file_size > limits.file:
+        return too_large(wanted.path, limits)
+    try:
+        with archive.open(info) as stream:
+            data = stream.read(limits.file + 1)
+    except _UNREADABLE:
+        return Skipped(shown(wanted.path), "it is damaged in the archive")
+    return too_large(wanted.path, limits) if len(data) > limits.file else File(wanted.name, wanted.path, data)

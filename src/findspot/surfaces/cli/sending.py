@@ -1,0 +1,147 @@
+"""Sending many files: packed into archives of a few megabytes, two on the way at a time."""
+
+import asyncio
+import gzip
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from findspot.errors import KINDS
+from findspot.sources.files import File, Skipped
+from findspot.sources.sieve import records_of
+from findspot.sources.tars import END, packed, padding
+from findspot.surfaces.cli.connect import Api
+from findspot.surfaces.cli.outcome import Failure
+from findspot.surfaces.cli.streaming import streamed
+
+PACKET_FILES, PACKET_BYTES = 1000, 2 * 1024 * 1024
+ON_THE_WAY = 2  # while one is worked on, the next one is packed and sent
+_PRESSED_FROM = 8 * 1024 * 1024
+_FATES = ("created", "changed", "unchanged", "skipped")
+
+
+@dataclass(slots=True)
+class Packet:
+    """Some files, each as an entry of an archive, and what was skipped on the way."""
+
+    files: list[tuple[str, bytes]] = field(default_factory=list)
+    size: int = 0
+    skipped: list[Skipped] = field(default_factory=list)
+
+    def add(self, path: str, entry: bytes) -> None:
+        self.files.append((path, entry))
+        self.size += len(entry)
+
+    def body(self) -> bytes:
+        """The archive; one with a large file is compressed, since a request has a limit."""
+        body = b"".join((*(entry for _, entry in self.files), END))
+        return gzip.compress(body, 1) if self.size > _PRESSED_FROM else body
+
+    def halves(self) -> "Iterator[Packet]":
+        middle = len(self.files) // 2
+        for files in (self.files[:middle], self.files[middle:]):
+            yield Packet(files, sum(len(entry) for _, entry in files))
+
+
+def packets(files: Iterator[File | Skipped]) -> Iterator[Packet]:
+    packet = Packet()
+    for each in files:
+        if isinstance(each, Skipped):
+            packet.skipped.append(each)
+        else:
+            if packet.files and packet.size + len(each.data) > PACKET_BYTES:
+                yield packet
+                packet = Packet()
+            packet.add(each.path, _entry(each))
+        if len(packet.files) + len(packet.skipped) >= PACKET_FILES:
+            yield packet
+            packet = Packet()
+    if packet.files or packet.skipped:
+        yield packet
+
+
+def _entry(file: File) -> bytes:
+    header = packed(file.name, len(file.data), records=records_of(file.known) if file.known else None)
+    return b"".join((header, file.data, padding(len(file.data))))
+
+
+@dataclass(slots=True)
+class Summary:
+    """What an import did."""
+
+    created: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    skipped: int = 0
+    skipped_files: list[dict[str, str]] = field(default_factory=list)
+
+    @property
+    def done(self) -> int:
+        return self.created + self.changed + self.unchanged + self.skipped
+
+    def add(self, before: dict[str, int], now: dict[str, Any]) -> dict[str, int]:
+        """Take in how far a request is, given how far it was."""
+        counts = {name: int(now[name]) for name in _FATES}
+        for name, count in counts.items():
+            setattr(self, name, getattr(self, name) + count - before.get(name, 0))
+        return counts
+
+    def skip(self, skipped: Skipped) -> None:
+        self.skipped += 1
+        self.skipped_files.append({"path": skipped.name, "reason": skipped.reason})
+
+
+async def send(
+    api: Api, project_id: int, files: Iterator[File | Skipped], summary: Summary, step: Callable[[], None]
+) -> None:
+    """Send everything; `step` is called whenever the summary has grown."""
+    waiting, on_the_way = packets(files), set[asyncio.Task[None]]()
+    try:
+        while packet := await asyncio.to_thread(next, waiting, None):
+            for each in packet.skipped:
+                summary.skip(each)
+            step()
+            if packet.files:
+                on_the_way.add(asyncio.create_task(_send(api, project_id, packet, summary, step)))
+            while len(on_the_way) >= ON_THE_WAY:
+                done, on_the_way = await asyncio.wait(on_the_way, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+        await asyncio.gather(*on_the_way)
+    finally:
+        for task in on_the_way:
+            task.cancel()
+        await asyncio.gather(*on_the_way, return_exceptions=True)
+
+
+async def _send(api: Api, project_id: int, packet: Packet, summary: Summary, step: Callable[[], None]) -> None:
+    """Send a packet; in halves if this server takes smaller requests only."""
+    try:
+        await _post(api, project_id, await asyncio.to_thread(packet.body), summary, step)
+    except Failure as failure:
+        if failure.body["code"] != "CONTENT_TOO_LARGE":
+            raise
+        if len(packet.files) == 1:
+            summary.skip(Skipped(packet.files[0][0], "it is larger than a request may be (FINDSPOT_MAX_BODY)"))
+            step()
+            return
+        for half in packet.halves():
+            await _send(api, project_id, half, summary, step)
+
+
+async def _post(api: Api, project_id: int, body: bytes, summary: Summary, step: Callable[[], None]) -> None:
+    before: dict[str, int] = {}
+    last: dict[str, Any] = {}
+    async with streamed(api, "POST", f"/api/v1/projects/{project_id}/import", content=body) as answer:
+        async for line in answer.aiter_lines():
+            last = msgspec.json.decode(line)
+            before = summary.add(before, last)
+            step()
+    if "skipped_files" not in last:
+        raise Failure("The server broke off the import. What it said to be done is done; run it again.", exit_code=7)
+    summary.skipped_files += last["skipped_files"]
+    if "error" in last:
+        kind = KINDS.get(last["error"]["code"])
+        raise Failure.from_answer(kind.status if kind else 500, last["error"])

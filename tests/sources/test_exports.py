@@ -1,0 +1,31 @@
+"""Names of files in an export: safe, and no two alike on any system."""
+
+from findspot.sources.exports import Names
+from findspot.sources.paths import hidden, safe
+
+
+def test_names_are_recognised_safe_and_unlike() -> None:
+    names = Names()
+    wishes = [
+        ("notes/a.md", "markdown", "notes/a.md"),
+        ("notes/A.md", "markdown", "notes/A (2).md"),
+        ("notes/a.md/b.txt", "text", "notes_a.md_b.txt"),
+        ("notes", "markdown", "notes.md"),
+        ("第三章: “?”", "tiptap", "第三章_ “_”.json"),
+        ("a.json", "text", "a.json.txt"),
+        ("../../etc", "text", "_/_/etc.txt"),
+        ("con.txt", "text", "_con.txt"),
+        (".hidden", "text", "_.hidden.txt"),
+        ("a\0\n", "text", "a__.txt"),
+    ]
+    for wish, form, name in wishes:
+        assert names.document(wish, form) == name
+        assert safe(name) == name
+        assert hidden(name) is None
+    assert names.table("notes/a.md") == "notes/a.md.json"
+    assert len(names.document("字" * 300 + ".md", "markdown").encode()) <= 210
+
+
+def test_many_equal_titles_have_as_many_names() -> None:
+    names = Names()
+    assert len({names.document("Untitled", "markdown").casefold() for _ in range(50)}) == 50
