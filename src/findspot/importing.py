@@ -20,7 +20,7 @@ from findspot.intake import Became, Given, Sizes
 from findspot.models import Caller, Document
 from findspot.offload import Offload, Text
 from findspot.sources.archives import ArchiveError, Limits, open_archive
-from findspot.sources.files import File, Skipped
+from findspot.sources.files import ARCHIVES, File, Skipped
 from findspot.sources.paths import shown
 from findspot.sources.pieces import Pieces
 from findspot.sources.sieve import Sieve, Wanted
@@ -107,16 +107,17 @@ class Importing:
         self._sizes = msgspec.json.encode(Sizes(max_document, max_table))
 
     async def open(self, body: Sequence[bytes], path: str | None) -> Source:
-        """Look at a body: an archive by its first bytes, else the one file that `path` names."""
+        """Look at a body: an archive by its first bytes, or the one file that `path` names."""
         return await asyncio.to_thread(self._open, body, path)
 
     def _open(self, body: Sequence[bytes], path: str | None) -> Source:
-        try:
-            archive = open_archive(cast(BinaryIO, io.BufferedReader(Pieces(body))), self._limits)
-        except ArchiveError as error:
-            raise invalid("body", str(error)) from None
-        if archive is not None:
-            return Source(archive.total, _batched(archive.files))
+        if not path or path.lower().endswith(ARCHIVES):  # a .docx is a zip too, but no archive to anyone
+            try:
+                archive = open_archive(cast(BinaryIO, io.BufferedReader(Pieces(body))), self._limits)
+            except ArchiveError as error:
+                raise invalid("body", str(error)) from None
+            if archive is not None:
+                return Source(archive.total, _batched(archive.files))
         if not body:
             raise invalid("body", "is empty; send an archive or a file")
         if not path:

@@ -112,6 +112,10 @@ async def test_a_single_file_is_named_by_its_path(owner: httpx2.AsyncClient, pro
     assert counts(last) == (1, 0, 0, 0)
     *_, last = await send(owner, project, "第三章".encode(), path="notes/三.md")
     assert counts(last) == (0, 0, 1, 0)
+    *_, last = await send(owner, project, zip_of({"inner.json": b"[1]"}), path="report.docx")
+    assert counts(last) == (0, 0, 0, 1)
+    *_, last = await send(owner, project, zip_of({"inner.json": b"[1]"}), path="inner.zip")
+    assert counts(last) == (1, 0, 0, 0)
     *_, last = await send(owner, project, b"\x89PNG", path="a.png")
     assert last["skipped_files"][0]["path"] == "a.png"
     assert "end in .png" in last["skipped_files"][0]["reason"]

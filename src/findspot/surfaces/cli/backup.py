@@ -11,9 +11,9 @@ from typing import BinaryIO
 import click
 
 from findspot.surfaces.cli.connect import Api, api_command
-from findspot.surfaces.cli.meter import Meter
 from findspot.surfaces.cli.outcome import Failure
 from findspot.surfaces.cli.printing import done, show
+from findspot.surfaces.cli.progress import following
 from findspot.surfaces.cli.restore import contents, told, verified
 from findspot.surfaces.cli.wording import size
 
@@ -59,12 +59,12 @@ def _check_free(file: Path, force: bool) -> None:
 
 async def _save(api: Api, query: dict[str, str], out: BinaryIO) -> None:
     passed = 0
-    with Meter("Saving", silent=api.as_json) as meter:
-        async with contextlib.aclosing(api.stream(_ROUTE, params=query)) as pieces:
-            async for piece in pieces:
+    with following("Saving", None, unit="bytes", silent=api.as_json) as moved:
+        async with api.stream("GET", _ROUTE, params=query) as answer:
+            async for piece in answer.aiter_raw():
                 await asyncio.to_thread(out.write, piece)
                 passed += len(piece)
-                meter.at(passed)
+                moved(passed)
 
 
 async def _to_standard_output(api: Api, query: dict[str, str]) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import functools
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
@@ -67,17 +67,17 @@ class Api:
             raise self._refusal(answer)
         return answer
 
-    async def stream(self, path: str, **options: Any) -> AsyncGenerator[bytes, None]:
-        """Read a route whose answer may be of any length, as it comes."""
+    @contextlib.asynccontextmanager
+    async def stream(self, method: str, path: str, **options: Any) -> "AsyncIterator[httpx2.Response]":
+        """Call a route and give its answer before all of it is there: it may be of any length."""
         import httpx2
 
         try:
-            async with self._client.stream("GET", path, **options) as answer:
+            async with self._client.stream(method, path, **options) as answer:
                 if not answer.is_success:
                     await answer.aread()
                     raise self._refusal(answer)
-                async for piece in answer.aiter_raw():
-                    yield piece
+                yield answer
         except (httpx2.TransportError, httpx2.InvalidURL) as error:
             raise self._silence(error) from None
 

@@ -44,11 +44,10 @@ async def command(api: Api, project_id: int, target: Path) -> None:
 
 async def _download(api: Api, project_id: int, file: IO[bytes]) -> int:
     from findspot.surfaces.cli.progress import following
-    from findspot.surfaces.cli.streaming import streamed
 
     written = 0
     with following("Exporting", None, unit="bytes", silent=api.as_json) as moved:
-        async with streamed(api, "GET", f"/api/v1/projects/{project_id}/export") as answer:
+        async with api.stream("GET", f"/api/v1/projects/{project_id}/export") as answer:
             async for part in _large_parts(answer.aiter_bytes()):
                 await asyncio.to_thread(file.write, part)
                 written += len(part)

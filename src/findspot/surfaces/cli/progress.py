@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 
 import click
 
+from findspot.surfaces.cli.wording import size
+
 _EVERY_S = 5.0
 
 
@@ -16,19 +18,22 @@ def following(what: str, total: int | None, *, unit: str = "files", silent: bool
     if silent:
         yield lambda done: None
     elif sys.stderr.isatty():
-        with _bar(what, total) as moved:
+        with _bar(what, total, unit) as moved:
             yield moved
     else:
         yield _lines(what, total, unit)
 
 
 @contextlib.contextmanager
-def _bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+def _bar(what: str, total: int | None, unit: str) -> Iterator[Callable[[int], None]]:
+    from rich import progress as parts
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    figures = (
+        (parts.DownloadColumn(), parts.TransferSpeedColumn()) if unit == "bytes" else (parts.MofNCompleteColumn(),)
+    )
+    columns = (parts.TextColumn("{task.description}"), parts.BarColumn(), *figures, parts.TimeRemainingColumn())
+    with parts.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=total)
         yield lambda done: progress.update(task, completed=done)
 
@@ -40,7 +45,10 @@ def _lines(what: str, total: int | None, unit: str) -> Callable[[int], None]:
         nonlocal said
         if time.monotonic() - said >= _EVERY_S:
             said = time.monotonic()
-            of_all = "" if total is None else f" of {total:,}"
-            click.echo(f"{what}: {done:,}{of_all} {unit}", err=True)
+            click.echo(f"{what}: {_said(done, unit)}{'' if total is None else f' of {_said(total, unit)}'}", err=True)
 
     return moved
+
+
+def _said(figure: int, unit: str) -> str:
+    return size(figure) if unit == "bytes" else f"{figure:,} {unit}"

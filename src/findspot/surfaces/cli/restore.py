@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from findspot.surfaces.cli.meter import Meter
 from findspot.surfaces.cli.opening import read_settings, said_plainly
 from findspot.surfaces.cli.outcome import Failure
 from findspot.surfaces.cli.printing import done, facts, show
+from findspot.surfaces.cli.progress import following
 from findspot.surfaces.cli.wording import size
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ def verified(file: Path, silent: bool, advice: str = "Nothing was touched. Use a
     from findspot.backupfile import BadBackup
 
     try:
-        with Meter("Checking", file.stat().st_size, silent) as meter:
-            return backups.verify(file, meter.at)
+        with following("Checking", file.stat().st_size, unit="bytes", silent=silent) as moved:
+            return backups.verify(file, moved)
     except BadBackup as error:
         raise Failure(str(error), advice, 2) from None
     except OSError as error:
@@ -66,8 +66,8 @@ def _restore(found: "Verified", settings: "Settings", silent: bool) -> None:
     from findspot.datafolder import FolderInUse
 
     try:
-        with said_plainly(settings), Meter("Restoring", found.size, silent) as meter:
-            asyncio.run(backups.restore(found, settings, meter.at))
+        with said_plainly(settings), following("Restoring", found.size, unit="bytes", silent=silent) as moved:
+            asyncio.run(backups.restore(found, settings, moved))
     except FolderInUse as error:
         raise Failure(str(error), exit_code=7) from None
     except backups.NotEmpty as error:

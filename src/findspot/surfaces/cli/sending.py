@@ -14,7 +14,6 @@ from findspot.sources.sieve import records_of
 from findspot.sources.tars import END, packed, padding
 from findspot.surfaces.cli.connect import Api
 from findspot.surfaces.cli.outcome import Failure
-from findspot.surfaces.cli.streaming import streamed
 
 PACKET_FILES, PACKET_BYTES = 1000, 2 * 1024 * 1024
 ON_THE_WAY = 2  # while one is worked on, the next one is packed and sent
@@ -134,7 +133,7 @@ async def _send(api: Api, project_id: int, packet: Packet, summary: Summary, ste
 async def _post(api: Api, project_id: int, body: bytes, summary: Summary, step: Callable[[], None]) -> None:
     before: dict[str, int] = {}
     last: dict[str, Any] = {}
-    async with streamed(api, "POST", f"/api/v1/projects/{project_id}/import", content=body) as answer:
+    async with api.stream("POST", f"/api/v1/projects/{project_id}/import", content=body) as answer:
         async for line in answer.aiter_lines():
             last = msgspec.json.decode(line)
             before = summary.add(before, last)
