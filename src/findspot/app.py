@@ -48,8 +48,9 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
         closing.push_async_callback(store.close)
         async with store.write() as connection:
             await table_rows.sweep(connection)
-        offload = Offload()
+        offload, bulk = Offload(), Offload()  # an import has helpers of its own: no one at work waits behind its files
         closing.push_async_callback(offload.close)
+        closing.push_async_callback(bulk.close)
         tables = Tables(store, offload, settings.max_table)
         yield App(
             settings,
@@ -59,6 +60,6 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             Keys(store, token),
             tables,
             Documents(store, offload, settings.max_document),
-            Importing(store, offload, tables, settings.max_body, settings.max_document, settings.max_table),
+            Importing(store, bulk, tables, settings.max_body, settings.max_document, settings.max_table),
             Exporting(store),
         )

@@ -25,13 +25,9 @@ from findspot.jsontext import operations as jsontext
 
 OPERATIONS = {**jsontext.OPERATIONS, **drafts.OPERATIONS, **intake.OPERATIONS}
 
-# Up to so many bytes an operation is done where it is called: a matter of a few milliseconds.
-AT_ONCE = {
-    **dict.fromkeys(jsontext.OPERATIONS, 128 * 1024),
-    **dict.fromkeys(drafts.OPERATIONS, 16 * 1024),
-    **dict.fromkeys(intake.OPERATIONS, 0),  # files come in numbers
-    "patch": 0,  # by copying and moving, a small one can ask for seconds of work
-}
+# Up to so many bytes these are done where they are called: a matter of a millisecond. Everything else goes to a helper
+# whatever its size: a short patch can ask for seconds of work, and a document brings its parser along.
+AT_ONCE = dict.fromkeys(("accept", "open_table", "read", "put"), 128 * 1024)
 HELPERS = 2
 
 Text: TypeAlias = bytes | bytearray
@@ -51,7 +47,7 @@ class Offload:
         self._closed = False
 
     async def run(self, operation: str, *parts: Part) -> tuple[Text, ...]:
-        if sum(map(_length, parts)) <= AT_ONCE[operation]:
+        if sum(map(_length, parts)) <= AT_ONCE.get(operation, -1):
             return OPERATIONS[operation](*(b"".join(_pieces(part)) for part in parts))
         await self._seats.acquire()
         work = asyncio.get_running_loop().run_in_executor(None, self._ask, operation, parts)
