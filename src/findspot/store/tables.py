@@ -14,7 +14,7 @@ from findspot.store.schema import pieces, tables
 Text: TypeAlias = bytes | bytearray
 
 PIECE = 256 * 1024
-PIECES_AT_ONCE = 4  # in one transaction, so that no writer waits long for another
+PIECES_AT_ONCE = 2  # in one transaction, so that no writer waits long for another
 _FORGOTTEN_S = 3600
 
 _columns = (
