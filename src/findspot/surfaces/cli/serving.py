@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ctypes
 import logging
 import signal
 import socket
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 FAREWELL = "\nFindspot has stopped."
 _GRACE_S = 8  # a SIGTERM ends within 10 seconds
+_ALLOCATOR = {-8: 2, -3: 64 * 1024, -1: 1024 * 1024}  # M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
 _SWITCH_S = 0.0005  # Python's 5 ms would let a busy thread delay every step of every request by as much
 
 
@@ -30,7 +32,7 @@ def uvicorn_options() -> dict[str, Any]:
 
 
 def serve_one(settings: "Settings", listening: socket.socket) -> None:
-    sys.setswitchinterval(_SWITCH_S)
+    tune_process()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_serve(settings, listening))
 
@@ -65,6 +67,17 @@ def _ended_by_signals(server: "Server") -> Iterator[None]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+def tune_process() -> None:
+    """What suits a process that serves many requests at once, some of them large."""
+    sys.setswitchinterval(_SWITCH_S)
+    allocator = ctypes.CDLL(None)
+    if hasattr(
+        allocator, "mallopt"
+    ):  # glibc: large buffers go back to the system at once, not into each thread's store
+        for option, value in _ALLOCATOR.items():
+            allocator.mallopt(option, value)
 
 
 def configure_logs(settings: "Settings", token: str) -> None:

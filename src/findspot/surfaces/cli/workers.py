@@ -11,7 +11,7 @@ import click
 from findspot.surfaces.cli.listening import url_of, welcome
 from findspot.surfaces.cli.opening import open_api
 from findspot.surfaces.cli.outcome import Failure
-from findspot.surfaces.cli.serving import FAREWELL, configure_logs, uvicorn_options
+from findspot.surfaces.cli.serving import FAREWELL, configure_logs, tune_process, uvicorn_options
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -52,5 +52,6 @@ def worker_api() -> "FastAPI":
     from findspot.surfaces.http.api import create_api
 
     settings = Settings()
+    tune_process()
     configure_logs(settings, owner_token(settings))
     return create_api(settings)
