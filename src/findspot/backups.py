@@ -20,7 +20,7 @@ from findspot.errors import FindspotError
 from findspot.models import TableShape
 from findspot.settings import Settings
 from findspot.store import migrate, snapshot
-from findspot.store.database import Store
+from findspot.store.database import Store, make_private
 
 _AHEAD = 2  # blocks that are packed while the next rows are read
 _SLICE = 256 * 1024
@@ -140,6 +140,7 @@ async def _into_sqlite(verified: Verified, file: Path, watch: Watch) -> None:
     beside = file.with_name(_BESIDE)
     _remove(beside)
     _check_room(verified, file.parent)
+    make_private(beside)
     try:
         async with _unprepared(None, beside) as store:
             await _fill(verified, store, watch)

@@ -3,9 +3,12 @@
 import fcntl
 import json
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+_LOOKS, _LOOK_S = 20, 0.01
 
 
 class FolderInUse(Exception):
@@ -13,8 +16,9 @@ class FolderInUse(Exception):
 
     def __init__(self, folder: Path, owner: "Owner") -> None:
         where = f" at {owner.url}" if owner.url else ""
+        process = f" (process {owner.pid})" if owner.pid else ""
         super().__init__(
-            f"The data folder {folder} is in use by another Findspot (process {owner.pid}){where}. "
+            f"The data folder {folder} is in use by another Findspot{process}{where}. "
             "The embedded engine belongs to one process: stop that one, or choose another folder with --data."
         )
         self.owner = owner
@@ -39,12 +43,17 @@ class DataFolder:
         """Make the folder if need be and become its owner, or raise FolderInUse."""
         make(self.path)
         handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            owner = _read_owner(handle)
-            os.close(handle)
-            raise FolderInUse(self.path, owner) from None
+        for again in range(_LOOKS, -1, -1):
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                owner = _read_owner(handle)
+                if owner.pid is None and again:  # someone only looks who owns it, and is gone in a moment
+                    time.sleep(_LOOK_S)
+                    continue
+                os.close(handle)
+                raise FolderInUse(self.path, owner) from None
         self._handle = handle
         self.announce(None)
         return self

@@ -17,6 +17,7 @@ from findspot.store import versions
 from findspot.store.database import Store
 
 AUTOSAVES_SHARE = timedelta(minutes=5)
+DELETED_AT_ONCE = 100
 
 _DRAFT = msgspec.json.Decoder(Draft)
 
@@ -71,7 +72,7 @@ class Documents:
         (shown,) = await self._offload.run("show_document", content, document.format.encode())
         return document, shown
 
-    async def save(self, document_id: int, body: Part, caller: Caller) -> Saved:
+    async def save(self, document_id: int, body: Part, caller: Caller, expected: int | None = None) -> Saved:
         """Change a document by the body `{title?, content?, format?, baseRevision?, reason?}`."""
         async with self._store.read() as connection:
             present = await rows.get(connection, document_id)
@@ -85,7 +86,8 @@ class Documents:
         title = checked(draft.title, "title") if draft.title is not None else None
         async with self._store.write() as connection:
             document, before = await self._locked(connection, document_id)
-            _require_revision(document, draft.baseRevision)
+            _require_revision(document, expected, "PRECONDITION_FAILED")
+            _require_revision(document, draft.baseRevision, "VERSION_CONFLICT")
             values: dict[str, object] = {}
             if title is not None and title != document.title:
                 values["title"] = title
@@ -102,6 +104,13 @@ class Documents:
         async with self._store.write() as connection:
             if not await rows.delete(connection, document_id):
                 raise not_found("document")
+
+    async def delete_all(self, project_id: int) -> None:
+        """Delete every document of a project, some at a time, so that no writer waits long."""
+        more = True
+        while more:
+            async with self._store.write(durable=False) as connection:
+                more = await rows.delete_some(connection, project_id, DELETED_AT_ONCE)
 
     async def versions(self, document_id: int) -> list[Version]:
         async with self._store.read() as connection:
@@ -181,7 +190,7 @@ class Documents:
         return await versions.keep(connection, document, content, reason, caller)
 
 
-def _require_revision(document: Document, base: int | None) -> None:
+def _require_revision(document: Document, base: int | None, code: str) -> None:
     if base is not None and base != document.revision:
         message = f"The document is at revision {document.revision} now, not {base}. Nothing was changed."
-        raise FindspotError("VERSION_CONFLICT", message, revision=document.revision)
+        raise FindspotError(code, message, revision=document.revision)

@@ -34,6 +34,7 @@ from findspot.tables import Fate, Tables
 
 MAX_ENTRIES = 100_000
 TOTAL_PER_BODY = 16  # text seldom packs better; what does is no text
+_LEAST_TOTAL = 64 * 1024 * 1024
 REASONS_KEPT = 1000
 BATCH_FILES, BATCH_BYTES = 256, 512 * 1024
 LARGE = 1024 * 1024  # a file of this size is a batch of its own, and is worked on alone
@@ -103,8 +104,14 @@ class Importing:
         self._store = store
         self._offload = offload
         self._tables = tables
-        self._limits = Limits(MAX_ENTRIES, max(max_document, max_table), TOTAL_PER_BODY * max_body)
+        self._most_of_one = max(max_document, max_table)
+        self._most = TOTAL_PER_BODY * max_body
         self._sizes = msgspec.json.encode(Sizes(max_document, max_table))
+
+    def _limits(self, body: Sequence[bytes]) -> Limits:
+        """What an archive may unpack to follows from its own size: text packs so well, and no better."""
+        total = min(self._most, max(_LEAST_TOTAL, TOTAL_PER_BODY * sum(map(len, body))))
+        return Limits(MAX_ENTRIES, self._most_of_one, total)
 
     async def open(self, body: Sequence[bytes], path: str | None) -> Source:
         """Look at a body: an archive by its first bytes, or the one file that `path` names."""
@@ -113,7 +120,7 @@ class Importing:
     def _open(self, body: Sequence[bytes], path: str | None) -> Source:
         if not path or path.lower().endswith(ARCHIVES):  # a .docx is a zip too, but no archive to anyone
             try:
-                archive = open_archive(cast(BinaryIO, io.BufferedReader(Pieces(body))), self._limits)
+                archive = open_archive(cast(BinaryIO, io.BufferedReader(Pieces(body))), self._limits(body))
             except ArchiveError as error:
                 raise invalid("body", str(error)) from None
             if archive is not None:

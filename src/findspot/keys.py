@@ -58,6 +58,7 @@ class Keys:
     def __init__(self, store: Store, token: str) -> None:
         self._store = store
         self._token = hashed(token)
+        self.browser_pass = hashed(f"browser:{token}")  # what a signed-in browser keeps: useless for anything else
 
     async def issue(self, project_id: int, name: str, role: Role) -> tuple[Key, str]:
         """A new key and its secret, which cannot be shown again."""
@@ -65,6 +66,10 @@ class Keys:
         async with self._store.write() as connection:
             key = await rows.create(connection, project_id, name, role, hashed(secret), secret[:_HINT])
         return key, secret
+
+    def admits(self, browser_pass: str) -> Caller | None:
+        """Who a browser signed in as by the owner's link."""
+        return OWNER if hmac.compare_digest(browser_pass, self.browser_pass) else None
 
     async def identify(self, secret: str) -> Caller | None:
         """Who this secret belongs to; None for no one (any more)."""

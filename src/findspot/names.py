@@ -1,8 +1,11 @@
 """Names: what people call projects, keys, tables and documents."""
 
+import unicodedata
+
 from findspot.errors import invalid
 
 MAX_LENGTH = 200
+_UNSHOWABLE = {"Cc", "Cs", "Zl", "Zp"}  # controls, half characters, line and paragraph separators
 
 
 def checked(name: str, field: str = "name") -> str:
@@ -20,6 +23,6 @@ def _problem(name: str) -> str | None:
         return f"must not have more than {MAX_LENGTH} characters"
     if name != name.strip():
         return "must not start or end with white space"
-    if not all(character.isprintable() or character in "\u200c\u200d" for character in name):
+    if any(unicodedata.category(character) in _UNSHOWABLE for character in name):
         return "must not hold control characters or line breaks"
     return None

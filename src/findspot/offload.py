@@ -44,6 +44,7 @@ class Offload:
     def __init__(self, helpers: int = HELPERS) -> None:
         self._seats = asyncio.Semaphore(helpers)
         self._idle: queue.SimpleQueue[_Helper] = queue.SimpleQueue()
+        self._all: set[_Helper] = set()
         self._closed = False
 
     async def run(self, operation: str, *parts: Part) -> tuple[Text, ...]:
@@ -59,31 +60,35 @@ class Offload:
             helper = self._idle.get_nowait()
         except queue.Empty:
             helper = _Helper()
+            self._all.add(helper)
         try:
             answer = helper.ask(operation, parts)
         except FindspotError:
             self._keep(helper)
             raise
         except (OSError, EOFError) as error:
+            self._all.discard(helper)
             helper.stop()
             raise FindspotError("INTERNAL", "A helper process ended early. Nothing was changed; try again.") from error
         self._keep(helper)
         return answer
 
     def _keep(self, helper: "_Helper") -> None:
-        self._idle.put(helper)
         if self._closed:
-            self._stop_idle()
-
-    def _stop_idle(self) -> None:
-        with contextlib.suppress(queue.Empty):
-            while True:
-                self._idle.get_nowait().stop()
+            helper.stop()
+        else:
+            self._idle.put(helper)
 
     async def close(self) -> None:
-        """End the helpers: those at work after their answer."""
+        """End the helpers, also those at work: whoever waits for them is told that nothing was changed."""
         self._closed = True
-        await asyncio.to_thread(self._stop_idle)
+        with contextlib.suppress(queue.Empty):
+            while True:
+                helper = self._idle.get_nowait()
+                helper.stop()
+                self._all.discard(helper)
+        for helper in list(self._all):
+            helper.kill()
 
 
 class _Helper:
@@ -105,6 +110,9 @@ class _Helper:
             return tuple(rest)
         code, message, fields = msgspec.json.decode(rest[0])
         raise FindspotError(code, message, **fields)
+
+    def kill(self) -> None:
+        self._process.kill()
 
     def stop(self) -> None:
         os.close(self._to)

@@ -1,7 +1,8 @@
 """Tables: create, read at a pointer, set, patch. The one door through which a JSON value is changed."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Literal, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -57,6 +58,8 @@ class Tables:
             return await self._edit(
                 table_id, expected, lambda text: self._offload.run("put", text, pointer.encode(), body, self._limit)
             )
+        if expected is not None:
+            await self._require(table_id, expected)  # before the work; the switch decides
         (text,) = await self._offload.run("accept", body, self._limit)
         revision = await self._place(table_id, text, expected)
         return revision if revision is not None else await self._moved_on(table_id)
@@ -94,6 +97,8 @@ class Tables:
                 if expected is not None and table.revision != expected:
                     return await self._moved_on(table_id)
                 (changed,) = await change(text)
+                if _equal(text, changed):
+                    return table.revision
                 revision = await self._place(table_id, changed, table.revision)
                 if revision is not None:
                     return revision
@@ -109,7 +114,8 @@ class Tables:
             if small:
                 await rows.write_pieces(connection, table.id, text_id, 0, groups[0])
                 return table
-        await self._stage(table.id, text_id, text)
+        async with self._nothing_left(table.id, text_id, new=True):
+            await self._stage(table.id, text_id, text)
         async with self._store.write() as connection:
             await rows.switch(connection, table.id, text_id, size, expected=0)
             if path is not None:  # not before: what a killed process leaves behind must not stand in the way
@@ -125,7 +131,8 @@ class Tables:
         groups = list(rows.cut(text))
         small = len(groups) == 1
         if not small:
-            await self._stage(table_id, text_id, text)
+            async with self._nothing_left(table_id, text_id):
+                await self._stage(table_id, text_id, text)
         async with self._store.write() as connection:
             switched = await rows.switch(connection, table_id, text_id, len(text), expected)
             if switched and small:
@@ -149,6 +156,50 @@ class Tables:
         while more:
             async with self._store.write(durable=False) as connection:
                 more = await rows.forget(connection, table_id, text_id)
+
+    @contextlib.asynccontextmanager
+    async def _nothing_left(self, table_id: int, text_id: int, *, new: bool = False) -> AsyncIterator[None]:
+        """If a large write is broken off, take away what it has written so far."""
+        try:
+            yield
+        except BaseException:
+            await asyncio.shield(self._take_away(table_id, text_id, new))
+            raise
+
+    async def _take_away(self, table_id: int, text_id: int, new: bool) -> None:
+        with contextlib.suppress(FindspotError):  # a database that is gone keeps it; the next start sweeps
+            await self._forget(table_id, text_id)
+            if new:
+                async with self._store.write() as connection:
+                    await rows.delete_hidden(connection, table_id)
+
+    async def delete(self, table_id: int) -> None:
+        """Hide a table at once, then remove it little by little, so that no writer waits long."""
+        async with self._store.write() as connection:
+            if not await rows.hide(connection, table_id):
+                raise not_found("table")
+        await self._remove(table_id)
+
+    async def delete_all(self, project_id: int) -> None:
+        """Remove every table of a project."""
+        async with self._store.write() as connection:
+            hidden = await rows.hide_all(connection, project_id)
+        for table_id in hidden:
+            await self._remove(table_id)
+
+    async def _remove(self, table_id: int) -> None:
+        more = True
+        while more:
+            async with self._store.write(durable=False) as connection:
+                more = await rows.forget_any(connection, table_id)
+        async with self._store.write() as connection:
+            await rows.delete_hidden(connection, table_id)
+
+    async def _require(self, table_id: int, expected: int) -> None:
+        async with self._store.read() as connection:
+            table = await rows.get(connection, table_id)
+        if table is None or table.revision != expected:
+            await self._moved_on(table_id)
 
     async def _moved_on(self, table_id: int) -> int:
         """Say why a write with an expected revision did not happen."""

@@ -191,6 +191,7 @@ async def test_the_sign_in_link_signs_a_browser_in_and_its_cookie_is_no_use_to_o
         cookie = signed_in.headers["set-cookie"].lower()
         assert "httponly" in cookie
         assert "samesite=strict" in cookie
+        assert token not in cookie
         assert token not in (await browser.get("/")).text
         assert (await browser.get("/api/v1/projects")).status_code == 200
         here = {"Origin": "http://test"}

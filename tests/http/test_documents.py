@@ -122,6 +122,22 @@ async def test_a_stale_base_revision_is_refused_and_nothing_is_lost(owner: httpx
     assert await texts_of_versions(owner, document) == ["start"]
 
 
+async def test_if_match_holds_for_documents_too(owner: httpx2.AsyncClient) -> None:
+    document = await make(owner, "one")
+    path = f"/api/v1/documents/{document}"
+    stale = await owner.put(path, json={"content": "two"}, headers={"If-Match": '"7"'})
+    assert (stale.status_code, stale.json()["code"], stale.json()["revision"]) == (412, "PRECONDITION_FAILED", 1)
+    etag = (await owner.get(path)).headers["etag"]
+    assert (await owner.put(path, json={"content": "two"}, headers={"If-Match": etag})).json()["revision"] == 2
+
+
+async def test_titles_may_be_written_as_people_write_them(owner: httpx2.AsyncClient) -> None:
+    for title in ("第一章　开端", "Kap.\u00a0I", "🏴\U000e0067\U000e0062\U000e007f", "שלום\u200f", "न\u200dम"):
+        document = await make(owner)
+        await save(owner, document, title=title)
+        assert (await get(owner, str(document)))["title"] == title
+
+
 async def test_autosaves_of_one_key_within_five_minutes_share_a_version(
     owner: httpx2.AsyncClient, as_key: Become, monkeypatch: pytest.MonkeyPatch
 ) -> None:

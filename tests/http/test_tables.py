@@ -143,6 +143,12 @@ async def test_bad_input_gets_a_clear_error_and_changes_nothing(owner: httpx2.As
     assert await text_of(owner, table_id) == '{"a": [1]}'
 
 
+async def test_a_patch_that_changes_nothing_leaves_the_revision_alone(owner: httpx2.AsyncClient) -> None:
+    _, table_id = await make_table(owner, '{"a":1}')
+    for patch in ([], [{"op": "test", "path": "/a", "value": 1}]):
+        assert (await owner.patch(f"/api/v1/tables/{table_id}/data", json=patch)).json() == {"revision": 1}
+
+
 async def test_a_deleted_table_is_gone_and_its_id_is_not_used_again(owner: httpx2.AsyncClient) -> None:
     project_id, table_id = await make_table(owner)
     assert (await owner.delete(f"/api/v1/tables/{table_id}")).status_code == 204

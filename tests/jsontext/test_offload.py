@@ -234,7 +234,22 @@ async def test_helpers_end_when_closed(helpers: Helpers) -> None:
     assert helpers
 
 
-async def test_a_helper_that_is_still_at_work_when_closed_ends_after_its_answer(helpers: Helpers) -> None:
+async def test_closing_does_not_wait_for_a_helper_at_work(helpers: Helpers) -> None:
+    offload = Offload()
+    await offload.run("accept", LARGE, LIMIT)
+    (helper,) = helpers
+    helper.send_signal(signal.SIGSTOP)  # at work for as long as it likes
+    work = asyncio.create_task(offload.run("accept", LARGE, LIMIT))
+    while not offload._idle.empty():  # noqa: ASYNC110  # nobody tells when a helper is taken
+        await asyncio.sleep(0)
+    await offload.close()
+    with pytest.raises(FindspotError) as refused:
+        await work
+    assert refused.value.code == "INTERNAL"
+    assert helper.returncode == -signal.SIGKILL
+
+
+async def test_a_helper_that_is_only_starting_when_closed_ends_after_its_answer(helpers: Helpers) -> None:
     offload = Offload()
     helpers.gate.clear()
     work = asyncio.create_task(offload.run("accept", LARGE, LIMIT))

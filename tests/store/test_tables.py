@@ -1,6 +1,8 @@
 """Texts in pieces: written beside the one in place, switched at once, swept when left behind."""
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -85,6 +87,41 @@ async def test_what_a_killed_writer_left_is_invisible_and_swept_after_an_hour(se
         assert await pieces_in(app.store) == 2
         assert await text_in(app, table.id) == b"[1]"
     assert left == [1, 0]
+
+
+async def test_a_large_write_that_is_broken_off_leaves_nothing_behind(
+    app: App, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = await app.tables.create(project.id, body(b"1"))
+    written = rows.write_pieces
+
+    async def interrupted(connection: Any, table_id: int, text_id: int, group: int, parts: Any) -> None:
+        await written(connection, table_id, text_id, group, parts)
+        if group == 3:
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr(rows, "write_pieces", interrupted)
+    with pytest.raises(asyncio.CancelledError):
+        await app.tables.put(table.id, "", BIG, None)
+    with pytest.raises(asyncio.CancelledError):
+        await app.tables.create(project.id, body(BIG))
+    assert await pieces_in(app.store) == 1
+    assert await text_in(app, table.id) == b"1"
+    async with app.store.read() as connection:
+        assert len((await connection.execute(sa.select(tables.c.id))).all()) == 1
+
+
+async def test_deleting_goes_little_by_little_and_leaves_nothing(app: App, project: Project) -> None:
+    kept = await app.tables.create(project.id, body(b"1"))
+    gone = await app.tables.create(project.id, body(BIG))
+    await app.tables.delete(gone.id)
+    assert await pieces_in(app.store) == 1
+    with pytest.raises(FindspotError):
+        await app.tables.delete(gone.id)
+    await app.tables.delete_all(project.id)
+    assert await pieces_in(app.store) == 0
+    with pytest.raises(FindspotError):
+        await app.tables.read(kept.id, "")
 
 
 async def test_the_database_is_for_its_user_alone(tmp_path: Path) -> None:

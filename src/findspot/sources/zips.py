@@ -93,7 +93,7 @@ def _files(archive: zipfile.ZipFile, listed: list[zipfile.ZipInfo], limits: Limi
         wanted = Skipped(shown(name), refusal) if refusal else sieve.pick(name)
         if isinstance(wanted, Wanted):
             found = _read(archive, info, wanted, limits)
-            total += len(found.data) if isinstance(found, File) else 0
+            total += min(info.file_size, limits.file)  # also what turns out damaged was unpacked
             if total > limits.total:
                 yield past_total(limits, len(listed) - number)
                 return

@@ -26,7 +26,7 @@ _SQLITE_PRAGMAS = (
     "PRAGMA synchronous = FULL",  # an acknowledged write survives a power cut, not only a killed process
     "PRAGMA foreign_keys = ON",
     f"PRAGMA busy_timeout = {_WAIT_S * 1000}",
-    "PRAGMA temp_store = MEMORY",
+    "PRAGMA journal_size_limit = 67108864",  # after a large write the log gives its room back
 )
 
 
@@ -41,7 +41,7 @@ class Store:
     async def open(cls, url: str | None, file: Path) -> "Store":
         """Open PostgreSQL at `url`, or SQLite in `file`, and apply the migrations that are missing."""
         if not url:
-            _make_private(file)
+            make_private(file)
         store = cls.unprepared(url, file)
         try:
             await store._migrate()
@@ -107,7 +107,7 @@ async def _said_plainly() -> AsyncIterator[None]:
         raise FindspotError("STORE_UNAVAILABLE", "The database cannot be used right now.") from error
 
 
-def _make_private(file: Path) -> None:
+def make_private(file: Path) -> None:
     """Only this user may read the database, wherever it lies; SQLite gives the files beside it the same rights."""
     with contextlib.suppress(FileExistsError):
         os.close(os.open(file, os.O_CREAT | os.O_EXCL, 0o600))

@@ -89,12 +89,11 @@ async def by_paths(
     connection: AsyncConnection, project_id: int, paths: Sequence[str], *, lock: bool = False
 ) -> dict[str, tuple[Document, bytes]]:
     """The documents that were imported from these files, with their contents; locked, when they may be changed."""
-    query = (
-        sa.select(*_columns, documents.c.path, documents.c.content)
-        .where(documents.c.project_id == project_id, documents.c.path.in_(paths))
-        .order_by(documents.c.id)  # two imports then lock in the same order
+    query = sa.select(*_columns, documents.c.path, documents.c.content).where(
+        documents.c.project_id == project_id, documents.c.path.in_(paths)
     )
-    query = query.with_for_update() if lock else query
+    if lock:  # in one order, so that two imports never wait for each other; by path, which the index knows already
+        query = query.order_by(documents.c.path).with_for_update()
     return {row.path: (Document(*row[:-2]), row.content) for row in await connection.execute(query)}
 
 
@@ -114,6 +113,12 @@ async def load_many(connection: AsyncConnection, ids: Sequence[int]) -> list[tup
     query = sa.select(*_columns, documents.c.path, documents.c.content).where(documents.c.id.in_(ids))
     found = await connection.execute(query.order_by(documents.c.id))
     return [(Document(*row[:-2]), row.path, row.content) for row in found]
+
+
+async def delete_some(connection: AsyncConnection, project_id: int, limit: int) -> bool:
+    """Delete some documents of a project with their versions; whether there may be more."""
+    some = sa.select(documents.c.id).where(documents.c.project_id == project_id).limit(limit)
+    return (await connection.execute(sa.delete(documents).where(documents.c.id.in_(some)))).rowcount == limit
 
 
 async def delete(connection: AsyncConnection, document_id: int) -> bool:

@@ -25,10 +25,11 @@ async def contents(connection: AsyncConnection, project_id: int) -> Contents:
 
     mine = sa.select(tables.c.id).where(tables.c.project_id == project_id)
     texts = sa.select(documents.c.id).where(documents.c.project_id == project_id)
-    size = sa.select(sa.func.coalesce(sa.func.sum(tables.c.size), 0)).where(tables.c.project_id == project_id)
+    shown = (tables.c.project_id == project_id, tables.c.revision > 0)
+    size = sa.select(sa.func.coalesce(sa.func.sum(tables.c.size), 0)).where(*shown)
     row = await connection.execute(
         sa.select(
-            count(tables, tables.c.project_id == project_id),
+            count(tables, *shown),
             size.scalar_subquery(),
             count(documents, documents.c.project_id == project_id),
             count(chunks, chunks.c.table_id.in_(mine) | chunks.c.document_id.in_(texts)),

@@ -149,6 +149,29 @@ async def sweep(connection: AsyncConnection) -> None:
     await connection.execute(sa.delete(tables).where(tables.c.text_id < old, ~_visible))
 
 
-async def delete(connection: AsyncConnection, table_id: int) -> bool:
-    """Delete a table and, by cascade, its text, tools, chunks and index state."""
-    return (await connection.execute(sa.delete(tables).where(tables.c.id == table_id, _visible))).rowcount > 0
+async def hide(connection: AsyncConnection, table_id: int) -> bool:
+    """Make a table invisible; whether it was there."""
+    query = sa.update(tables).where(tables.c.id == table_id, _visible).values(revision=0, path=None)
+    return (await connection.execute(query)).rowcount > 0
+
+
+async def hide_all(connection: AsyncConnection, project_id: int) -> list[int]:
+    """Make the tables of a project invisible; their ids, with those that were so already."""
+    mine = tables.c.project_id == project_id
+    await connection.execute(sa.update(tables).where(mine).values(revision=0, path=None))
+    return list((await connection.execute(sa.select(tables.c.id).where(mine))).scalars())
+
+
+async def forget_any(connection: AsyncConnection, table_id: int, limit: int = PIECES_AT_ONCE) -> bool:
+    """Remove some pieces of a hidden table, whatever text they are of; whether there may be more."""
+    some = sa.select(pieces.c.text_id, pieces.c.number).where(pieces.c.table_id == table_id).limit(limit)
+    found = (await connection.execute(some)).all()
+    if found:
+        which = sa.tuple_(pieces.c.text_id, pieces.c.number).in_([tuple(row) for row in found])
+        await connection.execute(sa.delete(pieces).where(pieces.c.table_id == table_id, which))
+    return len(found) == limit
+
+
+async def delete_hidden(connection: AsyncConnection, table_id: int) -> None:
+    """Delete a hidden table and, by cascade, what is left of its text, its tools, chunks and index state."""
+    await connection.execute(sa.delete(tables).where(tables.c.id == table_id, ~_visible))

@@ -56,7 +56,8 @@ def welcome(settings: "Settings", url: str, token: str) -> None:
         ("API", f"{url}/api/v1"),
         ("Data", "PostgreSQL" if settings.database_url else f"SQLite, in {settings.data.resolve()}"),
     )
+    elsewhere = "" if settings.data == type(settings).model_fields["data"].default else f" --data {settings.data}"
     click.echo(
         f"{click.style('Findspot', bold=True)} {__version__} is running.\n\n{facts(where)}\n\n"
-        "Ctrl-C stops it. In another terminal: findspot project create NAME\n"
+        f"Ctrl-C stops it. In another terminal: findspot project create{elsewhere} NAME\n"
     )

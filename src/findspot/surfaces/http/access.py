@@ -21,7 +21,6 @@ from findspot.store import projects as project_rows
 from findspot.store import tables as table_rows
 from findspot.surfaces.http.body import limited
 
-COOKIE = "findspot_token"
 _ID = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 _SMALL = 1024 * 1024
 
@@ -106,8 +105,9 @@ async def _authorise(app: App, request: Request, rule: Rule) -> Caller | None:
     caller = await identify(app, request)
     if caller is None:
         raise FindspotError("UNAUTHORIZED", "A valid key is needed: 'Authorization: Bearer …' or 'X-API-Key'.")
-    if not all(_ID.fullmatch(value) for value in request.path_params.values()):
-        raise not_found(rule.scope.name.lower())  # what cannot be an id is not there
+    for name, value in request.path_params.items():
+        if not _ID.fullmatch(value):  # what cannot be an id is not there
+            raise not_found(name.removesuffix("_id"))
     if rule.scope is not Scope.INSTALLATION:
         project_id = await _project_of(app, request, rule.scope)
         if project_id is None or not caller.sees(project_id):
@@ -123,9 +123,15 @@ async def identify(app: App, request: Request) -> Caller | None:
     scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         secret = bearer.strip()
-    if secret is None and _own_page(request):
-        secret = request.cookies.get(COOKIE)
-    return await app.keys.identify(secret) if secret else None
+    if secret is not None:
+        return await app.keys.identify(secret) if secret else None
+    browser_pass = request.cookies.get(cookie_name(request))
+    return app.keys.admits(browser_pass) if browser_pass and _own_page(request) else None
+
+
+def cookie_name(request: Request) -> str:
+    """Cookies do not know ports: each server on a machine needs a name of its own."""
+    return f"findspot-{request.url.port or 80}"
 
 
 def _own_page(request: Request) -> bool:

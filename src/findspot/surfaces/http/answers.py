@@ -20,6 +20,11 @@ def anything(type_name: str) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {type_name: {"schema": {}}}}}
 
 
+def listed(name: str, members: list[dict[str, Any]]) -> Response:
+    """A list that may be long, encoded in one native step."""
+    return Response(msgspec.json.encode({name: members}), media_type="application/json")
+
+
 def framed(head: dict[str, Any], members: Sequence[bytes | bytearray], revision: int | None = None) -> Response:
     """An object of the head's members and further ones that are JSON text already."""
     parts = [msgspec.json.encode(head)[:-1] + b",", *members, b"}"]

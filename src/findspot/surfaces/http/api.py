@@ -22,7 +22,13 @@ def create_api(settings: Settings) -> FastAPI:
             yield
 
     api = FastAPI(
-        title="Findspot", version=__version__, lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None
+        title="Findspot",
+        version=__version__,
+        lifespan=lifespan,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
     )
     api.state.metrics = Metrics()
     for part in (home, operations, projects, tables, documents, transfer):

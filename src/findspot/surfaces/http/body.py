@@ -1,13 +1,16 @@
 """Request bodies: never more than the limit, and large ones kept in the pieces they arrived in."""
 
+import re
 from typing import Annotated, Literal
 
 from fastapi import Request
 from pydantic import AfterValidator, BaseModel, ConfigDict
 from starlette.types import Message
 
-from findspot.errors import FindspotError
+from findspot.errors import FindspotError, invalid
 from findspot.names import checked
+
+_REVISION = re.compile(r'([0-9]{1,18})|(?:W/)?"([0-9]{1,18})"', re.ASCII)
 
 Name = Annotated[str, AfterValidator(checked)]
 
@@ -57,3 +60,14 @@ def _as_json(request: Request) -> list[tuple[bytes, bytes]]:
 async def pieces(request: Request) -> list[bytes]:
     """The body as it arrived."""
     return [piece async for piece in request.stream() if piece]
+
+
+def expected_revision(request: Request) -> int | None:
+    """The revision in If-Match; None for none, or for '*'."""
+    sent = request.headers.get("if-match", "*").strip()
+    if sent == "*":
+        return None
+    found = _REVISION.fullmatch(sent)
+    if found is None:
+        raise invalid("If-Match", "must be a revision number, such as 3")
+    return int(found[1] or found[2])

@@ -8,8 +8,8 @@ from findspot.app import App
 from findspot.documents import Saved
 from findspot.models import Document, Version
 from findspot.store import documents as rows
-from findspot.surfaces.http.answers import anything, framed, moment
-from findspot.surfaces.http.body import pieces
+from findspot.surfaces.http.answers import anything, framed, listed, moment
+from findspot.surfaces.http.body import expected_revision, pieces
 from findspot.surfaces.http.router import router
 
 api = router("documents")
@@ -56,11 +56,11 @@ async def create_document(request: Request, project_id: int) -> dict[str, Any]:
 
 
 @api.get("/api/v1/projects/{project_id}/documents")
-async def list_documents(request: Request, project_id: int) -> dict[str, Any]:
+async def list_documents(request: Request, project_id: int) -> Response:
     """The documents of a project, without their contents."""
     app: App = request.app.state.app
     async with app.store.read() as connection:
-        return {"documents": [_document(each) for each in await rows.every(connection, project_id)]}
+        return listed("documents", [_document(each) for each in await rows.every(connection, project_id)])
 
 
 @api.get("/api/v1/documents/{document_id}")
@@ -75,8 +75,9 @@ async def get_document(request: Request, document_id: int) -> Response:
 async def save_document(request: Request, document_id: int) -> dict[str, Any]:
     """Change a document. What it held is kept as a version when its content changes."""
     app: App = request.app.state.app
+    expected = expected_revision(request)
     body = await pieces(request)
-    return _saved(await app.documents.save(document_id, body, request.state.caller))
+    return _saved(await app.documents.save(document_id, body, request.state.caller, expected))
 
 
 @api.delete("/api/v1/documents/{document_id}", status_code=204)
@@ -88,10 +89,10 @@ async def delete_document(request: Request, document_id: int) -> Response:
 
 
 @api.get("/api/v1/documents/{document_id}/versions")
-async def list_versions(request: Request, document_id: int) -> dict[str, Any]:
+async def list_versions(request: Request, document_id: int) -> Response:
     """The versions of a document, newest first."""
     app: App = request.app.state.app
-    return {"versions": [_version(each) for each in await app.documents.versions(document_id)]}
+    return listed("versions", [_version(each) for each in await app.documents.versions(document_id)])
 
 
 @api.get("/api/v1/documents/{document_id}/versions/{version_id}")

@@ -37,6 +37,8 @@ def install(api: FastAPI) -> None:
 
     @api.exception_handler(HTTPException)
     async def from_framework(request: Request, error: HTTPException) -> JSONResponse:
+        if isinstance(error.__cause__, FindspotError):  # raised while the framework read the body
+            return answer(error.__cause__)
         code = _BY_STATUS.get(error.status_code)
         if code is None:
             return answer(invalid("body", "cannot be read"))

@@ -5,7 +5,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from findspot import __version__
 from findspot.app import App
-from findspot.surfaces.http.access import COOKIE, identify
+from findspot.models import Role
+from findspot.surfaces.http.access import cookie_name, identify
 from findspot.surfaces.http.router import router
 
 api = router("home")
@@ -43,10 +44,12 @@ async def home(request: Request, token: str | None = None) -> Response:
     """Take a token out of the address at once, so that it stays in no history; then greet."""
     app: App = request.app.state.app
     if token is not None:
-        if await app.keys.identify(token) is None:
+        caller = await app.keys.identify(token)
+        if caller is None or caller.role is not Role.OWNER:  # a project's key is for programs
             return _page(_STRANGER, 401)
         answer = RedirectResponse("/", 303, headers={"Cache-Control": "no-store"})
-        answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
+        secure = request.url.scheme == "https"
+        answer.set_cookie(cookie_name(request), app.keys.browser_pass, httponly=True, samesite="strict", secure=secure)
         return answer
     caller = await identify(app, request)
     return _page(_SIGNED_IN % {"name": caller.role} if caller else _STRANGER)

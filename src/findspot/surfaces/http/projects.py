@@ -63,6 +63,8 @@ async def get_project(request: Request, project_id: int) -> dict[str, Any]:
 async def delete_project(request: Request, project_id: int) -> Response:
     """Delete a project and everything in it."""
     app: App = request.app.state.app
+    await app.tables.delete_all(project_id)
+    await app.documents.delete_all(project_id)
     async with app.store.write() as connection:
         if not await rows.delete(connection, project_id):
             raise not_found("project")

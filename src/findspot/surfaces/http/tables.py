@@ -1,32 +1,17 @@
 """JSON tables over HTTP. Values pass through as the bytes they are; only the frame around them is made here."""
 
-import re
 from typing import Any
 
 from fastapi import Request, Response
 
 from findspot.app import App
-from findspot.errors import invalid, not_found
 from findspot.models import Table
 from findspot.store import tables as rows
-from findspot.surfaces.http.answers import anything, framed
-from findspot.surfaces.http.body import pieces
+from findspot.surfaces.http.answers import anything, framed, listed
+from findspot.surfaces.http.body import expected_revision, pieces
 from findspot.surfaces.http.router import router
 
 api = router("tables")
-
-_REVISION = re.compile(r'(?:W/)?"?([0-9]{1,18})"?', re.ASCII)
-
-
-def _expected(request: Request) -> int | None:
-    """The revision in If-Match; None for none, or for '*'."""
-    sent = request.headers.get("if-match", "*").strip()
-    if sent == "*":
-        return None
-    found = _REVISION.fullmatch(sent)
-    if found is None:
-        raise invalid("If-Match", "must be a revision number, such as 3")
-    return int(found[1])
 
 
 def _summary(table: Table) -> dict[str, Any]:
@@ -42,11 +27,11 @@ async def create_table(request: Request, project_id: int) -> dict[str, Any]:
 
 
 @api.get("/api/v1/projects/{project_id}/tables")
-async def list_tables(request: Request, project_id: int) -> dict[str, Any]:
+async def list_tables(request: Request, project_id: int) -> Response:
     """The tables of a project. `size` counts the bytes of a table's JSON text."""
     app: App = request.app.state.app
     async with app.store.read() as connection:
-        return {"tables": [_summary(table) for table in await rows.every(connection, project_id)]}
+        return listed("tables", [_summary(table) for table in await rows.every(connection, project_id)])
 
 
 @api.get("/api/v1/tables/{table_id}")
@@ -62,7 +47,7 @@ async def get_table(request: Request, table_id: int, json_pointer: str = "") -> 
 async def put_data(request: Request, table_id: int, json_pointer: str = "") -> dict[str, Any]:
     """Set the value of a table, or the part of it at a JSON pointer."""
     app: App = request.app.state.app
-    expected = _expected(request)
+    expected = expected_revision(request)
     return {"revision": await app.tables.put(table_id, json_pointer, await pieces(request), expected)}
 
 
@@ -70,7 +55,7 @@ async def put_data(request: Request, table_id: int, json_pointer: str = "") -> d
 async def patch_data(request: Request, table_id: int) -> dict[str, Any]:
     """Apply a JSON Patch (RFC 6902): every operation, or none."""
     app: App = request.app.state.app
-    expected = _expected(request)
+    expected = expected_revision(request)
     return {"revision": await app.tables.patch(table_id, await pieces(request), expected)}
 
 
@@ -78,7 +63,5 @@ async def patch_data(request: Request, table_id: int) -> dict[str, Any]:
 async def delete_table(request: Request, table_id: int) -> Response:
     """Delete a table with its tools and chunks."""
     app: App = request.app.state.app
-    async with app.store.write() as connection:
-        if not await rows.delete(connection, table_id):
-            raise not_found("table")
+    await app.tables.delete(table_id)
     return Response(status_code=204)
