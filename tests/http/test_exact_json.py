@@ -161,7 +161,8 @@ async def test_a_value_may_be_five_hundred_levels_deep_however_it_is_sent(owner:
             assert told(answer) == (422, "INVALID_ARGUMENT")
             assert answer.json()["message"] == "body: is nested more than 500 levels deep"
     assert await table.state() == (1, deep)
-    assert (await table.patch(b'[{"op":"replace","path":"","value":' + deep + b"}]")).json() == {"revision": 2}
+    again = b'[{"op":"replace","path":"","value":7},{"op":"replace","path":"","value":' + deep + b"}]"
+    assert (await table.patch(again)).json() == {"revision": 1}  # as it was
 
 
 # ── at a pointer ──
@@ -221,7 +222,7 @@ async def test_the_patch_suite_ends_as_it_must_over_http(owner: httpx2.AsyncClie
             refused = told(answer) in ((409, "PATCH_CONFLICT"), (422, "INVALID_ARGUMENT"))
             if not refused or after != before or text != bytes(case.doc):
                 wrong.append((case.name, answer.text))
-        elif answer.json() != {"revision": before + 1} or after != before + 1:
+        elif answer.json() != {"revision": after} or after - before != (text != bytes(case.doc)):
             wrong.append((case.name, answer.text))
         elif bytes(case.expected) and meaning(text) != meaning(bytes(case.expected)):
             wrong.append((case.name, text))
