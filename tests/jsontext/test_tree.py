@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from findspot.errors import FindspotError
-from findspot.jsontext.pointer import Missing, parse
+from findspot.pointer import Missing, parse
 from findspot.jsontext.tree import Tree
 from tests.jsontext.cases import TEXTS, in_order, nested, wording
 from tests.jsontext.spelling import Spelled, containers, named, strings, unhurried, values

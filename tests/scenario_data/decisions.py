@@ -12,9 +12,9 @@ DECISIONS: tuple[Scenario, ...] = (
          "Chinese sentence ends count, closing quotes stay with their sentence, and graphemes stay whole."),
     need("D04", "DECISIONS row 4",
          "A key with `~` or `/` yields a pointer that leads back to that key.",
-         "tests/jsontext/test_pointer.py::test_every_pointer_of_the_rfc_leads_to_its_value",
-         "tests/jsontext/test_pointer.py::test_the_pointer_to_any_key_leads_back_to_that_key",
-         "tests/jsontext/test_pointer.py::test_writing_and_parsing_are_inverse",
+         "tests/test_pointer.py::test_every_pointer_of_the_rfc_leads_to_its_value",
+         "tests/test_pointer.py::test_the_pointer_to_any_key_leads_back_to_that_key",
+         "tests/test_pointer.py::test_writing_and_parsing_are_inverse",
          "tests/http/test_exact_json.py::test_every_pointer_of_the_rfc_reads_and_writes_its_value"),
     need("D05", "DECISIONS row 5",
          "Engine ids are short, different for every pointer and chunk setting, stable under edits elsewhere, and a "

@@ -8,9 +8,9 @@ import msgspec
 
 from findspot.errors import FindspotError, invalid
 from findspot.jsontext import patch as patches
-from findspot.jsontext import pointer as pointers
+from findspot import pointer as pointers
 from findspot.jsontext.check import check
-from findspot.jsontext.pointer import Missing
+from findspot.pointer import Missing
 from findspot.jsontext.tree import Tree
 
 Operation: TypeAlias = Callable[..., tuple[bytes, ...]]

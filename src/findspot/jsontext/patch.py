@@ -9,8 +9,8 @@ from typing import Any, ClassVar, TypeAlias
 import msgspec
 
 from findspot.errors import FindspotError, invalid
-from findspot.jsontext import pointer as pointers
-from findspot.jsontext.pointer import Missing
+from findspot import pointer as pointers
+from findspot.pointer import Missing
 from findspot.jsontext.tree import Tree
 
 MAX_SECONDS = 10  # many moves in a large list can cost far more than the patch is long

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from findspot.errors import FindspotError
-from findspot.jsontext import pointer as pointers
-from findspot.jsontext.pointer import Missing
+from findspot import pointer as pointers
+from findspot.pointer import Missing
 from findspot.jsontext.tree import Tree
 from tests.jsontext.cases import TEXTS, naughty_strings, pointer_table
 from tests.jsontext.spelling import unhurried
