@@ -4,8 +4,8 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
-from findspot.errors import FindspotError
 from findspot import pointer as pointers
+from findspot.errors import FindspotError
 from findspot.jsontext.check import MAX_DEPTH, depth
 from findspot.pointer import Missing
 

@@ -26,9 +26,7 @@ _LIST = msgspec.json.Decoder(list[msgspec.Raw])
 _WHITE = b" \t\n\r"
 
 
-def read(
-    text: bytes, *, threshold: int, scope: str = "", max_length: int = MAX_LENGTH
-) -> Iterator[Node | Skipped]:
+def read(text: bytes, *, threshold: int, scope: str = "", max_length: int = MAX_LENGTH) -> Iterator[Node | Skipped]:
     """The long strings at a scope of a JSON text and below it; none if the scope leads nowhere."""
     try:
         inner = _cut_out(text, pointers.parse(scope, "scope"))
