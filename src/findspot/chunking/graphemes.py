@@ -11,7 +11,13 @@ import regex
 
 LONGEST = 8_000  # no one typed a longer cluster: it is cut like text without boundaries
 
-_CLUSTER = regex.compile(r"\X")
+# GB9c, which `regex` does not have yet: a consonant behind a virama is written into the one before it.
+_VIRAMA = r"\u094d\u09cd\u0acd\u0b4d\u0c4d\u0d4d"
+_CONSONANT = (
+    r"\u0915-\u0939\u0958-\u095f\u0978-\u097f\u0995-\u09b9\u09dc-\u09df\u09f0\u09f1\u0a95-\u0ab9\u0af9"
+    r"\u0b15-\u0b39\u0b5c-\u0b5f\u0b71\u0c15-\u0c39\u0c58-\u0c5a\u0d15-\u0d3a"
+)
+_CLUSTER = regex.compile(rf"\X(?:(?<=[{_VIRAMA}]\u200d?)(?=[{_CONSONANT}])\X)*")
 _BLANK = regex.compile(r"\s")
 _FLAG_HALF = "\U0001f1e6-\U0001f1ff"
 _NO_FLAG_HALF = regex.compile(rf"(?r)[^{_FLAG_HALF}]")
