@@ -1,5 +1,6 @@
 """A document, cut by its paragraphs."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +31,15 @@ def test_ids_are_all_different_and_passages_are_numbered(paragraphs: list[str]) 
     found = passages("\n\n".join(paragraphs * 2))
     assert len({passage.id(1) for passage in found}) == len(found)
     assert [passage.index for passage in found] == list(range(len(found)))
+
+
+@pytest.mark.scenario("D35")
+def test_a_heading_an_item_and_a_short_paragraph_are_chunks_of_their_own_and_only_a_long_one_is_split() -> None:
+    long = "A sentence with some words. " * 60
+    found = extract(f"# Heading\n\n- one\n- two\n\nShort.\n\n{'x' * 1000}\n\n{long}", "markdown")
+    done = list(cut_paragraphs(found.text, [(block.start, block.end) for block in found.blocks]))
+    assert [found.text[each.start : each.end] for each in done[:5]] == ["Heading", "one", "two", "Short.", "x" * 1000]
+    assert [each.parts for each in done] == [1] * 5 + [2] * 2
 
 
 def test_a_short_paragraph_stays_alone_and_a_long_one_is_cut_like_any_text() -> None:

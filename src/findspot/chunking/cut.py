@@ -114,7 +114,7 @@ def _overlapping(text: str, start: int, end: int, fresh: int, size: int, overlap
     half = end - (end - earliest) // 2
     for match in _SENTENCE.finditer(text, max(start, earliest - _AHEAD), half):
         begin = _first_visible(text, match.end(), end)
-        if earliest <= begin <= half and is_boundary(text, start, begin):
+        if earliest <= begin <= half and begin < end and is_boundary(text, start, begin):
             return begin
     word = _WORD_START.search(text, earliest, end)
     if word:

@@ -8,6 +8,7 @@ once: what it gives is remembered.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import chain
 from operator import add
@@ -96,7 +97,7 @@ def units(text: str) -> list[str]:
 def _word_tokens(parts: tuple[Part, ...], offset: int, position: int) -> Iterator[Token]:
     starts = [part.start for part in parts if part.kind == "unit"]
     for part in parts:
-        nth = max((n for n, start in enumerate(starts) if start <= part.start), default=0)
+        nth = bisect_right(starts, part.start) - 1
         yield Token(part.term, part.exact, offset + part.start, offset + part.end, position + nth, part.kind)
 
 

@@ -33,9 +33,17 @@ class Part(NamedTuple):
     kind: Kind
 
 
-@lru_cache(maxsize=20_000)
 def take_apart(word: str) -> tuple[Part, ...]:
     """The terms of a word: first its units in order, then what is longer or shorter than a unit."""
+    return _remembered(word) if len(word) <= LONGEST else _taken_apart(word)
+
+
+@lru_cache(maxsize=20_000)
+def _remembered(word: str) -> tuple[Part, ...]:
+    return _taken_apart(word)
+
+
+def _taken_apart(word: str) -> tuple[Part, ...]:
     if _CONTRACTION.fullmatch(word):
         return (_unit(word, 0, len(word)),)
     word = _POSSESSIVE.sub(lambda found: " " * len(found[0]), word)
@@ -44,8 +52,8 @@ def take_apart(word: str) -> tuple[Part, ...]:
     parts = [_unit(word, start, end) for start, end in spans]
     for start, end in spans:
         parts += _humps(word, start, end)
-    subwords = _joined(spans)
-    wholes = [subword for subword in subwords if subword not in spans]
+    single, subwords = set(spans), _joined(spans)
+    wholes = [subword for subword in subwords if subword not in single]
     suffix = word.endswith(("++", "#"))
     if len(subwords) > 1 or suffix:
         wholes.append((subwords[0][0], len(word) if suffix else subwords[-1][1]))

@@ -79,9 +79,9 @@ def parse(text: str, *, typing: bool = False) -> Query:
             phrases += phrase
         else:
             plain.append(word)
-    if excluded and not phrases and not plain:
-        return parse(re.sub(rf"[{_MINUS}]", " ", text), typing=typing)  # only “without” finds nothing: they are dashes
     terms = query_terms(" ".join(plain))
+    if excluded and not phrases and not terms:
+        return parse(re.sub(rf"[{_MINUS}]", " ", text), typing=typing)  # only “without” finds nothing: they are dashes
     if phrases:  # a stop word beside a phrase adds nothing
         terms = tuple(term for term in terms if term not in STOP_WORDS)
     prefix = _prefix(plain[-1]) if typing and last_is_plain and not text[-1:].isspace() else None
