@@ -39,7 +39,7 @@ class Calibration:
         # the bound only keeps exp() from overflowing; the score is 0 or 1 to the last digit long before it
         return 1 / (1 + math.exp(min(700.0, -(self.a * cosine + self.b))))
 
-    def scores(self, cosines: "npt.NDArray[np.float32]") -> "npt.NDArray[np.float32]":
+    def scores(self, cosines: "npt.NDArray[np.floating]") -> "npt.NDArray[np.float32]":
         import numpy as np
 
         exponents = np.minimum(-(self.a * cosines.astype(np.float64) + self.b), 700)

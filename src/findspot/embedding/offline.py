@@ -59,6 +59,12 @@ class OfflineEmbedder:
         vector: Vector = self._loaded().vectors([text])[0]
         return vector
 
+    def close(self) -> None:
+        with self._loading:
+            model, self._model = self._model, None
+        if model is not None:
+            model.close()
+
     def _loaded(self) -> "_Model":
         with self._loading:
             if self._model is None:
@@ -74,7 +80,7 @@ class _Model:
         self._scale: npt.NDArray[np.float32] = np.load(folder / "scale_f32.npy")
         self._rows = RowFinder(folder)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="embed")
-        self.dimension = self._table.shape[1]
+        self.dimension = int(self._table.shape[1])
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
         vectors = np.zeros((len(texts), self.dimension), np.float32)
@@ -84,6 +90,9 @@ class _Model:
         else:
             self._fill(texts, vectors)
         return vectors
+
+    def close(self) -> None:
+        self._threads.shutdown()
 
     def _fill(self, texts: Sequence[str], vectors: Vectors) -> None:
         for rows, vector in zip(self._rows(texts), vectors, strict=True):

@@ -48,10 +48,14 @@ class Embedder(Protocol):
     def query(self, text: str) -> Vector:
         """The vector to look for documents with."""
 
+    def close(self) -> None: ...
+
 
 def known(vectors: Vectors) -> "npt.NDArray[np.bool_]":
     """Which rows mean anything. One that is zero everywhere does not, and must never match."""
-    return vectors.any(axis=-1)
+    import numpy as np
+
+    return np.asarray(vectors.any(axis=1))
 
 
 def refused(index: int, reason: str) -> FindspotError:

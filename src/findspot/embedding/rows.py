@@ -96,7 +96,7 @@ class _Words(dict[str, tuple[int, ...]]):
         return len(self._tokenizer.pre_tokenizer.pre_tokenize_str(normal))
 
     def _pieces(self, word: str) -> tuple[int, ...]:
-        """WordPiece for plain words: the longest known beginning, again and again. Asking the tokenizer takes longer."""
+        """WordPiece for plain words: the longest known beginning, again and again. The tokenizer takes longer."""
         whole = self._ids.get(word)
         if whole is not None:
             return (whole,)
