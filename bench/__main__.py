@@ -2,9 +2,9 @@
 
 import sys
 
-from bench import foundation
+from bench import embedding, foundation
 
-BENCHMARKS = {"foundation": foundation.run}
+BENCHMARKS = {"foundation": foundation.run, "embedding": embedding.run}
 
 
 def main(names: list[str]) -> int:

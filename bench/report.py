@@ -14,20 +14,23 @@ FOLDER = Path(__file__).parent.parent / "docs" / "bench"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured number, and the bound it has to keep, if any."""
+    """One measured number, and the bound it has to stay under or the floor it has to reach, if any."""
 
     what: str
     value: float
     unit: str
     bound: float | None = None
+    floor: float | None = None
 
     @property
     def holds(self) -> bool:
-        return self.bound is None or self.value < self.bound
+        under = self.bound is None or self.value < self.bound
+        return under and (self.floor is None or self.value >= self.floor)
 
     def row(self) -> str:
-        bound = "" if self.bound is None else f"< {self.bound:,g} {self.unit}"
-        verdict = "" if self.bound is None else ("yes" if self.holds else "**no**")
+        limits = (("<", self.bound), ("≥", self.floor))
+        bound = ", ".join(f"{sign} {limit:,g} {self.unit}" for sign, limit in limits if limit is not None)
+        verdict = "" if not bound else ("yes" if self.holds else "**no**")
         return f"| {self.what} | {self.value:,.1f} {self.unit} | {bound} | {verdict} |"
 
 
@@ -42,7 +45,7 @@ class Report:
 
     def add(self, section: str, figure: Figure) -> None:
         self.sections.setdefault(section, []).append(figure)
-        print(f"  {section}: {figure.what}: {figure.value:,.1f} {figure.unit}{'' if figure.holds else '  ← too much'}")
+        print(f"  {section}: {figure.what}: {figure.value:,.1f} {figure.unit}{'' if figure.holds else '  ← not kept'}")
 
     @property
     def holds(self) -> bool:

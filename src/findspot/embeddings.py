@@ -59,7 +59,9 @@ class Embeddings:
 
     async def _batch(self, texts: Sequence[str], start: int, fingerprint: str) -> Vectors:
         hashes = await asyncio.to_thread(_hashes, texts)
-        places = {each: place for place, each in reversed(list(enumerate(hashes)))}  # the first of equal texts
+        places: dict[bytes, int] = {}
+        for place, each in enumerate(hashes):
+            places.setdefault(each, place)  # the first of equal texts
         async with self._turn:  # two who need the same text at the same time: the second finds it in the store
             async with self._store.read() as connection:
                 found = await stored.get(connection, fingerprint, list(places))
@@ -92,7 +94,7 @@ class QueryCache:
         self._most = most
         self._kept: OrderedDict[str, tuple[float, Vector]] = OrderedDict()  # the oldest first
 
-    def get(self, text: str) -> Vector | None:
+    def get(self, text: str) -> "Vector | None":
         until, vector = self._kept.get(text, (0.0, None))
         return vector if vector is not None and self._clock() < until else None
 

@@ -75,7 +75,11 @@ def running() -> Iterator[Service]:
             status, headers, content = reply
             data = content if isinstance(content, bytes) else json.dumps(content).encode()
             self.send_response(status)
-            for name, value in {"content-type": "application/json", "content-length": str(len(data)), **headers}.items():
+            for name, value in {
+                "content-type": "application/json",
+                "content-length": str(len(data)),
+                **headers,
+            }.items():
                 self.send_header(name.replace("_", "-"), value)
             self.end_headers()
             self.wfile.write(data)

@@ -70,7 +70,6 @@ def test_vectors_are_put_in_order_by_their_index(server: Service, make_litellm: 
     np.testing.assert_allclose(make_litellm().documents(TEXTS[:5]), [unit(text) for text in TEXTS[:5]], atol=1e-6)
 
 
-
 def test_another_dimension_than_the_declared_one_is_an_error_of_its_own_and_gives_nothing(
     server: Service, make_litellm: MakeLitellm
 ) -> None:

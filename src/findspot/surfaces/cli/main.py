@@ -20,6 +20,7 @@ COMMANDS = {
     "version": "List, read, compare and restore what a document held before.",
     "backup": "Save everything at one moment to FILE, while the server goes on working.",
     "restore": "Put a backup into an empty data folder or database: all of it, or nothing.",
+    "calibrate": "Fit the score of the embedder that is set to pairs of related and unrelated texts.",
     "doctor": "Check this installation and say what to do.",
 }
 
