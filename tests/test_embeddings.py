@@ -146,7 +146,12 @@ async def test_a_query_is_kept_for_its_time_and_no_longer(store: Store, embedder
     now = [0.0]
     asked: list[str] = []
     embed: Callable[[str], Vector] = embedder.query
-    embedder.query = lambda text: (asked.append(text), embed(text))[1]  # type: ignore[method-assign]
+
+    def noted(text: str) -> Vector:
+        asked.append(text)
+        return embed(text)
+
+    embedder.query = noted  # type: ignore[method-assign]
     embeddings = Embeddings(store, embedder, 3600, lambda: now[0])
     for moment, calls in ((0.0, 1), (3599.0, 1), (3600.0, 2), (3601.0, 2)):
         now[0] = moment

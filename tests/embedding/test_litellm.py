@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,14 +14,14 @@ import pytest
 from findspot.embedding.litellm_process import _ENVIRONMENT, LitellmProcess, Problem
 from findspot.errors import FindspotError
 from tests.embedding.conftest import MakeLitellm
-from tests.embedding.service import DIMENSION, Service, answer, hangs_up, rows, says, vector, well
+from tests.embedding.service import DIMENSION, Reply, Service, answer, hangs_up, rows, says, vector, well
 
 TEXTS = [f"text number {number}" for number in range(23)]
 
 
 def unit(text: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     values = np.array(vector(text))
-    return values / np.linalg.norm(values)
+    return np.asarray(values / np.linalg.norm(values))
 
 
 # ── as it should be ──
@@ -221,7 +222,13 @@ def test_a_process_that_dies_is_replaced(server: Service) -> None:
     try:
         assert len(process.ask(question, 20)) == 1
         assert process._running is not None
-        server.behave = lambda body: (process._running and process._running._process.kill(), well(body))[1]
+        dying = process._running
+
+        def kill(body: dict[str, Any]) -> Reply:
+            dying._process.kill()
+            return well(body)
+
+        server.behave = kill
         with pytest.raises(Problem, match="has ended"):
             process.ask(question, 20)
         server.behave = well
