@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from findspot.embedding.calibration import Calibration
 from findspot.embedding.protocol import Vector, Vectors, known, refused
 from findspot.embeddings import Embeddings, QueryCache
 from findspot.errors import FindspotError
+from findspot.settings import Settings
 from findspot.store import embeddings as stored
 from findspot.store.database import Store
 
@@ -177,10 +179,19 @@ def test_queries_whose_time_has_passed_leave_the_memory() -> None:
     assert len(cache) == 1
 
 
-async def test_without_a_time_to_live_no_query_is_kept(store: Store, embedder: Counting) -> None:
-    embeddings = Embeddings(store, embedder, 0)
+@pytest.mark.scenario("003.setting.enable-embedding-cache")
+@pytest.mark.parametrize(
+    ("changes", "kept"), [({}, 1), ({"enable_embedding_cache": False}, 0), ({"embedding_cache_ttl": 0}, 0)]
+)
+async def test_queries_are_kept_unless_the_settings_say_otherwise(
+    tmp_path: Path, changes: dict[str, Any], kept: int
+) -> None:
+    store = await Store.open(None, tmp_path / "findspot.db")
+    embeddings = Embeddings.open(store, Settings(**changes))
     await embeddings.query("why")
-    assert len(embeddings._queries) == 0
+    assert len(embeddings._queries) == kept
+    await embeddings.close()
+    await store.close()
 
 
 # ── the loop ──

@@ -7,8 +7,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from findspot.embedding.opening import open_embedder
 from findspot.embedding.protocol import Embedder, Vector, Vectors, refused
 from findspot.errors import FindspotError
+from findspot.settings import Settings
 from findspot.store import embeddings as stored
 from findspot.store.database import Store
 
@@ -28,6 +30,12 @@ class Embeddings:
         self._queries = QueryCache(query_ttl_s, clock)
         self._turn = asyncio.Lock()
         self.embedder = embedder
+
+    @classmethod
+    def open(cls, store: Store, settings: Settings) -> "Embeddings":
+        """With the embedder that is set. Nothing is loaded yet; `prepare` does that."""
+        ttl_s = settings.embedding_cache_ttl if settings.enable_embedding_cache else 0
+        return cls(store, open_embedder(settings), ttl_s)
 
     async def prepare(self) -> None:
         """Load the model, or find out about the service, before anyone waits for it."""
