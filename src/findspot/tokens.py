@@ -107,8 +107,8 @@ def traits(text: str) -> list[int]:
     return [letters, *counts[2:], *runs, max(0, letters - 5 * runs[0]), max(0, others + capitals - 2 * vowels)]
 
 
-# Fitted to 2,840 passages, as little too high as can be without being too low for one of them. It is no bound: for a few
-# passages of code and Markdown that it had not seen it was low (docs/tokens.md).
+# Fitted to 2,840 passages, as little too high as can be without being too low for one of them. It is no bound: for
+# a few passages of code and Markdown that it had not seen it was low (docs/tokens.md).
 _WEIGHTS: dict[Encoding, tuple[float, ...]] = {
     "cl100k_base": (0.02, 0.121, 0.691, 0.073, 0.06, 0.156, 0.37, 2.336, 3.273, 1.796, 1.831, 3.359, 1.008, 0.365,
                     1.078, 0.242, 0.221, 0.523),
