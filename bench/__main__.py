@@ -2,9 +2,9 @@
 
 import sys
 
-from bench import foundation, importing
+from bench import embedding, foundation, importing
 
-BENCHMARKS = {"foundation": foundation.run, "importing": importing.run}
+BENCHMARKS = {"foundation": foundation.run, "importing": importing.run, "embedding": embedding.run}
 
 
 def main(names: list[str]) -> int:

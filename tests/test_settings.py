@@ -42,6 +42,8 @@ SETTINGS: list[tuple[str, str, Any, str, Any]] = [
     ("FINDSPOT_EMBEDDER_API_KEY", "embedder_api_key", None, "k", "k"),
     ("FINDSPOT_EMBEDDER_DIMENSIONS", "embedder_dimensions", None, "256", 256),
     ("FINDSPOT_EMBEDDER_TIMEOUT_S", "embedder_timeout_s", 5.0, "0.5", 0.5),
+    ("FINDSPOT_EMBEDDER_BATCH_TIMEOUT_S", "embedder_batch_timeout_s", 60.0, "10", 10.0),
+    ("FINDSPOT_EMBEDDER_CALIBRATION", "embedder_calibration", None, "12.5,-3", "12.5,-3"),
     ("TURBOPUFFER_API_KEY", "turbopuffer_api_key", None, "k", "k"),
     ("TURBOPUFFER_REGION", "turbopuffer_region", None, "somewhere", "somewhere"),
     ("TURBOPUFFER_BASE_URL", "turbopuffer_base_url", None, "http://h", "http://h"),

@@ -149,3 +149,31 @@ class TableShape:
     name: str
     columns: tuple[Column, ...]
     last_id: int | None
+
+
+# ── what there is to search ──
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One string inside a table, and where it stands."""
+
+    pointer: str
+    text: str
+
+
+class SkipReason(StrEnum):
+    """Why a node is not searched."""
+
+    POINTER_TOO_LONG = "pointer_too_long"  # longer than the store and the engines take
+    POINTER_HOLDS_NUL = "pointer_holds_nul"  # a key with U+0000, which PostgreSQL does not store
+    CONTENT_TOO_LONG = "content_too_long"  # more characters than SEARCH_MAX_CONTENT_SIZE
+    TOO_MANY_CHUNKS = "too_many_chunks"  # more chunks than SEARCH_MAX_CHUNKS_PER_NODE
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A node that is left out, named so that no one wonders why it is not found."""
+
+    pointer: str
+    reason: SkipReason

@@ -1,5 +1,6 @@
 """Settings: read once from the environment at start, checked, then frozen. docs/settings.md is made from this file."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -77,6 +78,17 @@ class Settings(BaseSettings):
     embedder_timeout_s: float = Field(
         5.0, gt=0, alias="FINDSPOT_EMBEDDER_TIMEOUT_S", description="Seconds that embedding a query may take."
     )
+    embedder_batch_timeout_s: float = Field(
+        60.0,
+        gt=0,
+        alias="FINDSPOT_EMBEDDER_BATCH_TIMEOUT_S",
+        description="Seconds that one batch of texts may take, before it is tried again.",
+    )
+    embedder_calibration: str | None = Field(
+        None,
+        alias="FINDSPOT_EMBEDDER_CALIBRATION",
+        description="From cosine to score, as 'a,b'; 'findspot calibrate' fits it. Default: the embedder's own.",
+    )
     turbopuffer_api_key: SecretStr | None = Field(None, alias="TURBOPUFFER_API_KEY", description="Key of turbopuffer.")
     turbopuffer_region: str | None = Field(None, alias="TURBOPUFFER_REGION", description="Region of turbopuffer.")
     turbopuffer_base_url: str | None = Field(
@@ -137,6 +149,13 @@ class Settings(BaseSettings):
     def _known_database(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and not value.get_secret_value().startswith(("postgresql://", "postgres://")):
             raise ValueError("must start with postgresql://; leave it unset for SQLite")
+        return value
+
+    @field_validator("embedder_calibration")
+    @classmethod
+    def _two_numbers(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"\s*\d+(\.\d+)?\s*,\s*-?\d+(\.\d+)?\s*", value):
+            raise ValueError("must be two numbers a,b with a above zero, as 'findspot calibrate' prints them")
         return value
 
     @model_validator(mode="after")

@@ -8,8 +8,8 @@ from weakref import WeakValueDictionary
 
 from sqlalchemy.exc import IntegrityError
 
+from findspot import pointer as pointers
 from findspot.errors import FindspotError, not_found
-from findspot.jsontext import pointer as pointers
 from findspot.models import Table
 from findspot.names import checked
 from findspot.offload import Offload, Part, Text

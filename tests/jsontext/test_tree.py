@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from findspot.errors import FindspotError
-from findspot.jsontext.pointer import Missing, parse
 from findspot.jsontext.tree import Tree
+from findspot.pointer import Missing, parse
 from tests.jsontext.cases import TEXTS, in_order, nested, wording
 from tests.jsontext.spelling import Spelled, containers, named, strings, unhurried, values
 

@@ -5,17 +5,25 @@ from tests.scenario_data.entry import Scenario, need
 # fmt: off
 DECISIONS: tuple[Scenario, ...] = (
     need("D01", "DECISIONS row 1",
-         "Chunking always comes to an end, cuts late in its window, and leaves no crumb followed by a gap in overlap."),
+         "Chunking always comes to an end, cuts late in its window, and leaves no crumb followed by a gap in overlap.",
+         "tests/chunking/test_cut.py::test_a_boundary_close_to_the_start_neither_stops_the_chunker_nor_leaves_a_crumb",
+         "tests/chunking/test_cut.py::test_every_chunk_but_the_last_ends_in_the_last_half_of_its_window_and_shares_text_with_the_next"),
     need("D02", "DECISIONS row 2",
-         "Offsets are those of the stripped text, and no visible character falls between two chunks."),
+         "Offsets are those of the stripped text, and no visible character falls between two chunks.",
+         "tests/chunking/test_cut.py::test_offsets_cut_out_a_chunk_without_blanks_around_it",
+         "tests/chunking/test_cut.py::test_every_visible_character_is_in_a_chunk"),
     need("D03", "DECISIONS row 3",
-         "Chinese sentence ends count, closing quotes stay with their sentence, and graphemes stay whole."),
+         "Chinese sentence ends count, closing quotes stay with their sentence, and graphemes stay whole.",
+         "tests/chunking/test_cut.py::test_no_cut_falls_inside_a_grapheme_cluster",
+         "tests/chunking/test_cut.py::test_a_chunk_ends_after_a_sentence_with_its_closing_quotes",
+         "tests/chunking/test_cut.py::test_closing_quotes_past_the_window_move_the_cut_to_the_sentence_before",
+         "tests/chunking/test_cut.py::test_a_run_of_clusters_is_cut_only_between_them"),
     need("D04", "DECISIONS row 4",
          "A key with `~` or `/` yields a pointer that leads back to that key.",
-         "tests/http/test_exact_json.py::test_every_pointer_of_the_rfc_reads_and_writes_its_value",
-         "tests/jsontext/test_pointer.py::test_every_pointer_of_the_rfc_leads_to_its_value",
-         "tests/jsontext/test_pointer.py::test_the_pointer_to_any_key_leads_back_to_that_key",
-         "tests/jsontext/test_pointer.py::test_writing_and_parsing_are_inverse"),
+         "tests/test_pointer.py::test_every_pointer_of_the_rfc_leads_to_its_value",
+         "tests/test_pointer.py::test_the_pointer_to_any_key_leads_back_to_that_key",
+         "tests/test_pointer.py::test_writing_and_parsing_are_inverse",
+         "tests/http/test_exact_json.py::test_every_pointer_of_the_rfc_reads_and_writes_its_value"),
     need("D05", "DECISIONS row 5",
          "Engine ids are short, different for every pointer and chunk setting, stable under edits elsewhere, and a "
          "tool sees only the chunks of its own settings."),
@@ -91,7 +99,9 @@ DECISIONS: tuple[Scenario, ...] = (
          "sets weights."),
     need("D35", "DECISIONS row 35",
          "Headings, list items and short paragraphs are chunks of their own, and only a paragraph over a thousand "
-         "characters is split."),
+         "characters is split.",
+         "tests/chunking/test_paragraphs.py::"
+         "test_a_heading_an_item_and_a_short_paragraph_are_chunks_of_their_own_and_only_a_long_one_is_split"),
     need("D36", "DECISIONS row 36",
          "JSON comes back as it went in on both databases, order of keys, big numbers and NUL included, and a lone "
          "surrogate is refused.",

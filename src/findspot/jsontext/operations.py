@@ -6,12 +6,12 @@ from typing import TypeAlias
 
 import msgspec
 
+from findspot import pointer as pointers
 from findspot.errors import FindspotError, invalid
 from findspot.jsontext import patch as patches
-from findspot.jsontext import pointer as pointers
 from findspot.jsontext.check import check
-from findspot.jsontext.pointer import Missing
 from findspot.jsontext.tree import Tree
+from findspot.pointer import Missing
 
 Operation: TypeAlias = Callable[..., tuple[bytes, ...]]
 

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
+from findspot import pointer as pointers
 from findspot.errors import FindspotError, invalid
-from findspot.jsontext import pointer as pointers
-from findspot.jsontext.pointer import Missing
 from findspot.jsontext.tree import Tree
+from findspot.pointer import Missing
 
 MAX_SECONDS = 10  # many moves in a large list can cost far more than the patch is long
 

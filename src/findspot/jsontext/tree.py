@@ -4,10 +4,10 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
+from findspot import pointer as pointers
 from findspot.errors import FindspotError
-from findspot.jsontext import pointer as pointers
 from findspot.jsontext.check import MAX_DEPTH, depth
-from findspot.jsontext.pointer import Missing
+from findspot.pointer import Missing
 
 Node: TypeAlias = msgspec.Raw | dict[str, "Node"] | list["Node"]
 Container: TypeAlias = dict[str, Node] | list[Node]

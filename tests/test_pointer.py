@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from findspot import pointer as pointers
 from findspot.errors import FindspotError
-from findspot.jsontext import pointer as pointers
-from findspot.jsontext.pointer import Missing
 from findspot.jsontext.tree import Tree
+from findspot.pointer import Missing
 from tests.jsontext.cases import TEXTS, naughty_strings, pointer_table
 from tests.jsontext.spelling import unhurried
 

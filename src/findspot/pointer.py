@@ -26,7 +26,14 @@ def parse(pointer: str, field: str = "json_pointer") -> tuple[str, ...]:
 
 def write(tokens: tuple[str, ...]) -> str:
     """The pointer of these tokens: the inverse of `parse`."""
-    return "".join("/" + token.replace("~", "~0").replace("/", "~1") for token in tokens)
+    return "".join(map(step, tokens))
+
+
+def step(token: str) -> str:
+    """What one token adds to a pointer."""
+    if "~" in token or "/" in token:
+        token = token.replace("~", "~0").replace("/", "~1")
+    return "/" + token
 
 
 def holds(scope: str, pointer: str) -> bool:

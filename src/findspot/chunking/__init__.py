@@ -1,0 +1,26 @@
+"""Where may text be cut? Pure functions from a text to spans of it; docs/chunking.md has the rules.
+
+`cut` is the chunker for any text, `cut_node` applies it to a string of a table within the limits, `cut_paragraphs`
+cuts a document by its paragraphs, and `identity` names what comes out.
+"""
+
+from __future__ import annotations
+
+from findspot.chunking.cut import OVERLAP, SIZE, Chunk, cut
+from findspot.chunking.identity import content_hash, document_chunk_id, table_chunk_id
+from findspot.chunking.nodes import NodeChunks, cut_node
+from findspot.chunking.paragraphs import Passage, cut_paragraphs
+
+__all__ = [
+    "OVERLAP",
+    "SIZE",
+    "Chunk",
+    "NodeChunks",
+    "Passage",
+    "content_hash",
+    "cut",
+    "cut_node",
+    "cut_paragraphs",
+    "document_chunk_id",
+    "table_chunk_id",
+]

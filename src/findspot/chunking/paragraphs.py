@@ -1,0 +1,50 @@
+"""A document, cut by its paragraphs: a short one is a chunk, a long one is cut like any text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from findspot.chunking.cut import OVERLAP, SIZE, cut
+from findspot.chunking.identity import content_hash, document_chunk_id
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk of a document: `text[start:end]`, a paragraph or a part of one.
+
+    `paragraph` is the content hash of the whole paragraph, `nth` counts the paragraphs with this same text from 0,
+    and `part` of `parts` says which chunk of the paragraph it is. `index` counts the passages of the document.
+    """
+
+    start: int
+    end: int
+    index: int
+    paragraph: str
+    nth: int
+    part: int
+    parts: int
+
+    def id(self, document_id: int) -> str:
+        """The engine's id of this passage."""
+        return document_chunk_id(document_id, self.paragraph, self.nth, self.part, self.parts)
+
+
+def cut_paragraphs(
+    text: str, paragraphs: Iterable[tuple[int, int]], size: int = SIZE, overlap: int = OVERLAP
+) -> Iterator[Passage]:
+    """The passages of a document whose paragraphs are these spans of its text, in order."""
+    seen: Counter[str] = Counter()
+    index = 0
+    for start, end in paragraphs:
+        paragraph = text[start:end]
+        chunks = list(cut(paragraph, size, overlap))
+        if not chunks:
+            continue
+        name = content_hash(paragraph)
+        for chunk in chunks:
+            span = (start + chunk.start, start + chunk.end)
+            yield Passage(*span, index, name, seen[name], chunk.index, len(chunks))
+            index += 1
+        seen[name] += 1

@@ -1,0 +1,195 @@
+"""Embedders behind an API: whatever LiteLLM knows, in batches, with patience, and with every answer checked."""
+
+import hashlib
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from findspot.embedding.calibration import Calibration
+from findspot.embedding.litellm_process import LitellmProcess, Problem
+from findspot.embedding.protocol import Vector, Vectors, refused
+from findspot.errors import FindspotError
+
+# No two models place their cosines alike; `findspot calibrate` fits this. Until then, something in the middle.
+UNFITTED = Calibration(12.0, -5.4)
+
+_PROCEDURE = "1"
+_ATTEMPTS = 6
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 60.0
+_PASSING = {408, 409, 425, 429}  # and 500 and above
+_TEXT_REFUSED = {400, 413, 422}
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Where the model is, and how to treat it."""
+
+    model: str
+    base_url: str | None = None
+    api_key: str | None = None
+    dimensions: int | None = None
+    batch: int = 100
+    query_timeout_s: float = 5.0
+    batch_timeout_s: float = 60.0
+
+
+class LitellmEmbedder:
+    """A model behind an API. What it is asked while the service is away fails with EMBEDDING_UNAVAILABLE."""
+
+    def __init__(
+        self,
+        service: Service,
+        calibration: Calibration | None = None,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._service = service
+        self._pause = pause
+        self._process = LitellmProcess()
+        self._learning = threading.Lock()
+        self._dimension = service.dimensions
+        self.id = f"litellm/{service.model}"
+        self.batch = service.batch
+        self.calibration = calibration or UNFITTED
+
+    @property
+    def dimension(self) -> int:
+        """What was declared; or else what the service gives, which is found out by asking it once."""
+        with self._learning:
+            if self._dimension is None:
+                try:
+                    self._dimension = self._patiently(["dimension"], self._service.batch_timeout_s).shape[1]
+                except Problem as problem:
+                    raise self._unavailable(problem) from None
+            return self._dimension
+
+    @property
+    def fingerprint(self) -> str:
+        made_of = (_PROCEDURE, self._service.model, self._service.base_url or "", str(self.dimension))
+        return f"litellm-{hashlib.sha256(chr(0).join(made_of).encode()).hexdigest()[:16]}"
+
+    def documents(self, texts: Sequence[str]) -> Vectors:
+        for index, text in enumerate(texts):
+            if not text.strip():
+                raise refused(index, "there is no text to embed.")
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        for start in range(0, len(texts), self.batch):
+            batch = texts[start : start + self.batch]
+            vectors[start : start + len(batch)] = self._batch_of(batch, start)
+        return vectors
+
+    def query(self, text: str) -> Vector:
+        """One text, and no longer than a query may take, whatever has to be tried again."""
+        if not text.strip():
+            raise refused(0, "there is no text to embed.")
+        deadline = time.monotonic() + self._service.query_timeout_s
+        try:
+            found = self._patiently([text], self._service.query_timeout_s, deadline)
+        except Problem as problem:
+            raise refused(0, f"the embedding service refuses it: {self._said(problem)}") from None
+        vector: Vector = self._fitting(found)[0]
+        return vector
+
+    def close(self) -> None:
+        self._process.close()
+
+    def _batch_of(self, texts: Sequence[str], start: int) -> Vectors:
+        """A batch; if the service refuses it because of a text, say which."""
+        try:
+            return self._fitting(self._patiently(texts, self._service.batch_timeout_s))
+        except Problem as problem:
+            raise self._culprit(texts, start, problem) from None
+
+    def _fitting(self, vectors: Vectors) -> Vectors:
+        found = vectors.shape[1]
+        with self._learning:
+            expected = self._dimension = self._dimension or found
+        if found != expected:
+            raise FindspotError(
+                "EMBEDDING_DIMENSION_MISMATCH",
+                f"{self.id} gives vectors of {found} dimensions; {expected} are declared.",
+                expected=expected,
+                found=found,
+            )
+        return vectors
+
+    def _patiently(self, texts: Sequence[str], timeout_s: float, deadline: float = float("inf")) -> Vectors:
+        """Ask, and again after a pause if the trouble may pass. Problem is raised only for what the texts are to blame
+        for."""
+        for attempt, pause in enumerate(_pauses(), 1):
+            left = min(timeout_s, deadline - time.monotonic())
+            try:
+                return self._ask(texts, max(left, 0.001))
+            except Problem as problem:
+                if problem.status in _TEXT_REFUSED:
+                    raise
+                passing = problem.status is None or problem.status in _PASSING or problem.status >= 500
+                wait = min(problem.retry_after or pause, _LONGEST_PAUSE_S)
+                if not passing or attempt == _ATTEMPTS or time.monotonic() + wait >= deadline:
+                    raise self._unavailable(problem) from None
+            self._pause(wait)
+        raise AssertionError("the pauses never end")
+
+    def _ask(self, texts: Sequence[str], timeout_s: float) -> Vectors:
+        service = self._service
+        arguments: dict[str, Any] = {
+            "model": service.model,
+            "input": list(texts),
+            "drop_params": True,
+            "caching": False,
+        }
+        given = {"api_base": service.base_url, "api_key": service.api_key, "dimensions": service.dimensions}
+        arguments.update((name, value) for name, value in given.items() if value is not None)
+        return _in_order(self._process.ask(arguments, timeout_s), len(texts))
+
+    def _culprit(self, texts: Sequence[str], start: int, problem: Problem) -> FindspotError:
+        """Halve the batch until one text is left that the service refuses."""
+        low, high = 0, len(texts)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._refuses(texts[low:middle]):
+                high = middle
+            else:
+                low = middle
+        if self._refuses(["text"]):  # then it is not about the text
+            return self._unavailable(problem)
+        return refused(start + low, f"the embedding service refuses it: {self._said(problem)}")
+
+    def _refuses(self, texts: Sequence[str]) -> bool:
+        try:
+            self._patiently(texts, self._service.batch_timeout_s)
+        except Problem:
+            return True
+        return False
+
+    def _unavailable(self, problem: Problem) -> FindspotError:
+        return FindspotError("EMBEDDING_UNAVAILABLE", f"{self.id} gives no vectors: {self._said(problem)}")
+
+    def _said(self, problem: Problem) -> str:
+        """What the service said, in one line and without the key."""
+        said = " ".join(str(problem).split())[:300]
+        return said.replace(self._service.api_key, "…") if self._service.api_key else said
+
+
+def _pauses() -> Iterator[float]:
+    """Twice as long each time, and never quite the same for two who were turned away together."""
+    for attempt in count():
+        yield min(_FIRST_PAUSE_S * 2**attempt, _LONGEST_PAUSE_S) * random.uniform(0.5, 1)
+
+
+def _in_order(answer: Sequence[tuple[int, bytes]], expected: int) -> Vectors:
+    """A row of length 1 for each text, in their order. Anything but one sound vector a text is no answer."""
+    if sorted(index for index, _ in answer) != list(range(expected)):
+        raise Problem(f"The answer holds {len(answer)} vectors for {expected} texts, or numbers them wrongly.")
+    if len({len(vector) for _, vector in answer}) != 1 or not answer[0][1]:
+        raise Problem("The vectors of one answer differ in their dimensions.")
+    rows = np.stack([np.frombuffer(vector, np.float32) for _, vector in sorted(answer)])
+    lengths = np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
+    if not np.isfinite(lengths).all():
+        raise Problem("The answer holds numbers that are none.")
+    return (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32)

@@ -1,0 +1,117 @@
+"""The embedder that needs no network: a static table of word vectors for English and Chinese, inside the package.
+
+docs/offline-model.md says where it comes from and how a text becomes a vector.
+"""
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from findspot.embedding.calibration import Calibration
+from findspot.embedding.protocol import Vector, Vectors
+from findspot.embedding.rows import RowFinder, Rows
+
+MODEL = Path(__file__).parent / "model"
+
+_PROCEDURE = b"2"  # to be changed with whatever in this file or rows.py changes a vector
+_AT_ONCE = 32  # texts: a few milliseconds, after which other threads get their turn
+_THREADS = min(4, os.cpu_count() or 1)
+
+
+class OfflineEmbedder:
+    """The static model. It is loaded when it is first used."""
+
+    id = "offline"
+    batch = 256
+
+    def __init__(self, folder: Path = MODEL, calibration: Calibration | None = None) -> None:
+        self._folder = folder
+        self._model: _Model | None = None
+        self._loading = threading.Lock()
+        self._calibration = calibration
+
+    @property
+    def dimension(self) -> int:
+        return self._loaded().dimension
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return f"offline-{_digest(self._folder)}"
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        fitted = json.loads((self._folder / "calibration.json").read_bytes())
+        return self._calibration or Calibration(fitted["a"], fitted["b"])
+
+    def documents(self, texts: Sequence[str]) -> Vectors:
+        return self._loaded().vectors(texts)
+
+    def query(self, text: str) -> Vector:
+        """A query is embedded as documents are: the model knows no difference."""
+        vector: Vector = self._loaded().vectors([text])[0]
+        return vector
+
+    def close(self) -> None:
+        with self._loading:
+            model, self._model = self._model, None
+        if model is not None:
+            model.close()
+
+    def _loaded(self) -> "_Model":
+        with self._loading:
+            if self._model is None:
+                self._model = _Model(self._folder)
+            return self._model
+
+
+class _Model:
+    """The table, left on disk until a row is needed, and the threads that sum its rows."""
+
+    def __init__(self, folder: Path) -> None:
+        self._table: npt.NDArray[np.int8] = np.load(folder / "table_int8.npy", mmap_mode="r")
+        self._scale: npt.NDArray[np.float32] = np.load(folder / "scale_f32.npy")
+        self._rows = RowFinder(folder)
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="embed")
+        self.dimension = int(self._table.shape[1])
+
+    def vectors(self, texts: Sequence[str]) -> Vectors:
+        vectors = np.zeros((len(texts), self.dimension), np.float32)
+        parts = [slice(at, at + _AT_ONCE) for at in range(0, len(texts), _AT_ONCE)]
+        if len(parts) > 1:
+            list(self._threads.map(lambda part: self._fill(texts[part], vectors[part]), parts))
+        else:
+            self._fill(texts, vectors)
+        return vectors
+
+    def close(self) -> None:
+        self._threads.shutdown()
+
+    def _fill(self, texts: Sequence[str], vectors: Vectors) -> None:
+        for rows, vector in zip(self._rows(texts), vectors, strict=True):
+            self._sum(rows, vector)
+
+    def _sum(self, rows: Rows, vector: Vector) -> None:
+        """The sum of the rows, of length 1. einsum, unlike a matrix product, gives the same bits on every machine and
+        starts no threads of its own."""
+        table = self._table.take(rows, axis=0).astype(np.float32)
+        np.einsum("i,ij->j", self._scale.take(rows), table, out=vector)
+        length = float(np.sqrt(np.einsum("i,i->", vector, vector)))
+        if length > 0:
+            vector /= length
+
+
+def _digest(folder: Path) -> str:
+    """A hash of everything that a vector depends on."""
+    digest = hashlib.sha256(_PROCEDURE)
+    for name in ("en_tokenizer.json", "scale_f32.npy", "t2s.json", "table_int8.npy", "zh_words.spm"):
+        with (folder / name).open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:16]

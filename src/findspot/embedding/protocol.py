@@ -1,0 +1,63 @@
+"""What every embedder is. tests/contracts/test_embedder.py holds each of them to it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from findspot.embedding.calibration import Calibration
+from findspot.errors import FindspotError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Vector: TypeAlias = "npt.NDArray[np.float32]"  # one, of `dimension` numbers
+Vectors: TypeAlias = "npt.NDArray[np.float32]"  # a row for each text
+
+
+class Embedder(Protocol):
+    """Text to vector.
+
+    A vector has the length 1, so that a dot product is the cosine; or it is zero everywhere, for a text that the
+    embedder knows nothing of. Such a text must never be a hit: leave out what `known` says False of.
+
+    Calls block, for milliseconds or for as long as a service takes: make them in a thread. Any number of threads may
+    call at the same time.
+    """
+
+    @property
+    def id(self) -> str:
+        """The name it goes by in the settings."""
+
+    @property
+    def dimension(self) -> int: ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Vectors of the same fingerprint can be compared; it changes with weights, configuration and dimension."""
+
+    @property
+    def calibration(self) -> Calibration: ...
+
+    @property
+    def batch(self) -> int:
+        """How many documents one call should bring, at least, for it to be worth it."""
+
+    def documents(self, texts: Sequence[str]) -> Vectors:
+        """A row for every text, in their order: all of them or an error."""
+
+    def query(self, text: str) -> Vector:
+        """The vector to look for documents with."""
+
+    def close(self) -> None: ...
+
+
+def known(vectors: Vectors) -> "npt.NDArray[np.bool_]":
+    """Which rows mean anything. One that is zero everywhere does not, and must never match."""
+    import numpy as np
+
+    return np.asarray(vectors.any(axis=1))
+
+
+def refused(index: int, reason: str) -> FindspotError:
+    """A text that cannot be embedded, by its place among those that were given."""
+    return FindspotError("INVALID_ARGUMENT", f"texts[{index}]: {reason}", field="texts", index=index, reason=reason)

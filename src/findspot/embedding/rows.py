@@ -1,0 +1,152 @@
+"""From texts to rows of the offline model's table, as docs/offline-model.md defines it, but quickly.
+
+The WordPiece tokenizer is slow and texts repeat their words, so the rows of a word are looked up once and kept. That is
+exact because this tokenizer always cuts at white space, at Han characters and on both sides of a punctuation mark,
+and because it folds A to Z. What is done a character at a time is done for many texts at once, by lookup in arrays.
+"""
+
+import json
+import sys
+import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, chain
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import sentencepiece
+import tokenizers
+
+Rows: TypeAlias = npt.NDArray[np.int64]
+Points: TypeAlias = npt.NDArray[np.uint32]
+
+HAN = slice(0x3400, 0xA000)
+
+_WORDS_KEPT = 100_000  # about 20 MB: a stream of ever new words must not fill the memory
+_LONGEST_WORD = 100  # the tokenizer knows nothing of longer ones
+_PLANE, _ALL_POINTS = 0x10000, sys.maxunicode + 1
+_SPACE, _NEWLINE, _NOTHING = map(ord, " \n\0")  # U+0000 is dropped by the tokenizer
+_UTF32 = f"utf-32-{sys.byteorder[0]}e"
+
+
+class RowFinder:
+    """Gives each text the rows whose sum is its vector."""
+
+    def __init__(self, folder: Path) -> None:
+        self._words = _Words(folder / "en_tokenizer.json")
+        self._han = sentencepiece.SentencePieceProcessor(model_file=str(folder / "zh_words.spm"))
+        self._first_han_row = self._words.size
+        self._as_words, self._row_of_mark = _word_maps(self._words)
+        self._as_han = _han_map(json.loads((folder / "t2s.json").read_text(encoding="utf-8")))
+
+    def __call__(self, texts: Sequence[str]) -> list[Rows]:
+        """The rows of every text. Their order means nothing."""
+        ends = list(accumulate(map(len, texts)))
+        points = np.frombuffer("".join(texts).encode(_UTF32, "surrogatepass"), np.uint32)
+        parts = self._word_rows(points, ends), self._mark_rows(points, ends), self._han_rows(points, ends)
+        return [np.concatenate(rows) for rows in zip(*parts, strict=True)]
+
+    def _word_rows(self, points: Points, ends: Sequence[int]) -> list[Rows]:
+        rows_of = self._words.__getitem__
+        return [
+            np.fromiter(chain.from_iterable(map(rows_of, text.split())), np.int64)
+            for text in _cut(self._as_words[points], ends)
+        ]
+
+    def _mark_rows(self, points: Points, ends: Sequence[int]) -> list[Rows]:
+        rows = self._row_of_mark[points]
+        places = np.flatnonzero(rows)
+        return np.split(rows[places], np.searchsorted(places, ends[:-1])) if ends else []
+
+    def _han_rows(self, points: Points, ends: Sequence[int]) -> list[Rows]:
+        runs = ["\n".join(text.split()) for text in _cut(self._as_han[points], ends)]
+        rows = [np.empty(0, np.int64)] * len(runs)
+        some = [number for number, text in enumerate(runs) if text]
+        for number, ids in zip(some, self._han.encode([runs[number] for number in some]), strict=True):
+            found = np.array(ids, np.int64)
+            rows[number] = found[found != 0] + self._first_han_row
+        return rows
+
+
+class _Words(dict[str, tuple[int, ...]]):
+    """The rows of words without white space, punctuation or Han characters, found once and kept."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self._tokenizer = tokenizers.Tokenizer.from_file(str(file))
+        self._tokenizer.encode_special_tokens = True  # "[MASK]" in a text is a word like others
+        self._ids = self._tokenizer.get_vocab()
+        self.size = len(self._ids)
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        if len(self) >= _WORDS_KEPT:
+            self.clear()
+        rows = self[word] = self._pieces(word) if word.isascii() and word.isalnum() else self.encode(word)
+        return rows
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """What the tokenizer makes of a text, without the pieces it does not know."""
+        ids = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return tuple(each for each in ids if each != self._ids["[UNK]"])
+
+    def cuts(self, character: str) -> int:
+        """Into how many pieces this character cuts the word that it stands in."""
+        normal = self._tokenizer.normalizer.normalize_str(f"a{character}a")
+        return len(self._tokenizer.pre_tokenizer.pre_tokenize_str(normal))
+
+    def _pieces(self, word: str) -> tuple[int, ...]:
+        """WordPiece for plain words: the longest known beginning, again and again. The tokenizer takes longer."""
+        whole = self._ids.get(word)
+        if whole is not None:
+            return (whole,)
+        found, start, length = [], 0, len(word)
+        if length > _LONGEST_WORD:
+            return ()
+        while start < length:
+            for end in range(length, start, -1):
+                piece = self._ids.get(f"##{word[start:end]}" if start else word[:end])
+                if piece is not None:
+                    break
+            else:
+                return ()
+            found.append(piece)
+            start = end
+        return tuple(found)
+
+
+def _word_maps(words: _Words) -> tuple[Points, Rows]:
+    """For each character: what it becomes before words are looked up, and its row if it is a punctuation mark."""
+    becomes, rows = np.arange(_ALL_POINTS, dtype=np.uint32), np.zeros(_ALL_POINTS, np.int64)
+    becomes[ord("A") : ord("Z") + 1] += ord("a") - ord("A")
+    becomes[HAN] = becomes[0xD800:0xE000] = _SPACE  # half of a surrogate pair is no text
+    for mark in filter(_may_cut, map(chr, range(_PLANE))):
+        pieces, found = words.cuts(mark), words.encode(mark)
+        if pieces == 2 or (pieces == 3 and len(found) <= 1):
+            becomes[ord(mark)] = _SPACE
+            rows[ord(mark)] = found[0] if found else 0
+        elif mark.isspace():
+            becomes[ord(mark)] = _NOTHING
+    return becomes, rows
+
+
+def _may_cut(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category[0] in "PZ" or category == "Cc" or (category[0] == "S" and character.isascii())
+
+
+def _han_map(simplified: dict[str, str]) -> Points:
+    """Traditional characters become simplified ones; whatever is not Han, a line break."""
+    becomes = np.full(_ALL_POINTS, _NEWLINE, np.uint32)
+    becomes[HAN] = np.arange(HAN.start, HAN.stop)
+    for old, new in simplified.items():
+        if HAN.start <= ord(old) < HAN.stop:
+            becomes[ord(old)] = ord(new)
+    return becomes
+
+
+def _cut(points: Points, ends: Sequence[int]) -> Iterator[str]:
+    text, start = points.tobytes().decode(_UTF32), 0
+    for end in ends:
+        yield text[start:end]
+        start = end

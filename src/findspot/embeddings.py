@@ -1,0 +1,138 @@
+"""Vectors of texts and queries: looked up where they were made before, made in a thread where not."""
+
+import asyncio
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from findspot.embedding.opening import open_embedder
+from findspot.embedding.protocol import Embedder, Vector, Vectors, refused
+from findspot.errors import FindspotError
+from findspot.settings import Settings
+from findspot.store import embeddings as stored
+from findspot.store.database import Store
+
+if TYPE_CHECKING:
+    pass
+
+QUERIES_KEPT = 10_000
+
+
+class Embeddings:
+    """The one way from text to vector. A text is embedded once for an embedder, for as long as the store lives."""
+
+    def __init__(
+        self, store: Store, embedder: Embedder, query_ttl_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._store = store
+        self._queries = QueryCache(query_ttl_s, clock)
+        self._turn = asyncio.Lock()
+        self.embedder = embedder
+
+    @classmethod
+    def open(cls, store: Store, settings: Settings) -> "Embeddings":
+        """With the embedder that is set. Nothing is loaded yet; `prepare` does that."""
+        ttl_s = settings.embedding_cache_ttl if settings.enable_embedding_cache else 0
+        return cls(store, open_embedder(settings), ttl_s)
+
+    async def prepare(self) -> None:
+        """Load the model, or find out about the service, before anyone waits for it."""
+        await asyncio.to_thread(getattr, self.embedder, "fingerprint")
+        await asyncio.to_thread(getattr, self.embedder, "dimension")
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self.embedder.close)
+
+    async def query(self, text: str) -> Vector:
+        vector = self._queries.get(text)
+        if vector is None:
+            vector = await asyncio.to_thread(self.embedder.query, text)
+            vector.setflags(write=False)  # it is shared from now on
+            self._queries.put(text, vector)
+        return vector
+
+    async def documents(self, texts: Sequence[str]) -> Vectors:
+        """A row for every text, in their order. What is embedded is stored batch by batch, so that a failure loses no
+        more than one."""
+        import numpy as np
+
+        fingerprint = await asyncio.to_thread(getattr, self.embedder, "fingerprint")
+        parts = []
+        for start in range(0, len(texts), self.embedder.batch):
+            parts.append(await self._batch(texts[start : start + self.embedder.batch], start, fingerprint))
+        dimension = await asyncio.to_thread(getattr, self.embedder, "dimension")
+        return np.concatenate(parts) if parts else np.zeros((0, dimension), np.float32)
+
+    async def _batch(self, texts: Sequence[str], start: int, fingerprint: str) -> Vectors:
+        hashes = await asyncio.to_thread(_hashes, texts)
+        places: dict[bytes, int] = {}
+        for place, each in enumerate(hashes):
+            places.setdefault(each, place)  # the first of equal texts
+        async with self._turn:  # two who need the same text at the same time: the second finds it in the store
+            async with self._store.read() as connection:
+                found = await stored.get(connection, fingerprint, list(places))
+            missing = [each for each in places if each not in found]
+            if missing:
+                made = await self._make(
+                    [texts[places[each]] for each in missing], [start + places[each] for each in missing]
+                )
+                new = dict(zip(missing, made, strict=True))
+                async with self._store.write(durable=False) as connection:
+                    await stored.put(connection, fingerprint, new)
+                found.update(new)
+        return await asyncio.to_thread(_unpacked, [found[each] for each in hashes])
+
+    async def _make(self, texts: Sequence[str], places: Sequence[int]) -> list[bytes]:
+        try:
+            return await asyncio.to_thread(lambda: _packed(self.embedder.documents(texts)))
+        except FindspotError as error:
+            if "index" not in error.fields:
+                raise
+            raise refused(places[error.fields["index"]], error.fields["reason"]) from None
+
+
+class QueryCache:
+    """The vectors of recent queries, in memory, each for a limited time. With no time to live it keeps nothing."""
+
+    def __init__(self, ttl_s: float, clock: Callable[[], float] = time.monotonic, most: int = QUERIES_KEPT) -> None:
+        self._ttl_s = ttl_s
+        self._clock = clock
+        self._most = most
+        self._kept: OrderedDict[str, tuple[float, Vector]] = OrderedDict()  # the oldest first
+
+    def get(self, text: str) -> "Vector | None":
+        until, vector = self._kept.get(text, (0.0, None))
+        return vector if vector is not None and self._clock() < until else None
+
+    def put(self, text: str, vector: Vector) -> None:
+        if self._ttl_s <= 0:
+            return
+        self._kept.pop(text, None)
+        self._kept[text] = (self._clock() + self._ttl_s, vector)
+        while len(self._kept) > self._most or next(iter(self._kept.values()))[0] <= self._clock():
+            self._kept.popitem(last=False)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+def _hashes(texts: Sequence[str]) -> list[bytes]:
+    return [hashlib.sha256(text.encode(errors="surrogatepass")).digest() for text in texts]
+
+
+def _packed(vectors: Vectors) -> list[bytes]:
+    """Half precision takes half the room and changes no ranking worth mentioning: docs/decisions/008."""
+
+    return [row.tobytes() for row in vectors.astype("<f2")]
+
+
+def _unpacked(vectors: Sequence[bytes]) -> Vectors:
+    """What was made just now comes back as it will after a restart: by way of half precision, and of length 1 again."""
+    import numpy as np
+
+    rows = np.stack([np.frombuffer(each, "<f2") for each in vectors]).astype(np.float32)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    np.divide(rows, lengths, out=rows, where=lengths > 0)
+    return rows

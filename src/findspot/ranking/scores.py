@@ -1,0 +1,62 @@
+"""What goes in and what comes out: the hits of each leg, and one ranked list whose scores add up."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+Id = TypeVar("Id", bound=int | str)
+
+LegName = Literal["keyword", "vector", "recency"]
+
+
+@dataclass(frozen=True, slots=True)
+class Leg(Generic[Id]):
+    """What one leg recalled: raw scores by id, in any order. Keyword hits are BM25 scores, vector hits cosines."""
+
+    name: LegName
+    scores: Mapping[Id, float]
+
+    def ranks(self) -> dict[Id, int]:
+        """1 for the best. Equal scores are told apart by their ids, so that the order is always the same."""
+        ordered = sorted(self.scores, key=lambda id: (-self.scores[id], id))
+        return {id: rank for rank, id in enumerate(ordered, start=1)}
+
+
+def keyword_leg(scores: Mapping[Id, float]) -> Leg[Id]:
+    """A BM25 score of zero says that nothing matched: such a hit would only stand in others' way."""
+    return Leg("keyword", {id: score for id, score in scores.items() if score > 0})
+
+
+def vector_leg(cosines: Mapping[Id, float]) -> Leg[Id]:
+    return Leg("vector", dict(cosines))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One leg's share in a score: what it said, where that stands among its hits, and what it counts for."""
+
+    leg: LegName
+    raw: float | None
+    rank: int | None
+    norm: float
+    weight: float
+
+    @property
+    def share(self) -> float:
+        return self.weight * self.norm
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked(Generic[Id]):
+    """A hit in its place. The shares of its parts add up to its score."""
+
+    id: Id
+    score: float
+    parts: tuple[Part, ...]
+
+    def part(self, leg: LegName) -> Part:
+        return next(part for part in self.parts if part.leg == leg)
+
+
+def ranked(id: Id, parts: Sequence[Part]) -> Ranked[Id]:
+    return Ranked(id, sum(part.share for part in parts), tuple(parts))

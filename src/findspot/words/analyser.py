@@ -1,0 +1,114 @@
+"""From a text to the terms it is found by; docs/words.md has the rules.
+
+`terms` is the bag of terms that a chunk is indexed under, quickly and without places. `tokens` gives the same terms
+with their places, for highlighting; `units` the exact words in order, for phrases. Each distinct word is taken apart
+once: what it gives is remembered.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import chain
+from operator import add
+from typing import Literal, NamedTuple
+
+from findspot.words import writing
+from findspot.words.folding import fold_run
+from findspot.words.parts import LONGEST, Part, take_apart
+from findspot.words.stemming import stem
+
+TokenKind = Literal["unit", "whole", "hump", "pair"]
+
+_REMEMBERED = 100_000  # distinct words
+
+
+class Token(NamedTuple):
+    """A term of a text, the form it has there without stemming, and its place: `text[start:end]`, in code points.
+
+    Units follow one another: `position` counts them. A longer or shorter term has the position of the unit in which
+    it begins.
+    """
+
+    term: str
+    exact: str
+    start: int
+    end: int
+    position: int
+    kind: TokenKind
+
+
+class _Remembered(dict[str, tuple[str, ...]]):
+    """The terms of every word met so far; forgotten all at once when they are too many."""
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        if word.islower() and word.isascii() and word.isalpha() and len(word) <= LONGEST:  # most words are one unit
+            found: tuple[str, ...] = (stem(word),)
+        else:
+            found = tuple(part.term for part in take_apart(word))
+        if len(word) <= LONGEST:
+            if len(self) >= _REMEMBERED:
+                self.clear()
+            self[word] = found
+        return found
+
+
+_terms_of = _Remembered()
+
+
+def terms(text: str) -> list[str]:
+    """All terms that a text is found by, each as often as it occurs; in no particular order.
+
+    A single Chinese character counts once: it is there to be found, and pairs already tell how often and how long.
+    """
+    if text.isascii():
+        return list(chain.from_iterable(map(_terms_of.__getitem__, writing.ASCII_WORD.findall(text))))
+    found = list(chain.from_iterable(map(_terms_of.__getitem__, writing.word().findall(text))))
+    runs = fold_run(" ".join(writing.RUN.findall(text)))
+    found += [pair for pair in map(add, runs, runs[1:]) if " " not in pair]
+    found += dict.fromkeys(runs.replace(" ", ""))
+    found += writing.SIGN.findall(text)
+    return found
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """The same terms in reading order, each at every place where it stands."""
+    position = 0
+    for found in _pieces(text).finditer(text):
+        start, piece = found.start(), found[0]
+        if found.lastgroup == "word":
+            parts = take_apart(piece)
+            yield from _word_tokens(parts, start, position)
+            position += sum(part.kind == "unit" for part in parts)
+        elif found.lastgroup == "sign":
+            yield Token(piece, piece, start, start + len(piece), position, "unit")
+            position += 1
+        else:
+            yield from _run_tokens(fold_run(piece), start, position)
+            position += len(piece)
+
+
+def units(text: str) -> list[str]:
+    """The exact words of a text in order: what a phrase is a part of."""
+    return [token.exact for token in tokens(text) if token.kind == "unit"]
+
+
+def _word_tokens(parts: tuple[Part, ...], offset: int, position: int) -> Iterator[Token]:
+    starts = [part.start for part in parts if part.kind == "unit"]
+    for part in parts:
+        nth = bisect_right(starts, part.start) - 1
+        yield Token(part.term, part.exact, offset + part.start, offset + part.end, position + nth, part.kind)
+
+
+def _run_tokens(run: str, offset: int, position: int) -> Iterator[Token]:
+    for place, character in enumerate(run):
+        here = offset + place
+        yield Token(character, character, here, here + 1, position + place, "unit")
+        if place + 1 < len(run):
+            pair = run[place : place + 2]
+            yield Token(pair, pair, here, here + 2, position + place, "pair")
+
+
+def _pieces(text: str) -> re.Pattern[str]:
+    return writing.ascii_pieces() if text.isascii() else writing.pieces()

@@ -1,0 +1,74 @@
+"""Which spellings are one and the same? Case, width, accents, and traditional and simplified characters.
+
+`fold_run` keeps one character for one, so offsets stay; it is for Chinese. `fold_word` may change the length.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import cache
+from importlib import resources
+
+# Letters that Unicode does not take apart, and what people type for them.
+_SPELT_OUT = str.maketrans(
+    {"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d", "ø": "o", "đ": "d", "ħ": "h", "ł": "l", "ı": "i", "ŋ": "ng"}
+    | {"’": "'", "ʼ": "'", "＇": "'", "\u00ad": None, "\u200c": None, "\u200d": None}
+)
+# Marks that a reader may leave out; those of Indic and Thai writing are letters and stay.
+_MARK_SPANS = ((0x300, 0x36F), (0x483, 0x487), (0x591, 0x5C7), (0x610, 0x61A), (0x64B, 0x65F), (0x670, 0x670))
+_LATE_MARK_SPANS = ((0x6D6, 0x6ED), (0x1AB0, 0x1AFF), (0x1DC0, 0x1DFF), (0x20D0, 0x20FF), (0xFE00, 0xFE0F))
+_FOLDED_SCRIPTS = ("LATIN", "GREEK")
+
+
+def fold_word(word: str) -> str:
+    """A word as it is compared: `Ｃafé` and `CAFE` are `cafe`."""
+    if word.isascii():
+        return word.lower()
+    return unicodedata.normalize("NFKC", word).translate(_letters()).casefold().translate(_SPELT_OUT)
+
+
+def fold_run(run: str) -> str:
+    """Chinese, Japanese or Korean as it is compared, character by character: `電腦` is `电脑`."""
+    return run.translate(_characters())
+
+
+@cache
+def _letters() -> _Letters:
+    return _Letters()
+
+
+@cache
+def _characters() -> _Characters:
+    return _Characters()
+
+
+class _Letters(dict[int, str]):
+    """What a letter is without its accent, found out when the letter is first met. Leaves out marks of their own."""
+
+    def __missing__(self, point: int) -> str:
+        character = chr(point)
+        plain = character
+        if any(first <= point <= last for first, last in _MARK_SPANS + _LATE_MARK_SPANS):
+            plain = ""
+        elif unicodedata.name(character, "").startswith(_FOLDED_SCRIPTS):
+            plain = unicodedata.normalize("NFD", character)[0]
+        elif character.isdecimal():
+            plain = str(unicodedata.decimal(character))
+        self[point] = plain
+        return plain
+
+
+class _Characters(dict[int, str]):
+    """The simplified, full form of a character, which is always one character."""
+
+    def __init__(self) -> None:
+        traditional, simplified = resources.files(__package__).joinpath("t2s.txt").read_text("utf-8").split("\n")[:2]
+        super().__init__(zip(map(ord, traditional), simplified, strict=True))
+
+    def __missing__(self, point: int) -> str:
+        normal = unicodedata.normalize("NFKC", chr(point))
+        folded = normal if len(normal) == 1 else chr(point)
+        if ord(folded) != point and ord(folded) in self:
+            folded = self[ord(folded)]
+        self[point] = folded
+        return folded

@@ -1,0 +1,68 @@
+"""Does a text fulfil a query, and where?
+
+An index finds candidates by their terms. What it cannot tell from terms alone, such as whether the words of a phrase
+follow one another, is told here from the text itself, alike for every engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from findspot.words.analyser import Token, tokens
+from findspot.words.query import Phrase, Query
+
+_BREAK = "\x1f"  # in no unit, so that a phrase is found only where whole units stand
+
+
+def accepts(query: Query, text: str) -> bool:
+    """Whether a text holds all phrases of a query and nothing that it excludes."""
+    if not query.phrases and not query.excluded:
+        return True
+    found = list(tokens(text))
+    line = _line(token.exact for token in found if token.kind == "unit")
+    terms = {token.term for token in found if token.kind == "unit"}
+    return all(_stands_in(phrase, line, terms) for phrase in query.phrases) and not any(
+        _stands_in(phrase, line, terms) for phrase in query.excluded
+    )
+
+
+def highlights(query: Query, text: str) -> list[tuple[int, int]]:
+    """The spans of a text that match a query, in order and apart; phrases only where they stand whole."""
+    found = list(tokens(text))
+    wanted = set(query.terms)
+    spans = [(token.start, token.end) for token in found if token.term in wanted or _begins_with(token, query.prefix)]
+    units = [token for token in found if token.kind == "unit"]
+    for phrase in query.phrases:
+        spans += _phrase_spans(phrase, units)
+    return _merged(spans)
+
+
+def _line(units: Iterator[str] | tuple[str, ...]) -> str:
+    return _BREAK + _BREAK.join(units) + _BREAK
+
+
+def _stands_in(phrase: Phrase, line: str, terms: set[str]) -> bool:
+    if phrase.exact:
+        return _line(phrase.units) in line
+    return not terms.isdisjoint(phrase.terms)
+
+
+def _begins_with(token: Token, prefix: str | None) -> bool:
+    return prefix is not None and token.kind == "unit" and token.exact.startswith(prefix)
+
+
+def _phrase_spans(phrase: Phrase, units: list[Token]) -> Iterator[tuple[int, int]]:
+    length, exact = len(phrase.units), [unit.exact for unit in units]
+    for place, word in enumerate(exact):
+        if word == phrase.units[0] and tuple(exact[place : place + length]) == phrase.units:
+            yield units[place].start, units[place + length - 1].end
+
+
+def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged

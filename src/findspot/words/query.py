@@ -1,0 +1,132 @@
+"""What does a person who types this look for?
+
+Words, `"a phrase"`, `-without`, and while typing the beginning of a word. Chinese quotes are quotes. Whatever is no
+sound syntax is plain words, so every text is a query.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from findspot.words.analyser import Token, tokens
+from findspot.words.stopwords import STOP_WORDS
+
+MIN_PREFIX = 2  # one letter begins too many words to say anything
+
+_MINUS = "－−-"
+# A straight quote behind a letter or digit is an inch or a slip; Chinese quotes stand anywhere. A quote that no other
+# closes is a word of its own, and no word at all.
+_PIECE = re.compile(
+    rf"""
+    (?P<minus>(?<!\S)[{_MINUS}](?=[^\s{_MINUS}]))?
+    (?:
+        (?<![^\W_])"(?P<straight>[^"]*)" | “(?P<curly>[^”]*)” | 「(?P<corner>[^」]*)」 | 『(?P<double>[^』]*)』
+        | (?P<word>[^\s"“「『]+ | ["“「『])
+    )
+    """,
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Words that stand one after the other.
+
+    `terms` are terms of every text that holds the phrase, so an index can find candidates; whether the words follow
+    one another, `units` tells. A single word without quotes is not `exact`: any form of it will do.
+    """
+
+    units: tuple[str, ...]
+    terms: tuple[str, ...]
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What to look for: any of `terms`, all of `phrases`, none of `excluded`; `prefix` begins a word still typed."""
+
+    terms: tuple[str, ...] = ()
+    phrases: tuple[Phrase, ...] = ()
+    excluded: tuple[Phrase, ...] = ()
+    prefix: str | None = None
+
+    @property
+    def scored(self) -> tuple[str, ...]:
+        """All terms that count for the score, each once."""
+        return _once([*self.terms, *(term for phrase in self.phrases for term in phrase.terms)])
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing can be found by it."""
+        return not (self.terms or self.phrases or self.prefix)
+
+
+def parse(text: str, *, typing: bool = False) -> Query:
+    """Read a query as people type it; with `typing`, its last word may be the beginning of one."""
+    plain: list[str] = []
+    phrases: list[Phrase] = []
+    excluded: list[Phrase] = []
+    last_is_plain = False
+    for piece in _PIECE.finditer(text):
+        word = piece["word"]
+        phrase = _phrase(piece[piece.lastgroup or 0], quoted=word is None)
+        last_is_plain = word is not None and not piece["minus"]
+        if piece["minus"]:
+            excluded += phrase
+        elif word is None:
+            phrases += phrase
+        else:
+            plain.append(word)
+    terms = query_terms(" ".join(plain))
+    if excluded and not phrases and not terms:
+        return parse(re.sub(rf"[{_MINUS}]", " ", text), typing=typing)  # only “without” finds nothing: they are dashes
+    if phrases:  # a stop word beside a phrase adds nothing
+        terms = tuple(term for term in terms if term not in STOP_WORDS)
+    prefix = _prefix(plain[-1]) if typing and last_is_plain and not text[-1:].isspace() else None
+    return Query(terms, tuple(phrases), tuple(excluded), prefix)
+
+
+def query_terms(text: str) -> tuple[str, ...]:
+    """The terms of a query without syntax, each once.
+
+    A Chinese word counts by its pairs, and by single characters only where one stands alone. Stop words count only
+    when there is nothing else.
+    """
+    found = list(tokens(text))
+    paired = {place for token in found if token.kind == "pair" for place in (token.position, token.position + 1)}
+    kept = [token for token in found if token.kind != "unit" or token.position not in paired]
+    telling = [token.term for token in kept if token.exact not in STOP_WORDS]
+    return _once(telling or [token.term for token in kept])
+
+
+def _phrase(text: str, *, quoted: bool) -> list[Phrase]:
+    """The phrase in a text; none if it holds no word."""
+    found = list(tokens(text))
+    units = tuple(token.exact for token in found if token.kind == "unit")
+    if not units:
+        return []
+    return [Phrase(units, _sure_terms(found), exact=quoted or len(units) > 1)]
+
+
+def _sure_terms(found: list[Token]) -> tuple[str, ...]:
+    """Terms of every text with this phrase. Wholes are not: `"a b"` has none, though it stands in `a-b`."""
+    paired = {token.position for token in found if token.kind == "pair"}
+    paired |= {place + 1 for place in paired}
+    sure = [token for token in found if token.kind == "pair" or (token.kind == "unit" and token.position not in paired)]
+    return _once([token.term for token in sure])
+
+
+def _prefix(word: str) -> str | None:
+    last: Token | None = None
+    for token in tokens(word):
+        if token.kind == "unit":
+            last = token
+    if last is None or last.end < len(word) or len(last.exact) < MIN_PREFIX:
+        return None
+    return last.exact
+
+
+def _once(terms: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(terms))

@@ -1,0 +1,97 @@
+"""What holds for every embedder, whatever is behind it."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from findspot.embedding import litellm
+from findspot.embedding.calibration import RELATED, UNRELATED
+from findspot.embedding.litellm import LitellmEmbedder
+from findspot.embedding.offline import OfflineEmbedder
+from findspot.embedding.protocol import Embedder, known
+from findspot.errors import FindspotError
+from tests.embedding import service
+
+TEXTS = [
+    "The cat sat on the mat.",
+    "猫坐在垫子上。",
+    "貓坐在墊子上，看著窗外的雨。",
+    "GPT模型 and iPhone15手机 v2.3.1",
+    "👩‍👩‍👧 emoji only? no 🙂",
+    "cafe\u0301 na\u00efve Z\u0351\u036b\u0343alg\u0329o",
+    "def f(x): return x ** 2  # snake_case camelCase",
+    "one two\r\n\tthree　four\u00a0five",
+]
+
+
+@pytest.fixture(scope="module", params=["offline", "litellm"])
+def embedder(request: pytest.FixtureRequest) -> Iterator[Embedder]:
+    if request.param == "offline":
+        made: Embedder = OfflineEmbedder()
+        yield made
+        made.close()
+        return
+    with service.running() as server:
+        address = {"base_url": server.url, "api_key": "k", "dimensions": service.DIMENSION}
+        made = LitellmEmbedder(litellm.Service("openai/m", batch=3, **address))  # type: ignore[arg-type]
+        yield made
+        made.close()
+
+
+def test_there_is_one_row_of_length_one_for_every_text(embedder: Embedder) -> None:
+    vectors = embedder.documents(TEXTS)
+    assert vectors.shape == (len(TEXTS), embedder.dimension)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert known(vectors).all()
+
+
+def test_no_texts_are_no_rows(embedder: Embedder) -> None:
+    assert embedder.documents([]).shape == (0, embedder.dimension)
+
+
+def test_a_query_has_a_vector_like_a_document(embedder: Embedder) -> None:
+    vector = embedder.query(TEXTS[0])
+    assert vector.shape == (embedder.dimension,)
+    assert vector.dtype == np.float32
+    assert abs(float(np.linalg.norm(vector)) - 1) < 1e-5
+    assert int(np.argmax(embedder.documents(TEXTS) @ vector)) == 0
+
+
+def test_the_same_text_has_the_same_vector_bit_for_bit_alone_or_among_others(embedder: Embedder) -> None:
+    together = embedder.documents(TEXTS)
+    assert np.array_equal(together, embedder.documents(TEXTS))
+    for number, text in enumerate(TEXTS):
+        assert np.array_equal(embedder.documents([text])[0], together[number])
+
+
+def test_vectors_come_in_the_order_of_their_texts(embedder: Embedder) -> None:
+    assert np.array_equal(embedder.documents(TEXTS[::-1]), embedder.documents(TEXTS)[::-1])
+
+
+def test_a_text_without_meaning_is_zero_everywhere_or_refused_by_its_index(embedder: Embedder) -> None:
+    texts = ["a word", " \n", "another"]
+    if embedder.id == "offline":
+        assert known(embedder.documents(texts)).tolist() == [True, False, True]
+        return
+    with pytest.raises(FindspotError) as caught:
+        embedder.documents(texts)
+    assert (caught.value.code, caught.value.fields["index"]) == ("INVALID_ARGUMENT", 1)
+
+
+def test_many_threads_may_ask_at_once(embedder: Embedder) -> None:
+    expected = embedder.documents(TEXTS)
+    with ThreadPoolExecutor(6) as threads:
+        for vectors in threads.map(lambda _: embedder.documents(TEXTS), range(12)):
+            assert np.array_equal(vectors, expected)
+
+
+def test_it_says_what_it_is(embedder: Embedder) -> None:
+    assert embedder.id in ("offline", "litellm/openai/m")
+    assert embedder.fingerprint == embedder.fingerprint
+    assert embedder.batch >= 1
+    calibration = embedder.calibration
+    assert calibration.score(1.0) > RELATED
+    assert calibration.score(0.0) < UNRELATED

@@ -1,0 +1,139 @@
+"""Fusion: one order out of two, whose scores add up and whose ties are decided."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from findspot.ranking.fusion import WORKSPACE_WEIGHTS, Weights, convex, rrf, workspace
+from findspot.ranking.normal import FULL_MATCH_FLOOR, bm25_norm, recency
+from findspot.ranking.scores import Ranked, keyword_leg, vector_leg
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+IDS = st.integers(1, 30)
+BM25 = st.dictionaries(IDS, st.floats(0, 60, allow_nan=False), max_size=25)
+COSINES = st.dictionaries(IDS, st.floats(-1, 1, allow_nan=False), max_size=25)
+WEIGHTS = st.builds(Weights, st.floats(0.01, 1), st.floats(0.01, 1))
+AGES = {id: NOW - timedelta(days=id % 7 * 20) for id in range(1, 31)}
+
+
+def similarity(cosine: float) -> float:
+    return max(0.0, cosine)
+
+
+def fused(bm25: dict[int, float], cosines: dict[int, float], weights: Weights) -> dict[str, list[Ranked[int]]]:
+    keyword, vector = keyword_leg(bm25), vector_leg(cosines)
+    return {
+        "rrf": rrf(keyword, vector, weights),
+        "convex": convex(keyword, vector, weights, similarity),
+        "workspace": workspace(keyword, vector, similarity, AGES, NOW),
+    }
+
+
+@given(BM25, COSINES, WEIGHTS)
+def test_the_parts_of_every_score_add_up_and_stay_between_0_and_1(
+    bm25: dict[int, float], cosines: dict[int, float], weights: Weights
+) -> None:
+    for hits in fused(bm25, cosines, weights).values():
+        for hit in hits:
+            assert hit.score == pytest.approx(sum(part.share for part in hit.parts), abs=1e-9)
+            assert -1e-9 <= hit.score <= 1 + 1e-9
+
+
+@given(BM25, COSINES, WEIGHTS, st.randoms(use_true_random=False))
+def test_the_order_in_which_hits_arrive_does_not_matter(
+    bm25: dict[int, float], cosines: dict[int, float], weights: Weights, chance: object
+) -> None:
+    def shuffled(scores: dict[int, float]) -> dict[int, float]:
+        items = list(scores.items())
+        chance.shuffle(items)  # type: ignore[attr-defined]
+        return dict(items)
+
+    assert fused(bm25, cosines, weights) == fused(shuffled(bm25), shuffled(cosines), weights)
+
+
+@given(BM25, COSINES, WEIGHTS)
+def test_hits_come_best_first_and_each_once(
+    bm25: dict[int, float], cosines: dict[int, float], weights: Weights
+) -> None:
+    for hits in fused(bm25, cosines, weights).values():
+        scores = [hit.score for hit in hits]
+        assert scores == sorted(scores, reverse=True)
+        ids = [hit.id for hit in hits]
+        assert len(ids) == len(set(ids))
+        assert set(ids) == {id for id, score in bm25.items() if score > 0} | set(cosines)
+
+
+@given(BM25, COSINES, WEIGHTS, IDS, st.floats(0.1, 5))
+def test_a_better_score_in_a_leg_never_lowers_a_hit(
+    bm25: dict[int, float], cosines: dict[int, float], weights: Weights, id: int, more: float
+) -> None:
+    before = fused({**bm25, id: bm25.get(id, 0.0)}, cosines, weights)
+    after = fused({**bm25, id: bm25.get(id, 0.0) + more}, cosines, weights)
+    for name, hits in after.items():
+        old = next((hit.score for hit in before[name] if hit.id == id), 0.0)
+        assert next(hit.score for hit in hits if hit.id == id) >= old - 1e-12
+
+
+def test_first_in_every_leg_is_one_in_rrf_and_second_in_one_is_less() -> None:
+    first, second = rrf(keyword_leg({"a": 9.0, "b": 3.0}), vector_leg({"a": 0.9, "b": 0.8}), Weights(0.3, 0.7))
+    assert (first.id, first.score) == ("a", 1.0)
+    assert second.score == pytest.approx(61 / 62)
+
+
+def test_a_keyword_score_of_zero_never_enters_the_keyword_leg() -> None:
+    hits = rrf(keyword_leg({1: 0.0, 2: 0.1}), vector_leg({1: 0.2, 2: 0.1}), Weights(1, 1))
+    assert {hit.id: hit.part("keyword").rank for hit in hits} == {1: None, 2: 1}
+
+
+def test_a_hit_of_one_leg_alone_is_ranked_by_what_it_has() -> None:
+    hits = convex(keyword_leg({1: 8.0}), vector_leg({2: 1.0}), Weights(0.8, 0.2), similarity)
+    assert [(hit.id, round(hit.score, 6)) for hit in hits] == [(1, 0.4), (2, 0.2)]
+    assert hits[0].part("vector").raw is None
+
+
+def test_the_workspace_formula_has_its_fixed_weights() -> None:
+    assert dict(WORKSPACE_WEIGHTS) == {"keyword": 0.55, "vector": 0.35, "recency": 0.10}
+    (hit,) = workspace(keyword_leg({1: 8.0}), vector_leg({1: 0.5}), similarity, {1: NOW}, NOW)
+    assert hit.score == pytest.approx(0.55 * 0.5 + 0.35 * 0.5 + 0.10)
+
+
+def test_a_leg_that_is_down_leaves_its_weight_to_the_others() -> None:
+    (hit,) = workspace(keyword_leg({1: 8.0}), None, similarity, {1: NOW}, NOW)
+    assert hit.part("vector").weight == 0
+    assert hit.part("keyword").weight == pytest.approx(0.55 / 0.65)
+    assert sum(part.weight for part in hit.parts) == pytest.approx(1)
+
+
+def test_ties_in_the_workspace_go_to_the_newer_then_to_the_smaller_id() -> None:
+    ages = {1: NOW, 2: NOW, 3: NOW + timedelta(days=1)}
+    hits = workspace(keyword_leg({1: 5.0, 2: 5.0, 3: 5.0}), None, similarity, ages, NOW)
+    assert [hit.id for hit in hits] == [3, 1, 2]
+
+
+def test_a_full_match_of_common_words_keeps_a_floor() -> None:
+    assert bm25_norm(0.01) < 0.01
+    assert bm25_norm(0.01, full_match=True) >= FULL_MATCH_FLOOR
+    assert bm25_norm(0, full_match=True) == 0
+    (hit,) = workspace(keyword_leg({1: 0.01}), vector_leg({}), similarity, {1: NOW - timedelta(days=900)}, NOW, {1})
+    assert hit.score >= 0.25
+
+
+@given(st.floats(0, 1000), st.floats(0, 1000))
+def test_bm25_is_squashed_monotonously(one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    assert 0 <= bm25_norm(low) <= bm25_norm(high) < 1
+    assert bm25_norm(low, full_match=True) <= bm25_norm(high, full_match=True) < 1
+
+
+def test_recency_halves_every_thirty_days_and_the_future_is_now() -> None:
+    assert recency(NOW, NOW) == 1
+    assert recency(NOW - timedelta(days=30), NOW) == pytest.approx(0.5)
+    assert recency(NOW - timedelta(days=60), NOW) == pytest.approx(0.25)
+    assert recency(NOW + timedelta(days=5), NOW) == 1
+
+
+def test_weights_that_count_nothing_are_refused() -> None:
+    with pytest.raises(ValueError, match="count for something"):
+        rrf(keyword_leg({1: 1.0}), vector_leg({1: 1.0}), Weights(0, 0))

@@ -1,0 +1,216 @@
+"""Vectors are made once: the cache in the store, on both databases, and the one for queries in memory."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from findspot.embedding.calibration import Calibration
+from findspot.embedding.protocol import Vector, Vectors, known, refused
+from findspot.embeddings import Embeddings, QueryCache
+from findspot.errors import FindspotError
+from findspot.settings import Settings
+from findspot.store import embeddings as stored
+from findspot.store.database import Store
+
+
+class Counting:
+    """An embedder that notes what it is asked. Texts about nothing are zero; 'bad' is refused; 'away' fails."""
+
+    id = "counting"
+    dimension = 8
+    batch = 4
+    calibration = Calibration(10, -3)
+
+    def __init__(self, fingerprint: str = "one") -> None:
+        self.fingerprint = fingerprint
+        self.calls: list[list[str]] = []
+
+    def documents(self, texts: Sequence[str]) -> Vectors:
+        self.calls.append(list(texts))
+        for index, text in enumerate(texts):
+            if text == "bad":
+                raise refused(index, "it is bad.")
+            if text == "away":
+                raise FindspotError("EMBEDDING_UNAVAILABLE", "away")
+        return np.stack([self.query(text) for text in texts])
+
+    def query(self, text: str) -> Vector:
+        if not text.strip():
+            return np.zeros(8, np.float32)
+        values = np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8)[:8].astype(np.float32) - 127.5
+        unit: Vector = values / np.linalg.norm(values)
+        return unit
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    @property
+    def asked(self) -> list[str]:
+        return [text for call in self.calls for text in call]
+
+
+@pytest.fixture
+def embedder() -> Counting:
+    return Counting()
+
+
+async def test_vectors_come_in_the_order_of_the_texts(store: Store, embedder: Counting) -> None:
+    texts = [f"text {number}" for number in range(11)]
+    vectors = await Embeddings(store, embedder, 60).documents(texts)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(vectors, [embedder.query(text) for text in texts], atol=1e-3)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    assert [len(call) for call in embedder.calls] == [4, 4, 3]
+
+
+@pytest.mark.scenario("003.cache.same-text")
+async def test_the_same_text_is_embedded_once_in_a_batch_across_batches_and_after_a_restart(
+    database_url: str | None, tmp_path: Path, embedder: Counting
+) -> None:
+    texts = ["a", "b", "a", "c", "b", "d", "a", "e", "e"]
+    found = []
+    for _ in range(2):
+        store = await Store.open(database_url, tmp_path / "findspot.db")
+        found.append(await Embeddings(store, embedder, 60).documents(texts))
+        found.append((await Embeddings(store, embedder, 60).documents(texts[::-1]))[::-1])
+        await store.close()
+    assert embedder.asked == ["a", "b", "c", "d", "e"]
+    assert all(np.array_equal(found[0], each) for each in found)
+
+
+async def test_two_who_need_the_same_texts_at_once_have_them_embedded_once(store: Store, embedder: Counting) -> None:
+    embeddings = Embeddings(store, embedder, 60)
+    texts = [f"text {number}" for number in range(10)]
+    first, second = await asyncio.gather(embeddings.documents(texts), embeddings.documents(texts))
+    assert np.array_equal(first, second)
+    assert sorted(embedder.asked) == sorted(texts)
+
+
+async def test_another_fingerprint_is_another_vector(store: Store) -> None:
+    one, two = Counting("one"), Counting("two")
+    for each in (one, two):
+        await Embeddings(store, each, 60).documents(["a"])
+    assert one.asked == two.asked == ["a"]
+    async with store.write() as connection:
+        assert await stored.forget(connection, "two") == 1
+    await Embeddings(store, two, 60).documents(["a"])
+    await Embeddings(store, one, 60).documents(["a"])
+    assert (one.asked, two.asked) == (["a", "a"], ["a"])
+
+
+async def test_a_vector_of_zeros_stays_one_and_is_not_made_again(store: Store, embedder: Counting) -> None:
+    for _ in range(2):
+        vectors = await Embeddings(store, embedder, 60).documents(["a", " ", "b"])
+        assert known(vectors).tolist() == [True, False, True]
+    assert len(embedder.calls) == 1
+
+
+async def test_no_texts(store: Store, embedder: Counting) -> None:
+    assert (await Embeddings(store, embedder, 60).documents([])).shape == (0, 8)
+
+
+async def test_a_refused_text_is_named_by_its_place_among_all(store: Store, embedder: Counting) -> None:
+    embeddings = Embeddings(store, embedder, 60)
+    await embeddings.documents(["a", "b"])
+    with pytest.raises(FindspotError) as caught:
+        await embeddings.documents(["a", "a", "b", "c", "d", "d", "bad", "e"])
+    assert caught.value.fields["index"] == 6
+
+
+async def test_a_failure_loses_no_more_than_its_own_batch(store: Store, embedder: Counting) -> None:
+    embeddings = Embeddings(store, embedder, 60)
+    with pytest.raises(FindspotError, match="away"):
+        await embeddings.documents(["a", "b", "c", "d", "away"])
+    await embeddings.documents(["a", "b", "c", "d"])
+    assert embedder.calls == [["a", "b", "c", "d"], ["away"]]
+
+
+async def test_thousands_of_vectors_are_found_again(store: Store) -> None:
+    vectors = {hashlib.sha256(str(number).encode()).digest(): bytes([number % 256]) * 8 for number in range(2300)}
+    async with store.write() as connection:
+        await stored.put(connection, "f", vectors)
+        await stored.put(connection, "f", {next(iter(vectors)): b"other"})
+    async with store.read() as connection:
+        assert await stored.get(connection, "f", list(vectors)) == vectors
+        assert await stored.get(connection, "g", list(vectors)) == {}
+
+
+# ── queries ──
+
+
+@pytest.mark.scenario("003.cache.embedding")
+async def test_a_query_is_kept_for_its_time_and_no_longer(store: Store, embedder: Counting) -> None:
+    now = [0.0]
+    asked: list[str] = []
+    embed: Callable[[str], Vector] = embedder.query
+
+    def noted(text: str) -> Vector:
+        asked.append(text)
+        return embed(text)
+
+    embedder.query = noted  # type: ignore[method-assign]
+    embeddings = Embeddings(store, embedder, 3600, lambda: now[0])
+    for moment, calls in ((0.0, 1), (3599.0, 1), (3600.0, 2), (3601.0, 2)):
+        now[0] = moment
+        assert np.array_equal(await embeddings.query("why"), embed("why"))
+        assert len(asked) == calls
+
+
+@pytest.mark.scenario("003.cache.embedding")
+def test_the_number_of_queries_that_are_kept_is_bounded() -> None:
+    cache = QueryCache(60, lambda: 0.0, most=3)
+    for number in range(5):
+        cache.put(str(number), np.full(2, number, np.float32))
+    assert len(cache) == 3
+    assert [cache.get(str(number)) is not None for number in range(5)] == [False, False, True, True, True]
+
+
+def test_queries_whose_time_has_passed_leave_the_memory() -> None:
+    now = [0.0]
+    cache = QueryCache(10, lambda: now[0])
+    cache.put("old", np.zeros(2, np.float32))
+    now[0] = 11.0
+    cache.put("new", np.zeros(2, np.float32))
+    assert len(cache) == 1
+
+
+@pytest.mark.scenario("003.setting.enable-embedding-cache")
+@pytest.mark.parametrize(
+    ("changes", "kept"), [({}, 1), ({"enable_embedding_cache": False}, 0), ({"embedding_cache_ttl": 0}, 0)]
+)
+async def test_queries_are_kept_unless_the_settings_say_otherwise(
+    tmp_path: Path, changes: dict[str, Any], kept: int
+) -> None:
+    store = await Store.open(None, tmp_path / "findspot.db")
+    embeddings = Embeddings.open(store, Settings(**changes))
+    await embeddings.query("why")
+    assert len(embeddings._queries) == kept
+    await embeddings.close()
+    await store.close()
+
+
+# ── the loop ──
+
+
+async def test_the_event_loop_goes_on_while_many_texts_are_embedded(tmp_path: Path) -> None:
+    """99 of 100 turns of the loop are quick, however busy the machine; bench/ measures the longest."""
+    from findspot.embedding.offline import OfflineEmbedder
+
+    store = await Store.open(None, tmp_path / "findspot.db")
+    embeddings = Embeddings(store, OfflineEmbedder(), 60)
+    await embeddings.prepare()
+    work = asyncio.create_task(embeddings.documents([f"{n} 号文件 about number {n} " * 30 for n in range(3000)]))
+    loop, waits = asyncio.get_running_loop(), []
+    while not work.done():
+        started = loop.time()
+        await asyncio.sleep(0)
+        waits.append(loop.time() - started)
+    assert (await work).shape == (3000, 384)
+    assert sorted(waits)[len(waits) * 99 // 100] < 0.01
+    await embeddings.close()
+    await store.close()

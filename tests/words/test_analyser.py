@@ -1,0 +1,200 @@
+"""From a text to its terms."""
+
+import time
+import unicodedata
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from findspot.words import query_terms, terms, tokens, units
+from findspot.words.parts import LONGEST
+from tests.chunking.texts import texts
+
+# ── what holds for every text ──
+
+
+@given(texts)
+def test_terms_and_tokens_agree(text: str) -> None:
+    places = Counter(token.term for token in tokens(text))
+    single = {token.term for token in tokens(text) if token.kind == "unit" and len(token.term) == 1}
+    bag = Counter(terms(text))
+    assert bag.keys() == places.keys()
+    assert all(bag[term] == places[term] or (term in single and bag[term] <= places[term]) for term in bag)
+
+
+@given(texts)
+def test_every_token_stands_where_it_says(text: str) -> None:
+    for token in tokens(text):
+        assert 0 <= token.start < token.end <= len(text)
+        assert token.exact in units(text[token.start : token.end]) or token.exact in terms(
+            text[token.start : token.end]
+        )
+
+
+@given(texts)
+def test_units_follow_one_another(text: str) -> None:
+    found = [token for token in tokens(text) if token.kind == "unit"]
+    assert [token.position for token in found] == list(range(len(found)))
+    assert all(one.end <= other.start for one, other in pairwise(found))
+    assert [token.exact for token in found] == units(text)
+
+
+@given(texts)
+def test_what_a_query_is_made_of_a_text_that_holds_it_has_too(text: str) -> None:
+    assert set(query_terms(text)) <= set(terms(text))
+
+
+@given(texts)
+def test_no_term_is_blank_or_longer_than_one_types(text: str) -> None:
+    for term in terms(text):
+        assert term == term.strip() != ""
+        assert len(term) <= LONGEST * 4  # a letter may be spelt out
+
+
+@given(st.text(st.sampled_from("éàüñçÅe\u0301o\u0308 n"), max_size=30))
+def test_accents_make_no_difference_however_they_are_written(text: str) -> None:
+    plain = unicodedata.normalize("NFD", text).translate(dict.fromkeys(range(768, 880)))
+    composed, apart = unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text)
+    if not plain.startswith("\u0301"):
+        assert units(composed) == units(apart)
+        assert "".join(units(composed)) == "".join(units(plain))
+
+
+@pytest.mark.parametrize("text", ["", " \n\u2028\u3000", "!?…。，", "\0", "\u0301", "—-_.@'"])
+def test_a_text_without_words_has_no_terms(text: str) -> None:
+    assert terms(text) == [] == list(tokens(text))
+
+
+# ── one and the same ──
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Café", "cafe"), ("CAFE\u0301", "café"), ("Ａｐｐｌｅ１２", "apple12"), ("naïve", "naive"),
+        ("Straße", "STRASSE"),
+        ("Łódź", "lodz"), ("Ærø", "aero"), ("ﬁne", "fine"), ("İstanbul", "istanbul"), ("ΣΊΣΥΦΟΣ", "σισυφος"),
+        ("電腦", "电脑"), ("機器學習", "机器学习"), ("臺灣", "台湾"), ("ｶﾅ", "カナ"), ("é\u00ade", "ee"),
+        ("مُحَمَّد", "محمد"), ("שָׁלוֹם", "שלום"), ("٣٤", "34"), ("don’t", "don't"),
+        ("searching", "searched"), ("Libraries", "library"), ("John’s", "john"),
+    ],
+)  # fmt: skip
+def test_these_are_found_by_each_other(one: str, other: str) -> None:
+    assert set(terms(one)) & set(query_terms(other))
+    assert set(query_terms(one)) & set(terms(other))
+
+
+def test_marks_that_are_letters_of_their_script_stay() -> None:
+    assert units("हिन्दी") == ["हिन्दी"]
+    assert "กิ" in terms("กิน")
+    assert "กิ" not in terms("กัน")
+
+
+def test_the_exact_form_is_kept_beside_the_stem() -> None:
+    assert [(token.term, token.exact) for token in tokens("Searching LIBRARIES")] == [
+        ("search", "searching"),
+        ("librari", "libraries"),
+    ]
+
+
+# ── Chinese ──
+
+
+def test_chinese_is_found_by_one_character_and_by_two() -> None:
+    assert sorted(terms("机器学习")) == sorted(["机器", "器学", "学习", "机", "器", "学", "习"])
+    assert query_terms("学") == ("学",)
+    assert query_terms("机器学习") == ("机器", "器学", "学习")
+
+
+def test_a_single_character_counts_once_however_often_it_stands() -> None:
+    assert Counter(terms("人人为我，我为人人"))["人"] == 1
+    assert Counter(terms("人人为我，我为人人"))["人人"] == 2
+
+
+def test_pairs_do_not_reach_across_punctuation_or_other_writing() -> None:
+    assert not {"器学", "学a"} & set(terms("机器，学a习"))
+
+
+@pytest.mark.parametrize("part", ["GPT", "模型", "GPT模型", "gpt", "型"])
+def test_mixed_text_is_found_by_either_part_and_whole(part: str) -> None:
+    assert set(query_terms(part)) <= set(terms("新的GPT模型发布"))
+
+
+@pytest.mark.parametrize("part", ["iphone", "15", "iPhone15", "手机", "iPhone15手机", "phone", "IPHONE"])
+def test_a_name_with_a_number_and_chinese_is_found_by_each_of_them(part: str) -> None:
+    assert set(query_terms(part)) <= set(terms("买了iPhone15手机"))
+
+
+# ── identifiers, numbers, addresses ──
+
+
+@pytest.mark.parametrize(
+    ("text", "found_by"),
+    [
+        ("snake_case_name", ["snake_case_name", "snake", "case", "name", "SNAKE_CASE_NAME"]),
+        ("camelCase", ["camelCase", "camelcase", "camel", "case"]),
+        ("HTTPServer2", ["HTTPServer2", "httpserver2", "http", "server", "2", "httpserver"]),
+        ("v2.3.1", ["v2.3.1", "2.3.1", "v2", "2"]),
+        ("foo.bar::baz", ["foo.bar::baz", "foo", "bar", "baz", "foo.bar", "bar::baz"]),
+        ("x-request-id", ["x-request-id", "request", "X-Request-ID", "request-id"]),
+        ("https://example.com/a/b?c=d", ["https://example.com/a/b?c=d", "example.com", "example"]),
+        ("some.one+tag@mail.example.org", ["some.one", "mail.example.org", "example", "tag@mail.example.org"]),
+        ("user@example.com", ["user@example.com", "user", "example.com"]),
+        ("1,234.56", ["1,234.56", "1", "234"]),
+        ("2024-01-15T12:30", ["2024-01-15", "12:30", "2024"]),
+        ("C++ and C#", ["C++", "c#", "C"]),
+        ("GPTs", ["GPT", "gpts", "GPTs"]),
+        ("O'Brien l'homme", ["O’Brien", "Brien", "homme", "l'homme"]),
+        ("__init__.py", ["__init__", "init", "py", "__init__.py"]),
+        ("R&D at AT&T", ["R&D", "at&t"]),
+        ("🎉👍🏽🇩🇪", ["🎉", "👍", "👍🏽", "🇩🇪"]),
+    ],
+)  # fmt: skip
+def test_it_is_found_whole_and_by_part(text: str, found_by: list[str]) -> None:
+    for query in found_by:
+        assert set(query_terms(query)) & set(terms(text)), query
+        assert set(units(query)) <= set(units(text)) | {token.exact for token in tokens(text)}, query
+
+
+def test_the_whole_is_a_term_of_its_own() -> None:
+    for whole in ("snake_case", "httpserver2", "v2.3.1", "foo.bar::baz", "x-request-id", "c++", "me@example.org"):
+        assert whole in terms(f"see {whole}, there")
+
+
+def test_units_do_not_depend_on_case() -> None:
+    assert units("HTTPServer2 gitHub") == units("httpserver2 GitHub") == ["httpserver", "2", "github"]
+
+
+# ── length and time ──
+
+
+def test_a_plain_word_is_one_term_so_that_length_stays_what_it_is() -> None:
+    assert len(terms("the quick brown fox jumps over the lazy dog")) == 9
+    chinese = "中华人民共和国公民在法律面前一律平等。" * 50
+    assert len(terms(chinese)) < 1.1 * len(chinese)
+
+
+LONG_AND_ODD = {
+    "dots": "a." * 100_000,
+    "letter": "a" * 300_000,
+    "humps": "aB" * 100_000,
+    "digits": "a1" * 100_000,
+    "underscores": "_" * 300_000,
+    "slashes": "://" * 99_999,
+    "address": "http://" + "a?" * 99_999,
+    "snake": "a_" * 99_999 + "!",
+    "emoji": "😀" * 99_999,
+    "marks": "e\u0301" * 99_999,
+}
+
+
+@pytest.mark.parametrize("text", LONG_AND_ODD.values(), ids=LONG_AND_ODD)
+def test_no_text_takes_more_than_time_in_proportion(text: str) -> None:
+    began = time.perf_counter()
+    terms(text)
+    for _ in tokens(text):
+        pass
+    assert time.perf_counter() - began < 10.0

@@ -1,0 +1,206 @@
+"""Queries as people type them."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from findspot.words import Query, accepts, highlights, parse, terms, tokens
+from findspot.words.query import Phrase
+from tests.chunking.texts import texts
+
+typed = st.text(st.sampled_from("ab -\"“”「」『』－中文.' \u3000"), max_size=25) | texts
+
+
+# ── what holds for everything that can be typed ──
+
+
+@given(typed, st.booleans())
+def test_every_text_is_a_query_and_a_query_is_frozen(text: str, typing: bool) -> None:
+    query = parse(text, typing=typing)
+    assert hash(query) == hash(parse(text, typing=typing))
+    assert len(set(query.scored)) == len(query.scored)
+
+
+@given(typed)
+@example('-a"')
+def test_a_query_with_words_finds_something_or_excludes_something(text: str) -> None:
+    query = parse(text)
+    assert query.is_empty == (not query.scored)
+    assert bool(list(tokens(text))) == (not query.is_empty)
+
+
+@given(texts)
+def test_a_text_fulfils_its_own_words_as_a_phrase(text: str) -> None:
+    quoted = text.replace('"', " ")
+    query = parse(f'"{quoted}"')
+    assert accepts(query, quoted)
+    for phrase in query.phrases:
+        assert set(phrase.terms) <= set(terms(quoted))
+
+
+@given(typed, texts)
+def test_highlights_are_in_order_apart_and_inside_the_text(text: str, body: str) -> None:
+    done = 0
+    for start, end in highlights(parse(text, typing=True), body):
+        assert done <= start < end <= len(body)
+        done = end + 1
+
+
+# ── words ──
+
+
+def test_words_are_terms_each_once() -> None:
+    assert parse("Searching the search engines") == Query(terms=("search", "engin"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("to be", ("to", "be")), ("什么", ("什么",)), ("what is it", ("what", "is", "it"))]
+)
+def test_stop_words_count_when_there_is_nothing_else(text: str, expected: tuple[str, ...]) -> None:
+    assert parse(text).terms == expected
+
+
+def test_a_chinese_word_is_not_counted_three_times() -> None:
+    assert parse("机器学习").terms == ("机器", "器学", "学习")
+    assert parse("第3条").terms == ("第", "3", "条")
+
+
+# ── phrases ──
+
+
+@pytest.mark.parametrize("text", ['"deep learning"', "“deep learning”", "「deep learning」", "『Deep Learning』"])
+def test_quotes_of_any_kind_make_a_phrase(text: str) -> None:
+    assert parse(text) == Query(phrases=(Phrase(("deep", "learning"), ("deep", "learn")),))
+
+
+def test_chinese_quotes_may_stand_amid_the_words() -> None:
+    query = parse("查找“深度学习”论文")
+    assert query.terms == ("查找", "论文")
+    assert query.phrases[0].units == ("深", "度", "学", "习")
+
+
+@pytest.mark.parametrize(
+    ("phrase", "text", "fits"),
+    [
+        ("deep learning", "Deep-Learning works", True),
+        ("deep learning", "deep machine learning", False),
+        ("deep learning", "deep learn", False),
+        ("learning", "he learns", False),
+        ("深度学习", "关于深度學習的書", True),
+        ("深度学习", "深度。学习", True),
+        ("深度学习", "深度的学习", False),
+        ("GPT模型", "新GPT模型", True),
+        ("github", "GitHub Actions", True),
+        ("hub", "GitHub Actions", False),
+        ("2.3", "v2.3.1", True),
+        ("to be", "to be or not to be", True),
+    ],
+)
+def test_a_phrase_is_exact_but_for_case_width_and_accents(phrase: str, text: str, fits: bool) -> None:
+    assert accepts(parse(f'"{phrase}"'), text) == fits
+
+
+# ── without ──
+
+
+@pytest.mark.parametrize(
+    ("text", "body", "fits"),
+    [
+        ("java -script", "java", True),
+        ("java -script", "java scripts", False),
+        ("java －script", "java script", False),
+        ("java -script", "JavaScript", True),
+        ('java -"type script"', "java type script", False),
+        ('java -"type script"', "java script type", True),
+        ("手机 -广告", "手机广告", False),
+        ("手机 -广告", "手机广大告诉", True),
+        ("手机 -「广告」", "手机广告", False),
+        ("key -x-request-id", "key x request id", False),
+    ],
+)
+def test_minus_excludes_a_word_or_a_phrase(text: str, body: str, fits: bool) -> None:
+    assert accepts(parse(text), body) == fits
+
+
+@pytest.mark.parametrize("text", ["well-known", "a - b", "--flag", "e-mail -", "x--y", "- -"])
+def test_a_dash_elsewhere_is_a_dash(text: str) -> None:
+    assert parse(text).excluded == ()
+
+
+def test_a_query_that_only_excludes_is_plain_words() -> None:
+    assert parse("-5").terms == ("5",)
+    assert parse("-foo -bar").terms == ("foo", "bar")
+
+
+# ── what is no sound syntax ──
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('"open', ("open",)),
+        ('5"x3"', ("5", "x", "3", "x3")),
+        ("“open", ("open",)),
+        ("open」", ("open",)),
+        ('"" x', ("x",)),
+        ("x OR (y AND", ("x", "y")),
+        ("field:value^2 [a TO *}", ("field", "valu", "2", "a")),
+    ],
+)
+def test_what_is_no_sound_syntax_is_plain_words(text: str, expected: tuple[str, ...]) -> None:
+    query = parse(text)
+    assert set(query.terms) >= set(expected) - {"a"}
+    assert query.phrases == query.excluded == ()
+
+
+# ── while typing ──
+
+
+@pytest.mark.parametrize(
+    ("text", "prefix"),
+    [
+        ("search eng", "eng"),
+        ("Runn", "runn"),
+        ("runn ", None),
+        ("r", None),
+        ('"quoted', "quoted"),
+        ('"quoted"', None),
+        ("java -scr", None),
+        ("foo_ba", "ba"),
+        ("foo_", None),
+        ("机器学", None),
+        ("机器lea", "lea"),
+        ("Caf\u00e9", "cafe"),
+        ("", None),
+    ],
+)
+def test_the_last_word_may_be_the_beginning_of_one(text: str, prefix: str | None) -> None:
+    assert parse(text, typing=True).prefix == prefix
+    assert parse(text).prefix is None
+
+
+# ── where ──
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "marked"),
+    [
+        ("search", "Searching the searched 搜索", ["Searching", "searched"]),
+        ("林远", "那天林远看见林先生和遠方", ["林远"]),
+        ("学", "学习化学", ["学", "学"]),
+        ("机器学习", "機器學習很有趣", ["機器學習"]),
+        ('"deep learning"', "deep learning, deep", ["deep learning"]),
+        ("user name", "get_user_name", ["user", "name"]),
+        ("camel", "a camelCase name", ["camel"]),
+        ("cafe", "Cafe\u0301s CAFÉ", ["Cafe\u0301s", "CAFÉ"]),
+        ("example", "👍 see https://example.com/a", ["example"]),
+        ("x -y", "x and y", ["x"]),
+    ],
+)
+def test_matches_are_marked_in_the_text_as_it_stands(query: str, text: str, marked: list[str]) -> None:
+    assert [text[start:end] for start, end in highlights(parse(query), text)] == marked
+
+
+def test_the_beginning_of_a_word_marks_the_word() -> None:
+    spans = highlights(parse("libr", typing=True), "the Library of libraries")
+    assert spans == [(4, 11), (15, 24)]
