@@ -1,0 +1,143 @@
+"""What every engine is. tests/contracts/test_engine.py holds each of them to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Vector: TypeAlias = "npt.NDArray[np.float32]"
+Vectors: TypeAlias = "npt.NDArray[np.float32]"
+Stop: TypeAlias = Callable[[], None]  # raises when the work is no longer wanted; called between slices of it
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a chunk was cut from: a node of a table under certain settings, or a document (with no pointer)."""
+
+    document_id: int | None = None
+    pointer: str = ""
+    chunk_size: int = 0
+    chunk_overlap: int = 0
+    length: int = 0  # characters of the node
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Chunks to keep: five columns of one length. A vector that is zero everywhere is never a hit."""
+
+    ids: Sequence[int]
+    doc_ids: Sequence[str]  # the ids that an engine outside this machine knows them by
+    sources: Sequence[Source]
+    terms: Sequence[Sequence[str]]
+    vectors: Vectors
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Which chunks of a namespace a query may see; the default is all of them."""
+
+    pointer: str = ""  # this pointer, or anything below it
+    cut: tuple[int, int] | None = None  # chunk size and overlap
+    least_length: int = 0  # of the node, in characters
+    document_ids: Set[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What keywords look for: any of `any_of` counts for the score; all of `all_of` must be there, none of `none_of`
+    may be. `prefix` begins a term that is still being typed, and counts like one of `any_of`."""
+
+    any_of: tuple[str, ...] = ()
+    all_of: tuple[str, ...] = ()
+    none_of: tuple[str, ...] = ()
+    prefix: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What both legs found, by id: BM25 scores above zero, and cosines.
+
+    What one leg found and the other did not stands with the other's score in `keyword_also` or `vector_also`: a BM25
+    score (left out where no word matches), or a cosine (left out where the chunk has no vector).
+    """
+
+    keyword: Mapping[int, float] = field(default_factory=dict)
+    vector: Mapping[int, float] = field(default_factory=dict)
+    keyword_also: Mapping[int, float] = field(default_factory=dict)
+    vector_also: Mapping[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What a namespace holds. `fingerprint` tells which embedder's vectors these are."""
+
+    chunks: int
+    vectors: int
+    bytes: int
+    fingerprint: str
+    dimension: int
+
+
+class Damaged(Exception):
+    """A namespace cannot be trusted: it has to be built anew from the store."""
+
+
+class Building(Protocol):
+    """An index that is written beside the one in service. What is written or deleted in the meantime reaches both."""
+
+    def write(self, batch: Batch) -> None: ...
+
+    def switch(self) -> None:
+        """Let it take the place of the one in service, at once and for good."""
+
+    def abandon(self) -> None: ...
+
+
+class Engine(Protocol):
+    """Chunks in namespaces. Calls block: make them in a thread. Any number of threads may call at the same time.
+
+    A namespace that does not exist is empty: reading and deleting there finds nothing. What returned is durable: a
+    killed process finds it again. What was called and did not return is either there as a whole or not at all.
+    """
+
+    def write(self, namespace: str, fingerprint: str, batch: Batch) -> None:
+        """Keep these chunks, in place of any with the same ids."""
+
+    def delete(self, namespace: str, ids: Sequence[int]) -> None: ...
+
+    def recall(
+        self,
+        namespace: str,
+        words: Words | None,
+        vector: Vector | None,
+        *,
+        limit: int,
+        within: Within = Within(),
+        stop: Stop = lambda: None,
+    ) -> Recall:
+        """The best `limit` chunks of each leg. Raises Damaged if the namespace cannot be trusted."""
+
+    def build(self, namespace: str, fingerprint: str, dimension: int) -> Building:
+        """Begin an index to take the place of this one."""
+
+    def ids(self, namespace: str) -> npt.NDArray[np.int64]:
+        """All that are kept, in ascending order."""
+
+    def status(self, namespace: str) -> Status: ...
+
+    def namespaces(self, project_id: int) -> list[str]: ...
+
+    def drop(self, namespace: str) -> None:
+        """Forget a namespace and free its room."""
+
+    def drop_project(self, project_id: int) -> None: ...
+
+    def close(self) -> None: ...
