@@ -50,6 +50,9 @@ class Within:
     document_ids: Set[int] | None = None
 
 
+EVERYTHING = Within()
+
+
 @dataclass(frozen=True, slots=True)
 class Words:
     """What keywords look for: any of `any_of` counts for the score; all of `all_of` must be there, none of `none_of`
@@ -120,7 +123,7 @@ class Engine(Protocol):
         vector: Vector | None,
         *,
         limit: int,
-        within: Within = Within(),
+        within: Within = EVERYTHING,
         stop: Stop = lambda: None,
     ) -> Recall:
         """The best `limit` chunks of each leg. Raises Damaged if the namespace cannot be trusted."""
