@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 UV := $(BIN)/uv pip --quiet
 
-.PHONY: help run install test check format torture bench scenarios docs lock clean
+.PHONY: help run install test check format torture bench bench-relevance scenarios docs lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -33,6 +33,9 @@ torture: .venv/.installed-dev ## the kill and fault tests at full count
 
 bench: .venv/.installed-dev ## figures, written to docs/bench/
 	$(BIN)/python -m bench
+
+bench-relevance: .venv/.installed-dev ## does search find the answers? ARGS="--data DIR"
+	$(BIN)/python -m bench.relevance $(ARGS)
 
 scenarios: .venv/.installed-dev ## which requirements have a test
 	@$(BIN)/python -m tests.scenarios $(ARGS)

@@ -7,7 +7,6 @@ DATA holds a folder for each set, with corpus.jsonl ({id, text}), queries.jsonl 
 stretch of some other document are not. It also says what half precision in the cache does to the nearest ten.
 """
 
-import json
 import random
 import sys
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bench.sets import lines
 from findspot.embedding.calibration import Calibration
 from findspot.embedding.fitting import fit, roc
 from findspot.embedding.offline import OfflineEmbedder
@@ -66,15 +66,13 @@ def _row(name: str, pairs: Pairs, calibration: Calibration) -> str:
     return f"| {name} | {len(pairs.related)} | {area:.3f} | {over:.0%} | {under:.0%} |"
 
 
-def _lines(file: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-
-
 def _pairs(folder: Path, embedder: OfflineEmbedder) -> Pairs:
     chooser = random.Random(1)
-    texts = {each["id"]: each["text"] for each in _lines(folder / "corpus.jsonl")}
-    asked = _lines(folder / "queries.jsonl")
-    answers = dict(line.split("\t")[:2] for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines())
+    texts = {each["id"]: each["text"] for each in lines(folder / "corpus.jsonl")}
+    asked = list(lines(folder / "queries.jsonl"))
+    answers = dict(
+        line.split("\t")[:2] for line in (folder / "qrels.tsv").read_text(encoding="utf-8").split("\n") if line
+    )
     asked = [each for each in chooser.sample(asked, min(PAIRS, len(asked))) if answers.get(each["id"]) in texts]
     related = [_answer(each, texts[answers[each["id"]]]) for each in asked]
     unrelated = [_stretch(chooser, texts, answers[each["id"]]) for each in asked]
@@ -127,8 +125,8 @@ def _draw(found: list[Pairs], calibration: Calibration) -> None:
 
 def _half_precision(folder: Path, embedder: OfflineEmbedder) -> float:
     """The share of the nearest ten that stay the nearest ten when documents are kept as float16."""
-    vectors = embedder.documents([each["text"] for each in _lines(folder / "corpus.jsonl")])
-    questions = embedder.documents([each["text"] for each in _lines(folder / "queries.jsonl")])
+    vectors = embedder.documents([each["text"] for each in lines(folder / "corpus.jsonl")])
+    questions = embedder.documents([each["text"] for each in lines(folder / "queries.jsonl")])
     full, half = (
         np.argsort(-(questions @ each.T), axis=1)[:, :10]
         for each in (vectors, vectors.astype(np.float16).astype(np.float32))

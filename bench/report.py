@@ -6,6 +6,7 @@ import platform
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from findspot import __version__
 
@@ -31,7 +32,11 @@ class Figure:
         bounds += [] if self.least is None else [f"≥ {self.least:,g} {self.unit}"]
         bound = ", ".join(bounds)
         verdict = "" if not bounds else ("yes" if self.holds else "**no**")
-        return f"| {self.what} | {self.value:,.1f} {self.unit} | {bound} | {verdict} |"
+        return f"| {self.what} | {self.shown} {self.unit} | {bound} | {verdict} |"
+
+    @property
+    def shown(self) -> str:
+        return f"{self.value:,.1f}" if self.unit else f"{self.value:.4f}"
 
 
 @dataclass
@@ -42,17 +47,18 @@ class Report:
     title: str
     how: str
     sections: dict[str, list[Figure]] = field(default_factory=dict)
+    tables: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)  # title → row → column → value
 
     def add(self, section: str, figure: Figure) -> None:
         self.sections.setdefault(section, []).append(figure)
         verdict = "" if figure.holds else "  ← does not hold"
-        print(f"  {section}: {figure.what}: {figure.value:,.1f} {figure.unit}{verdict}")
+        print(f"  {section}: {figure.what}: {figure.shown} {figure.unit}{verdict}")
 
     @property
     def holds(self) -> bool:
         return all(figure.holds for figures in self.sections.values() for figure in figures)
 
-    def write(self) -> None:
+    def write(self, plot: str | None = None) -> None:
         machine = (
             f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
         )
@@ -64,13 +70,31 @@ class Report:
             f"Findspot {__version__}, {datetime.now(UTC):%Y-%m-%d}, {machine}.",
             "",
         ]
+        if plot:
+            lines += [f"![{self.title}]({plot})", ""]
+        for title, rows in self.tables.items():
+            lines += [f"## {title}", "", *_grid(rows), ""]
         for section, figures in self.sections.items():
             lines += [f"## {section}", "", "| what | measured | bound | holds |", "|---|---|---|---|"]
             lines += [*(figure.row() for figure in figures), ""]
         FOLDER.mkdir(parents=True, exist_ok=True)
         (FOLDER / f"{self.name}.md").write_text("\n".join(lines))
-        body = {section: [asdict(figure) for figure in figures] for section, figures in self.sections.items()}
+        body: dict[str, Any] = {
+            section: [asdict(figure) for figure in figures] for section, figures in self.sections.items()
+        }
+        body |= self.tables
         (FOLDER / f"{self.name}.json").write_text(json.dumps(body, indent=1, ensure_ascii=False) + "\n")
+
+
+def _grid(rows: dict[str, dict[str, float]]) -> list[str]:
+    """Rows and columns of numbers, the best of each column in bold."""
+    columns = list(next(iter(rows.values())))
+    best = {column: max(row[column] for row in rows.values()) for column in columns}
+    lines = [f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+    for name, row in rows.items():
+        cells = [f"**{row[each]:.3f}**" if row[each] == best[each] else f"{row[each]:.3f}" for each in columns]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
 
 
 def percentile(values: list[float], share: float) -> float:

@@ -25,6 +25,8 @@ class Counting:
     dimension = 8
     batch = 4
     calibration = Calibration(10, -3)
+    vector_weight = 0.25
+    is_quick = True
 
     def __init__(self, fingerprint: str = "one") -> None:
         self.fingerprint = fingerprint

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findspot.ranking.fusion import WORKSPACE_WEIGHTS, Weights, convex, rrf, workspace
-from findspot.ranking.normal import FULL_MATCH_FLOOR, bm25_norm, recency
+from findspot.ranking.fusion import WORKSPACE_WEIGHTS, Weights, convex, look_closer, rrf, workspace
+from findspot.ranking.normal import BM25_HALF, FULL_MATCH_FLOOR, bm25_norm, recency
 from findspot.ranking.scores import Ranked, keyword_leg, vector_leg
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -87,20 +87,52 @@ def test_a_keyword_score_of_zero_never_enters_the_keyword_leg() -> None:
     assert {hit.id: hit.part("keyword").rank for hit in hits} == {1: None, 2: 1}
 
 
+def test_a_score_of_the_leg_that_did_not_recall_a_hit_counts_but_gives_no_rank() -> None:
+    keyword, vector = keyword_leg({1: 9.0}, also={2: 3.0}), vector_leg({2: 0.9}, also={1: 0.5})
+    for hits in (
+        convex(keyword, vector, Weights(0.8, 0.2), similarity),
+        workspace(keyword, vector, similarity, AGES, NOW),
+    ):
+        found = {hit.id: hit for hit in hits}
+        assert found[2].part("keyword").raw == 3.0
+        assert found[2].part("keyword").rank is None
+        assert found[2].part("keyword").norm == bm25_norm(3.0)
+        assert found[1].part("vector").norm == 0.5
+
+
+@given(BM25, COSINES, WEIGHTS, COSINES)
+def test_a_closer_look_never_lowers_a_score_and_its_parts_still_add_up(
+    bm25: dict[int, float], cosines: dict[int, float], weights: Weights, stretches: dict[int, float]
+) -> None:
+    before = convex(keyword_leg(bm25), vector_leg(cosines), weights, similarity)
+    after = look_closer(before, stretches, similarity)
+    was = {hit.id: hit.score for hit in before}
+    assert was.keys() == {hit.id for hit in after}
+    assert [hit.score for hit in after] == sorted((hit.score for hit in after), reverse=True)
+    for hit in after:
+        assert hit.score >= was[hit.id] - 1e-9
+        assert hit.score == pytest.approx(sum(part.share for part in hit.parts), abs=1e-9)
+
+
+def test_a_closer_look_lifts_the_hit_with_the_better_stretch() -> None:
+    hits = convex(keyword_leg({}), vector_leg({1: 0.5, 2: 0.4}), Weights(0.5, 0.5), similarity)
+    assert [hit.id for hit in look_closer(hits, {1: 0.3, 2: 0.8}, similarity)] == [2, 1]
+
+
 def test_a_hit_of_one_leg_alone_is_ranked_by_what_it_has() -> None:
-    hits = convex(keyword_leg({1: 8.0}), vector_leg({2: 1.0}), Weights(0.8, 0.2), similarity)
+    hits = convex(keyword_leg({1: BM25_HALF}), vector_leg({2: 1.0}), Weights(0.8, 0.2), similarity)
     assert [(hit.id, round(hit.score, 6)) for hit in hits] == [(1, 0.4), (2, 0.2)]
     assert hits[0].part("vector").raw is None
 
 
 def test_the_workspace_formula_has_its_fixed_weights() -> None:
     assert dict(WORKSPACE_WEIGHTS) == {"keyword": 0.55, "vector": 0.35, "recency": 0.10}
-    (hit,) = workspace(keyword_leg({1: 8.0}), vector_leg({1: 0.5}), similarity, {1: NOW}, NOW)
+    (hit,) = workspace(keyword_leg({1: BM25_HALF}), vector_leg({1: 0.5}), similarity, {1: NOW}, NOW)
     assert hit.score == pytest.approx(0.55 * 0.5 + 0.35 * 0.5 + 0.10)
 
 
 def test_a_leg_that_is_down_leaves_its_weight_to_the_others() -> None:
-    (hit,) = workspace(keyword_leg({1: 8.0}), None, similarity, {1: NOW}, NOW)
+    (hit,) = workspace(keyword_leg({1: BM25_HALF}), None, similarity, {1: NOW}, NOW)
     assert hit.part("vector").weight == 0
     assert hit.part("keyword").weight == pytest.approx(0.55 / 0.65)
     assert sum(part.weight for part in hit.parts) == pytest.approx(1)

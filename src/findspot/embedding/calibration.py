@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 RELATED = 0.7
 UNRELATED = 0.3
+SURELY_UNRELATED = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,15 @@ class Calibration:
 
         exponents = np.minimum(-(self.a * cosines.astype(np.float64) + self.b), 700)
         return (1 / (1 + np.exp(exponents))).astype(np.float32)
+
+    def closeness(self, cosine: float) -> float:
+        """Another scale for ranking, straight from 0 (surely unrelated) to 1 (the same): a score is steep where related
+        and unrelated meet, and knows no difference between good and better."""
+        return min(1.0, max(0.0, (cosine - self._unrelated) / (1 - self._unrelated)))
+
+    @property
+    def _unrelated(self) -> float:
+        return self.cosine(SURELY_UNRELATED)
 
     def cosine(self, score: float) -> float:
         """The cosine that gets this score."""

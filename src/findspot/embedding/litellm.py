@@ -42,6 +42,9 @@ class Service:
 class LitellmEmbedder:
     """A model behind an API. What it is asked while the service is away fails with EMBEDDING_UNAVAILABLE."""
 
+    vector_weight = 0.4  # models of this kind are stronger than the offline one; `search_config` may say more
+    is_quick = False
+
     def __init__(
         self,
         service: Service,

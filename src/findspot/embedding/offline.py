@@ -31,6 +31,8 @@ class OfflineEmbedder:
 
     id = "offline"
     batch = 256
+    vector_weight = 0.25
+    is_quick = True
 
     def __init__(self, folder: Path = MODEL, calibration: Calibration | None = None) -> None:
         self._folder = folder

@@ -42,6 +42,14 @@ class Embedder(Protocol):
     def batch(self) -> int:
         """How many documents one call should bring, at least, for it to be worth it."""
 
+    @property
+    def vector_weight(self) -> float:
+        """What vectors count for beside keywords, of 1 in all: docs/ranking.md."""
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether texts can be embedded while someone waits for an answer."""
+
     def documents(self, texts: Sequence[str]) -> Vectors:
         """A row for every text, in their order: all of them or an error."""
 

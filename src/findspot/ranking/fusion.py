@@ -1,7 +1,7 @@
 """Two legs, one order: by rank (RRF), by score (convex), and the workspace's fixed formula."""
 
-from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
@@ -11,6 +11,8 @@ from findspot.ranking.scores import Leg, LegName, Part, Ranked, ranked
 Id = TypeVar("Id", bound=int | str)
 
 RRF_K = 60
+CLOSER_LOOK = 20  # so many of the best hits are looked at closer, in stretches of so many characters
+STRETCH = 150
 _LAST = 1 << 62
 
 # Fixed by the product's owner; a request cannot change them.
@@ -39,7 +41,7 @@ def rrf(keyword: Leg[Id], vector: Leg[Id], weights: Weights, k: int = RRF_K) -> 
 
     def parts(id: Id) -> list[Part]:
         return [
-            Part(leg.name, leg.scores.get(id), ranks.get(id), (k + 1) / (k + ranks[id]) if id in ranks else 0.0, weight)
+            Part(leg.name, leg.raw(id), ranks.get(id), (k + 1) / (k + ranks[id]) if id in ranks else 0.0, weight)
             for leg, weight, ranks in legs
         ]
 
@@ -47,20 +49,41 @@ def rrf(keyword: Leg[Id], vector: Leg[Id], weights: Weights, k: int = RRF_K) -> 
 
 
 def convex(
-    keyword: Leg[Id], vector: Leg[Id], weights: Weights, similarity: Callable[[float], float]
+    keyword: Leg[Id], vector: Leg[Id], weights: Weights, closeness: Callable[[float], float]
 ) -> list[Ranked[Id]]:
-    """A weighted sum of both scores on their absolute scales; `similarity` calibrates a cosine."""
+    """A weighted sum of both scores on their absolute scales; `closeness` puts a cosine on its own."""
     scaled = weights.scaled()
     keyword_ranks, vector_ranks = keyword.ranks(), vector.ranks()
 
     def parts(id: Id) -> list[Part]:
-        bm25, cosine = keyword.scores.get(id), vector.scores.get(id)
+        bm25, cosine = keyword.raw(id), vector.raw(id)
         return [
             Part("keyword", bm25, keyword_ranks.get(id), bm25_norm(bm25 or 0.0), scaled.keyword),
-            Part("vector", cosine, vector_ranks.get(id), 0.0 if cosine is None else similarity(cosine), scaled.vector),
+            Part("vector", cosine, vector_ranks.get(id), 0.0 if cosine is None else closeness(cosine), scaled.vector),
         ]
 
     return _ordered(ranked(id, parts(id)) for id in keyword.scores.keys() | vector.scores.keys())
+
+
+def look_closer(
+    hits: Sequence[Ranked[Id]], best: Mapping[Id, float], closeness: Callable[[float], float]
+) -> list[Ranked[Id]]:
+    """The same hits, each with a cosine halfway between that of the whole and that of its best stretch.
+
+    A stretch can only speak for a hit: no score falls, so whatever was not looked at stays behind these.
+    """
+
+    def closer(hit: Ranked[Id]) -> Ranked[Id]:
+        whole, stretch = hit.part("vector").raw, best.get(hit.id)
+        if whole is None or stretch is None:
+            return hit
+        raw = (whole + max(whole, stretch)) / 2
+        return ranked(
+            hit.id,
+            [replace(part, raw=raw, norm=closeness(raw)) if part.leg == "vector" else part for part in hit.parts],
+        )
+
+    return _ordered(map(closer, hits))
 
 
 def workspace(
@@ -75,13 +98,12 @@ def workspace(
     up = {"keyword": keyword is not None, "vector": vector is not None, "recency": True}
     total = sum(weight for leg, weight in WORKSPACE_WEIGHTS.items() if up[leg])
     weights = {leg: weight / total if up[leg] else 0.0 for leg, weight in WORKSPACE_WEIGHTS.items()}
-    bm25 = keyword.scores if keyword else {}
-    cosines = vector.scores if vector else {}
     keyword_ranks = keyword.ranks() if keyword else {}
     vector_ranks = vector.ranks() if vector else {}
 
     def parts(id: Id) -> list[Part]:
-        raw, cosine = bm25.get(id), cosines.get(id)
+        raw = keyword.raw(id) if keyword else None
+        cosine = vector.raw(id) if vector else None
         words = bm25_norm(raw or 0.0, full_match=id in full_matches)
         meaning = 0.0 if cosine is None else similarity(cosine)
         return [
@@ -90,7 +112,7 @@ def workspace(
             Part("recency", None, None, recency(updated_at[id], now), weights["recency"]),
         ]
 
-    found = [ranked(id, parts(id)) for id in bm25.keys() | cosines.keys()]
+    found = [ranked(id, parts(id)) for id in keyword_ranks.keys() | vector_ranks.keys()]
     return sorted(found, key=lambda hit: (-hit.score, -updated_at[hit.id].timestamp(), hit.id))
 
 

@@ -3,7 +3,7 @@
 import math
 from datetime import datetime, timedelta
 
-BM25_HALF = 8.0  # the BM25 score that counts for one half; not measured yet
+BM25_HALF = 24.0  # the BM25 score that counts for one half: docs/ranking.md
 FULL_MATCH_FLOOR = 0.5  # a hit with every word of the query is never hidden because those words are common
 HALF_LIFE = timedelta(days=30)
 

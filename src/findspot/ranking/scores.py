@@ -1,7 +1,7 @@
 """What goes in and what comes out: the hits of each leg, and one ranked list whose scores add up."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
 Id = TypeVar("Id", bound=int | str)
@@ -11,10 +11,17 @@ LegName = Literal["keyword", "vector", "recency"]
 
 @dataclass(frozen=True, slots=True)
 class Leg(Generic[Id]):
-    """What one leg recalled: raw scores by id, in any order. Keyword hits are BM25 scores, vector hits cosines."""
+    """What one leg recalled: raw scores by id, in any order. Keyword hits are BM25 scores, vector hits cosines.
+
+    `also` are its scores of what only the other leg recalled: they count, but have no rank here.
+    """
 
     name: LegName
     scores: Mapping[Id, float]
+    also: Mapping[Id, float] = field(default_factory=dict)
+
+    def raw(self, id: Id) -> float | None:
+        return self.scores.get(id, self.also.get(id))
 
     def ranks(self) -> dict[Id, int]:
         """1 for the best. Equal scores are told apart by their ids, so that the order is always the same."""
@@ -22,13 +29,13 @@ class Leg(Generic[Id]):
         return {id: rank for rank, id in enumerate(ordered, start=1)}
 
 
-def keyword_leg(scores: Mapping[Id, float]) -> Leg[Id]:
+def keyword_leg(scores: Mapping[Id, float], also: Mapping[Id, float] | None = None) -> Leg[Id]:
     """A BM25 score of zero says that nothing matched: such a hit would only stand in others' way."""
-    return Leg("keyword", {id: score for id, score in scores.items() if score > 0})
+    return Leg("keyword", {id: score for id, score in scores.items() if score > 0}, dict(also or {}))
 
 
-def vector_leg(cosines: Mapping[Id, float]) -> Leg[Id]:
-    return Leg("vector", dict(cosines))
+def vector_leg(cosines: Mapping[Id, float], also: Mapping[Id, float] | None = None) -> Leg[Id]:
+    return Leg("vector", dict(cosines), dict(also or {}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,233 @@
+"""`make bench-relevance`: does search find what answers a question? Keywords, vectors and both, over sets of questions.
+
+Every way of ranking gets the same 200 + 200 candidates of an exact index, and ranks them with the product's own
+functions. Where a set says which place answers, chunks are judged; where it only names documents, those are.
+"""
+
+import argparse
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from bench import exact, sets
+from bench.report import FOLDER, Figure, Report
+from findspot.chunking import cut
+from findspot.embedding.offline import OfflineEmbedder
+from findspot.ranking.fusion import CLOSER_LOOK, STRETCH, Weights, convex, look_closer, rrf
+from findspot.ranking.scores import Leg, Ranked, keyword_leg, vector_leg
+
+CANDIDATES = 200
+WEIGHTS = (0.1, 0.25, 0.4, 0.6)
+NEAR, GAIN, REACH = 0.008, 0.012, 0.01  # how far below the better leg, above it on average, below a known baseline
+
+KEYWORDS = "Keywords against known BM25 baselines, nDCG@10"
+
+Metrics = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question: what answers it, and what each leg recalled."""
+
+    answers: frozenset[int]  # numbers of chunks, or of documents
+    keyword: Leg[int]
+    vector: Leg[int]
+    stretches: dict[int, float]  # the best cosine of any stretch of the chunk
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    name: str
+    unit: list[int]  # what each chunk is judged as: itself, or its document
+    asked: list[Asked]
+
+
+def run(data: Path) -> Report:
+    report = Report("relevance", "Relevance", __doc__ or "")
+    embedder = OfflineEmbedder()
+    ways = _ways(embedder)
+    table: dict[str, dict[str, Metrics]] = {}
+    for name in sets.names(data):
+        found = sets.load(data / name)
+        measured = _measure(found, embedder)
+        table[name] = {way: _metrics(measured, rank) for way, rank in ways.items()}
+        _report_set(report, found, table[name]["keyword"]["nDCG@10"], data / name / "README.md")
+    for metric in ("nDCG@10", "recall@10", "recall@200", "hit@5"):
+        report.tables[metric] = {
+            way: {name: rows[way][metric] for name, rows in table.items()} for way in next(iter(table.values()))
+        }
+    _report_hybrid(report, table, chosen=_chosen(embedder))
+    _draw(table, embedder)
+    return report
+
+
+def _chosen(embedder: OfflineEmbedder) -> str:
+    return f"convex {embedder.vector_weight:g}, closer look"
+
+
+def _ways(embedder: OfflineEmbedder) -> dict[str, Callable[[Asked], list[int]]]:
+    """Every way of ranking, by the name it has in the table."""
+    closeness = embedder.calibration.closeness
+    ways: dict[str, Callable[[Asked], list[int]]] = {
+        "keyword": lambda asked: list(asked.keyword.ranks()),
+        "vectors": lambda asked: list(asked.vector.ranks()),
+    }
+
+    def by_rank(asked: Asked, weight: float) -> list[int]:
+        return _ids(rrf(asked.keyword, asked.vector, Weights(1 - weight, weight)))
+
+    def by_score(asked: Asked, weight: float, looks: int) -> list[int]:
+        hits = convex(asked.keyword, asked.vector, Weights(1 - weight, weight), closeness)
+        return _ids([*look_closer(hits[:looks], asked.stretches, closeness), *hits[looks:]])
+
+    for weight in WEIGHTS:
+        ways[f"RRF {weight:g}"] = partial(by_rank, weight=weight)
+    for weight in WEIGHTS:
+        ways[f"convex {weight:g}"] = partial(by_score, weight=weight, looks=0)
+    ways["convex 0.25, calibrated"] = lambda asked: _ids(
+        convex(asked.keyword, asked.vector, Weights(0.75, 0.25), embedder.calibration.score)
+    )
+    ways["convex 0.25, a scale for each query"] = partial(_by_own_scale, weight=0.25)
+    ways[_chosen(embedder)] = partial(by_score, weight=embedder.vector_weight, looks=CLOSER_LOOK)
+    return ways
+
+
+def _by_own_scale(asked: Asked, weight: float) -> list[int]:
+    """The sum that knows no absolute scale: the best of each leg counts 1, the last vector that was recalled 0."""
+    cosines = asked.vector.scores.values()
+    most, low, high = max(asked.keyword.scores.values(), default=1.0), min(cosines), max(cosines)
+
+    def score(id: int) -> float:
+        meant = ((asked.vector.raw(id) or 0.0) - low) / max(high - low, 1e-9)
+        return (1 - weight) * (asked.keyword.raw(id) or 0.0) / most + weight * min(1.0, max(0.0, meant))
+
+    return sorted(asked.keyword.scores.keys() | asked.vector.scores.keys(), key=lambda id: (-score(id), id))
+
+
+def _ids(hits: Sequence[Ranked[int]]) -> list[int]:
+    return [hit.id for hit in hits]
+
+
+def _measure(found: sets.QuestionSet, embedder: OfflineEmbedder) -> Measured:
+    texts = [passage.text for passage in found.passages]
+    keywords, vectors = exact.Keywords(texts), embedder.documents(texts)
+    pieces = [[text[each.start : each.end] for each in cut(text, STRETCH, 0)] for text in texts]
+    firsts = np.cumsum([0, *(len(some) for some in pieces)])
+    stretches = embedder.documents([piece for some in pieces for piece in some])
+    numbers = {document: number for number, document in enumerate(found.documents)}
+    judged = sets.answering(found) if found.has_places else None
+    asked = []
+    for number, question in enumerate(found.questions):
+        answers = judged[number] if judged is not None else {numbers[each] for each in question.documents}
+        if not answers:
+            continue
+        query, bm25 = embedder.query(question.text), keywords.scores(question.text)
+        cosines = vectors @ query
+        by_words, by_meaning = exact.best(bm25, CANDIDATES, above=0), exact.best(cosines, CANDIDATES)
+        asked.append(
+            Asked(
+                frozenset(answers),
+                keyword_leg(
+                    by_words, {at: float(bm25[at]) for at in by_meaning if at not in by_words and bm25[at] > 0}
+                ),
+                vector_leg(by_meaning, {at: float(cosines[at]) for at in by_words if at not in by_meaning}),
+                {
+                    at: float((stretches[firsts[at] : firsts[at + 1]] @ query).max())
+                    for at in by_words.keys() | by_meaning.keys()
+                },
+            )
+        )
+    unit = range(len(texts)) if judged is not None else (numbers[each.document] for each in found.passages)
+    return Measured(found.name, list(unit), asked)
+
+
+def _metrics(measured: Measured, rank: Callable[[Asked], list[int]]) -> Metrics:
+    rows = [
+        _judge(asked.answers, list(dict.fromkeys(measured.unit[at] for at in rank(asked)))) for asked in measured.asked
+    ]
+    return {key: sum(row[key] for row in rows) / len(rows) for key in rows[0]}
+
+
+def _judge(answers: frozenset[int], order: list[int]) -> Metrics:
+    gained = sum(1 / math.log2(place + 2) for place, each in enumerate(order[:10]) if each in answers)
+    return {
+        "nDCG@10": gained / sum(1 / math.log2(place + 2) for place in range(min(10, len(answers)))),
+        "recall@10": len(answers & set(order[:10])) / len(answers),
+        "recall@200": len(answers & set(order[:200])) / len(answers),
+        "hit@5": float(bool(answers & set(order[:5]))),
+    }
+
+
+def _report_set(report: Report, found: sets.QuestionSet, keyword: float, readme: Path) -> None:
+    """Keywords beside the baselines that the set's own page states."""
+    known = _baselines(readme)
+    if "chunk" in known:
+        report.add(KEYWORDS, Figure(f"{found.name}, chunks", keyword, "", least=round(known["chunk"] - REACH, 4)))
+    if "doc" in known:
+        whole = _whole_documents(found)
+        report.add(KEYWORDS, Figure(f"{found.name}, whole documents", whole, "", least=round(known["doc"] - REACH, 4)))
+
+
+def _whole_documents(found: sets.QuestionSet) -> float:
+    names = list(found.documents)
+    keywords = exact.Keywords(list(found.documents.values()))
+    rows = []
+    for question in found.questions:
+        order = list(exact.best(keywords.scores(question.text), 10, above=0))
+        answers = frozenset(number for number, name in enumerate(names) if name in question.documents)
+        rows.append(_judge(answers, order)["nDCG@10"])
+    return sum(rows) / len(rows)
+
+
+def _baselines(readme: Path) -> dict[str, float]:
+    """The best BM25 that a set's own page states, by level."""
+    stated: dict[str, float] = {}
+    if readme.exists():
+        for level, value in re.findall(r"level=(doc|chunk)\w*, .*?ndcg10=([\d.]+)", readme.read_text(encoding="utf-8")):
+            stated[level] = max(stated.get(level, 0.0), float(value))
+    return stated
+
+
+def _report_hybrid(report: Report, table: dict[str, dict[str, Metrics]], chosen: str) -> None:
+    gains = []
+    for name, rows in table.items():
+        better = max(rows[leg]["nDCG@10"] for leg in ("keyword", "vectors"))
+        gains.append(rows[chosen]["nDCG@10"] - better)
+        report.add(f"Hybrid ({chosen}) over the better leg", Figure(name, gains[-1], "", least=-NEAR))
+    report.add(f"Hybrid ({chosen}) over the better leg", Figure("on average", sum(gains) / len(gains), "", least=GAIN))
+
+
+def _draw(table: dict[str, dict[str, Metrics]], embedder: OfflineEmbedder) -> None:
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams["svg.hashsalt"] = "findspot"
+    from matplotlib import pyplot as plt
+
+    shown = ["keyword", "vectors", "RRF 0.25", f"convex {embedder.vector_weight:g}", _chosen(embedder)]
+    figure, axes = plt.subplots(figsize=(11, 4.2), layout="constrained")
+    for number, way in enumerate(shown):
+        places = [place + (number - 2) * 0.16 for place in range(len(table))]
+        axes.bar(places, [rows[way]["nDCG@10"] for rows in table.values()], width=0.15, label=way)
+    axes.set_xticks(range(len(table)), list(table), fontsize=8)
+    axes.set(ylabel="nDCG@10", ylim=(0.3, 1.0), title="The same candidates, ranked in different ways")
+    axes.legend(fontsize=8, ncols=3)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    figure.savefig(FOLDER / "relevance.svg", metadata={"Date": None})
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make bench-relevance", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="a folder with a folder for each set")
+    report = run(parser.parse_args().data)
+    report.write(plot="relevance.svg")
+    return 0 if report.holds else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,102 @@
+"""Questions whose answers are known: development sets, read from a folder and cut as Findspot cuts them.
+
+A set is a folder with corpus.jsonl ({id, title?, text}), queries.jsonl ({id, text, references: [{doc_id, start, end}]})
+and qrels.tsv (query, document, grade). Where there are no references, the whole document is the answer.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from findspot.chunking import cut
+
+COVERED = 0.5  # a chunk answers if it holds this share of the place, or the place makes up this share of the chunk
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    document: str
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    id: str
+    text: str
+    documents: frozenset[str]  # that answer it
+    places: tuple[tuple[str, int, int], ...]  # where, if that is known
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSet:
+    name: str
+    documents: dict[str, str]  # with the title in front
+    passages: list[Passage]
+    questions: list[Question]
+
+    @property
+    def has_places(self) -> bool:
+        return any(question.places for question in self.questions)
+
+
+def lines(file: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a JSONL file. Only a line feed ends one: U+2028 and its like may stand inside."""
+    with file.open(encoding="utf-8", newline="\n") as rows:
+        for row in rows:
+            yield json.loads(row)
+
+
+def names(data: Path) -> list[str]:
+    return sorted(file.parent.name for file in data.glob("*/qrels.tsv"))
+
+
+def load(folder: Path) -> QuestionSet:
+    documents: dict[str, str] = {}
+    passages: list[Passage] = []
+    for row in lines(folder / "corpus.jsonl"):
+        documents[row["id"]] = f"{row['title']}\n\n{row['text']}" if row.get("title") else row["text"]
+        passages += [
+            Passage(row["id"], each.start, each.end, row["text"][each.start : each.end]) for each in cut(row["text"])
+        ]
+    answers: dict[str, set[str]] = {}
+    for line in (folder / "qrels.tsv").read_text(encoding="utf-8").split("\n"):
+        if line:
+            query, document, grade = line.split("\t")[:3]
+            if int(grade) > 0:
+                answers.setdefault(query, set()).add(document)
+    questions = [
+        Question(
+            row["id"],
+            row["text"],
+            frozenset(answers[row["id"]]),
+            tuple((place["doc_id"], place["start"], place["end"]) for place in row.get("references", ())),
+        )
+        for row in lines(folder / "queries.jsonl")
+        if row["id"] in answers
+    ]
+    return QuestionSet(folder.name, documents, passages, questions)
+
+
+def answering(found: QuestionSet) -> list[set[int]]:
+    """For every question the passages that answer it, by number."""
+    by_document: dict[str, list[int]] = {}
+    for number, passage in enumerate(found.passages):
+        by_document.setdefault(passage.document, []).append(number)
+    return [
+        {
+            number
+            for document, start, end in question.places
+            for number in by_document.get(document, ())
+            if _answers(found.passages[number], start, end)
+        }
+        for question in found.questions
+    ]
+
+
+def _answers(passage: Passage, start: int, end: int) -> bool:
+    shared = min(passage.end, end) - max(passage.start, start)
+    return shared > 0 and (shared >= COVERED * (end - start) or shared >= COVERED * (passage.end - passage.start))
