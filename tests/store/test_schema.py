@@ -20,6 +20,7 @@ from findspot.store.schema import (
     documents,
     embedding_cache,
     endpoints,
+    gone_chunks,
     index_states,
     keys,
     metadata,
@@ -89,16 +90,6 @@ async def fill(connection: AsyncConnection) -> dict[str, int]:
         sa.insert(bindings), {"endpoint_id": endpoint, "tool_id": tool, "tool_name": "find", "enabled": True}
     )
     await add(connection, chunks, **a_chunk(table))
-    await add(
-        connection,
-        index_states,
-        project_id=project,
-        table_id=table,
-        status="ready",
-        indexed_revision=1,
-        done=1,
-        total=1,
-    )
     return {"project": project, "table": table, "document": document, "tool": tool, "endpoint": endpoint}
 
 
@@ -150,7 +141,35 @@ async def test_deleting_a_project_takes_everything_in_it_along(store: Store) -> 
         ids = await fill(connection)
         await connection.execute(sa.delete(projects).where(projects.c.id == ids["project"]))
         left = {table.name: await count(connection, table) for table in metadata.sorted_tables}
+    assert (left.pop("installation"), left.pop("gone_chunks")) == (1, 1)  # the engine has one chunk to forget
     assert not any(left.values()), left
+
+
+async def test_whoever_makes_or_changes_a_source_gives_the_index_something_to_do(store: Store) -> None:
+    async def states(connection: AsyncConnection) -> list[tuple[Any, ...]]:
+        query = sa.select(index_states.c.table_id, index_states.c.document_id, index_states.c.status)
+        return [tuple(row) for row in await connection.execute(query.order_by(index_states.c.id))]
+
+    async with store.write() as connection:
+        ids = await fill(connection)
+        table, document = ids["table"], ids["document"]
+        assert await states(connection) == [(table, None, "pending"), (None, document, "pending")]
+        await connection.execute(sa.update(index_states).values(status="ready"))
+        await connection.execute(sa.update(documents).values(title="another"))
+        assert await states(connection) == [(table, None, "ready"), (None, document, "ready")]
+        await connection.execute(sa.update(documents).values(revision=2))
+        assert await states(connection) == [(table, None, "ready"), (None, document, "pending")]
+        await connection.execute(sa.update(tables).values(revision=0))  # hidden: about to be deleted
+        assert await states(connection) == [(table, None, "ready"), (None, document, "pending")]
+
+
+async def test_a_chunk_that_is_deleted_by_whatever_way_is_noted_for_the_engine(store: Store) -> None:
+    async with store.write() as connection:
+        ids = await fill(connection)
+        chunk = (await connection.execute(sa.select(chunks.c.id))).scalar_one()
+        await connection.execute(sa.delete(tables).where(tables.c.id == ids["table"]))
+        gone = (await connection.execute(sa.select(gone_chunks))).one()
+    assert tuple(gone) == (chunk, "project_1_table_1")
 
 
 @pytest.mark.scenario("003.chunks-table.table-id")

@@ -190,6 +190,8 @@ bindings = sa.Table(
     sa.UniqueConstraint("endpoint_id", "tool_name"),
 )
 
+_WAITING = sa.text("NOT indexed")
+
 chunks = _table(
     "chunks",
     _id(),
@@ -205,6 +207,8 @@ chunks = _table(
     sa.Column("content_hash", sa.Text, nullable=False, index=True),
     sa.Column("turbopuffer_namespace", sa.Text, nullable=False, index=True),
     sa.Column("turbopuffer_doc_id", sa.Text, nullable=False, unique=True),
+    sa.Column("node_length", Id, nullable=False, server_default="0"),
+    sa.Column("indexed", sa.Boolean, nullable=False, server_default=sa.false()),
     _created_at(),
     _updated_at(),
     sa.Column("chunk_text", ExactText, nullable=False),
@@ -213,10 +217,29 @@ chunks = _table(
     ),
     sa.CheckConstraint("(table_id IS NULL) <> (document_id IS NULL)", name="one_source"),
     sa.CheckConstraint("char_start >= 0 AND char_end > char_start", name="range"),
+    sa.Index("ix_chunks_waiting", "turbopuffer_namespace", sqlite_where=_WAITING, postgresql_where=_WAITING),
 )
 
-# One row a source (a table, or a document) once the index has anything to do with it. What has to be done is not
-# written down: it is whatever `indexed_revision` is behind of.
+# What an engine still has to forget. A trigger adds a row for every chunk that is deleted, however that came about.
+gone_chunks = sa.Table(
+    "gone_chunks",
+    metadata,
+    sa.Column("chunk_id", Id, primary_key=True, autoincrement=False),
+    sa.Column("namespace", sa.Text, nullable=False, index=True),
+)
+
+# Where a table was changed at a revision that the index has not reached. A hit below such a place may be out of date.
+changes = sa.Table(
+    "changes",
+    metadata,
+    sa.Column("table_id", Id, sa.ForeignKey("tables.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("revision", Id, primary_key=True, autoincrement=False),
+    sa.Column("json_pointer", sa.Text, primary_key=True),
+)
+
+# One row a source (a table, or a document). Triggers make it when the source is made and set it to `pending` whenever
+# its revision grows, whoever changed it. Its chunks are those of `indexed_revision`; they are all in the engine when
+# it is `ready`.
 index_states = _table(
     "index_states",
     _id(),
@@ -230,9 +253,17 @@ index_states = _table(
     sa.Column("done", Id, nullable=False),
     sa.Column("total", Id, nullable=False),
     sa.Column("last_error", sa.Text),
+    sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("retry_at", Moment),
+    sa.Column("nodes", Id, nullable=False, server_default="0"),
+    sa.Column("skipped", sa.JSON(none_as_null=True)),
     _updated_at(),
     sa.CheckConstraint("(table_id IS NULL) <> (document_id IS NULL)", name="one_source"),
+    sa.Index("ix_index_states_status", "status"),
 )
+
+# One row: what tells this store from every other. An index that belongs to another one is not used.
+installation = sa.Table("installation", metadata, sa.Column("identity", sa.Text, primary_key=True))
 
 embedding_cache = sa.Table(
     "embedding_cache",

@@ -7,10 +7,22 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Column, ColumnKind, TableShape
-from findspot.store.schema import Moment, embedding_cache, metadata, pieces, tables
+from findspot.store.schema import (
+    Moment,
+    changes,
+    chunks,
+    embedding_cache,
+    gone_chunks,
+    index_states,
+    installation,
+    metadata,
+    pieces,
+    tables,
+)
 
 _BATCH_BYTES = 1 << 20
 _BATCH_ROWS = 512
+_DERIVED = (chunks, gone_chunks, changes, index_states, installation)  # what an index follows by, made anew
 _COUNTER = "id"  # the column whose values are never used twice
 _WAIT_FOR_LOCKS = sa.text("SET LOCAL lock_timeout = '10s'")
 
@@ -40,7 +52,11 @@ _LONG = (ColumnKind.BYTES, ColumnKind.TEXT, ColumnKind.JSON)
 
 def contained(*, embeddings: bool = True) -> list[sa.Table]:
     """The tables of a backup, those that others refer to first. Embeddings can be calculated anew."""
-    return [table for table in metadata.sorted_tables if embeddings or table is not embedding_cache]
+    return [
+        table
+        for table in metadata.sorted_tables
+        if table not in _DERIVED and (embeddings or table is not embedding_cache)
+    ]
 
 
 def columns(table: sa.Table) -> tuple[Column, ...]:
@@ -117,7 +133,7 @@ async def _last_ids(connection: AsyncConnection, names: Sequence[str]) -> dict[s
 async def is_empty(connection: AsyncConnection) -> bool:
     """Whether there is no row in any of our tables; on PostgreSQL, none comes until this transaction ends."""
     present = set(await connection.run_sync(lambda sync: sa.inspect(sync).get_table_names()))
-    ours = [table for table in metadata.sorted_tables if table.name in present]
+    ours = [table for table in metadata.sorted_tables if table.name in present and table is not installation]
     if connection.dialect.name == "postgresql" and ours:
         await connection.execute(_WAIT_FOR_LOCKS)
         names = ", ".join(table.name for table in ours)
