@@ -6,12 +6,10 @@ import os
 import socket
 from typing import TYPE_CHECKING
 
-import click
-
-from findspot.surfaces.cli.listening import url_of, welcome
+from findspot.surfaces.cli.listening import farewell, url_of, welcome
 from findspot.surfaces.cli.opening import open_api
 from findspot.surfaces.cli.outcome import Failure
-from findspot.surfaces.cli.serving import FAREWELL, configure_logs, tune_process, uvicorn_options
+from findspot.surfaces.cli.serving import configure_logs, tune_process, uvicorn_options
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -34,7 +32,7 @@ def serve_many(settings: "Settings", listening: socket.socket, workers: int) -> 
     processes.run()
     if any(process.exitcode == uvicorn.config.STARTUP_FAILURE for process in processes.processes):
         raise Failure("A serving process could not start; its log line says why.")
-    click.echo(FAREWELL)
+    farewell()
 
 
 async def _try_once(settings: "Settings") -> str:
