@@ -17,6 +17,16 @@ _LINK = re.compile(r"(http://\S+)/\?token=(\S+)")
 _START_S = 60
 
 
+def serving_under(process: "subprocess.Popen[str]") -> int | None:
+    """The process that this supervisor has started, or None at a moment when there is none."""
+    listed = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    if sys.platform == "linux":
+        found = listed.read_text()
+    else:
+        found = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=False).stdout
+    return int(found) if found else None
+
+
 @dataclass
 class Server:
     """A running server, its address and the owner's token."""
@@ -62,6 +72,13 @@ class Server:
     def async_client(self, key: str | None = None) -> httpx2.AsyncClient:
         headers = {"Authorization": f"Bearer {key or self.token}"}
         return httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=120, trust_env=False)
+
+    @property
+    def serving(self) -> int:
+        """The process that answers; the one that was started watches over it."""
+        found = serving_under(self.process)
+        assert found is not None, "no process serves"
+        return found
 
     def kill(self) -> None:
         """kill -9, for it and all it started."""

@@ -19,7 +19,10 @@ from findspot.surfaces.cli.supervising import Supervisor
     help="Processes; above 1 needs PostgreSQL and turbopuffer.",
 )  # fmt: skip
 def command(host: str | None, port: int | None, data: Path | None, workers: int) -> None:
-    """Start the server: API and storage, on 127.0.0.1:8321. Ctrl-C or SIGTERM ends it, with nothing lost."""
+    """Start the server: API and storage, on 127.0.0.1:8321. Ctrl-C or SIGTERM ends it, with nothing lost.
+
+    Should the server be killed, it is started again at once; connections made meanwhile wait.
+    """
     settings = read_settings(data, host=host, port=port)
     if workers > 1 and not settings.shared:
         raise Failure(

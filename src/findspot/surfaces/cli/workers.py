@@ -2,8 +2,11 @@
 
 import asyncio
 import contextlib
+import multiprocessing
 import os
+import signal
 import socket
+import threading
 from typing import TYPE_CHECKING
 
 from findspot.surfaces.cli.listening import farewell, url_of, welcome
@@ -49,7 +52,16 @@ def worker_api() -> "FastAPI":
     from findspot.settings import Settings
     from findspot.surfaces.http.api import create_api
 
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     settings = Settings()
     tune_process()
     configure_logs(settings, owner_token(settings))
     return create_api(settings)
+
+
+def _end_with_parent() -> None:
+    """Without it the port would stay taken when the process that started this one is killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGKILL)
