@@ -1,5 +1,6 @@
 """A `findspot serve` in a process of its own, for tests and benchmarks that need a real one."""
 
+import contextlib
 import os
 import queue
 import re
@@ -82,8 +83,9 @@ class Server:
 
     def kill(self) -> None:
         """kill -9, for it and all it started."""
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
+        if self.process.poll() is None or (self.reader and self.reader.is_alive()):  # one of the group may live on
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
         self._ended()
 
     def _ended(self, timeout: float | None = None) -> int:
