@@ -115,7 +115,7 @@ async def _large(
 ) -> None:
     value = large_value()
     body = b'{"name":"large","data":' + value + b"}"
-    before = _memory(server.process.pid)
+    before = _memory(server.serving)
     waits: dict[str, list[float]] = {"health check": [], "read of a small table": [], "write of a small table": []}
     section = f"{kind}: a table of {len(value) / 1e6:.0f} MB"
     ids = {}
@@ -151,7 +151,7 @@ async def _large(
             started = time.perf_counter()
             await call()
             report.add(section, Figure(name, (time.perf_counter() - started) * 1000, "ms"))
-            peak = max(peak, _memory(server.process.pid))
+            peak = max(peak, _memory(server.serving))
     done.set()
     await other
     for name, times in waits.items():
@@ -161,7 +161,7 @@ async def _large(
     await asyncio.sleep(1)
     report.add(section, Figure("memory of the server before", before, "MB"))
     report.add(section, Figure("memory of the server at its highest, between requests", peak, "MB"))
-    report.add(section, Figure("memory of the server after", _memory(server.process.pid), "MB"))
+    report.add(section, Figure("memory of the server after", _memory(server.serving), "MB"))
 
 
 _ASKER = """

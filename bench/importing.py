@@ -98,5 +98,5 @@ def _note(chance: random.Random, words: list[str], number: int) -> str:
 
 def _memory(server: Server) -> float:
     """Resident megabytes of the server process itself."""
-    pages = Path(f"/proc/{server.process.pid}/statm").read_text().split()[1]
+    pages = Path(f"/proc/{server.serving}/statm").read_text().split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6

@@ -1,5 +1,6 @@
 """A `findspot serve` in a process of its own, for tests and benchmarks that need a real one."""
 
+import contextlib
 import os
 import queue
 import re
@@ -15,6 +16,16 @@ import httpx2
 
 _LINK = re.compile(r"(http://\S+)/\?token=(\S+)")
 _START_S = 60
+
+
+def serving_under(process: "subprocess.Popen[str]") -> int | None:
+    """The process that this supervisor has started, or None at a moment when there is none."""
+    listed = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    if sys.platform == "linux":
+        found = listed.read_text()
+    else:
+        found = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=False).stdout
+    return int(found) if found else None
 
 
 @dataclass
@@ -63,10 +74,18 @@ class Server:
         headers = {"Authorization": f"Bearer {key or self.token}"}
         return httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=120, trust_env=False)
 
+    @property
+    def serving(self) -> int:
+        """The process that answers; the one that was started watches over it."""
+        found = serving_under(self.process)
+        assert found is not None, "no process serves"
+        return found
+
     def kill(self) -> None:
         """kill -9, for it and all it started."""
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
+        if self.process.poll() is None or (self.reader and self.reader.is_alive()):  # one of the group may live on
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
         self._ended()
 
     def _ended(self, timeout: float | None = None) -> int:

@@ -33,15 +33,16 @@ class App:
 
 
 @contextlib.asynccontextmanager
-async def open_app(settings: Settings) -> AsyncIterator[App]:
-    """Claim the data folder (unless everything lives elsewhere), open the store, and hand out what stands on it."""
+async def open_app(settings: Settings, claimed: DataFolder | None = None) -> AsyncIterator[App]:
+    """Claim the data folder (unless it is, or everything lives elsewhere), open the store, and hand out what stands
+    on it."""
     async with contextlib.AsyncExitStack() as closing:
-        folder = DataFolder(settings.data)
+        folder = claimed or DataFolder(settings.data)
+        closing.callback(folder.release)
         if settings.shared:
             datafolder.make(settings.data)
-        else:
+        elif claimed is None:
             folder.claim()
-            closing.callback(folder.release)
         url = settings.database_url.get_secret_value() if settings.database_url else None
         token = owner_token(settings)
         store = await Store.open(url, settings.data / "findspot.db")

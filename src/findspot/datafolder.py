@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-_LOOKS, _LOOK_S = 20, 0.01
+_LOOK_S, _AGAIN_S = 0.2, 0.01
+_GOING_S = 2.0
 
 
 class FolderInUse(Exception):
@@ -31,30 +32,41 @@ class Owner:
     pid: int | None
     url: str | None
 
+    @property
+    def lingers_s(self) -> float:
+        """How long its hold may outlast it: a server ends a moment after the process that watches over it is killed."""
+        return 0 if self.pid is None or _alive(self.pid) else _GOING_S
+
 
 class DataFolder:
-    """A hold on the data folder. The operating system lets go of it when the process ends, however it ends."""
+    """A hold on the data folder. The operating system lets go of it when the process ends, however it ends.
+
+    A process that is forked from the owner shares the hold: it lasts until both have ended.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder
         self._handle: int | None = None
+        self._pid: int | None = None  # the owner's, also in a process that is forked from it
 
     def claim(self) -> Self:
         """Make the folder if need be and become its owner, or raise FolderInUse."""
         make(self.path)
         handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        for again in range(_LOOKS, -1, -1):
+        started = time.monotonic()
+        while True:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
                 owner = _read_owner(handle)
-                if owner.pid is None and again:  # someone only looks who owns it, and is gone in a moment
-                    time.sleep(_LOOK_S)
-                    continue
-                os.close(handle)
-                raise FolderInUse(self.path, owner) from None
+                # one that left no name only looks who owns it
+                if time.monotonic() - started > (_LOOK_S if owner.pid is None else owner.lingers_s):
+                    os.close(handle)
+                    raise FolderInUse(self.path, owner) from None
+                time.sleep(_AGAIN_S)
         self._handle = handle
+        self._pid = os.getpid()
         self.announce(None)
         return self
 
@@ -62,7 +74,7 @@ class DataFolder:
         """Leave word where this process answers, for commands that look for it."""
         if self._handle is None:
             return
-        text = json.dumps({"pid": os.getpid(), "url": url}).encode()
+        text = json.dumps({"pid": self._pid, "url": url}).encode()
         os.ftruncate(self._handle, 0)
         os.pwrite(self._handle, text, 0)
 
@@ -78,7 +90,14 @@ def make(folder: Path) -> None:
 
 
 def owner_of(folder: Path) -> Owner | None:
-    """Who owns the folder at this moment; None if no one does."""
+    """Who owns the folder at this moment; None if no one does. An owner that is just ending is waited for."""
+    started = time.monotonic()
+    while (owner := _look(folder)) and time.monotonic() - started < owner.lingers_s:
+        time.sleep(_AGAIN_S)
+    return owner
+
+
+def _look(folder: Path) -> Owner | None:
     try:
         handle = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -90,6 +109,16 @@ def owner_of(folder: Path) -> Owner | None:
     finally:
         os.close(handle)
     return None
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it is there, and someone else's
+        return True
+    return True
 
 
 def _read_owner(handle: int) -> Owner:

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.cli.command import findspot
+from tests.cli.command import findspot, findspot_process
 from tests.servers import Server
 
 Start = Callable[..., Server]
@@ -114,7 +114,7 @@ def test_a_bad_setting_is_named(environment: dict[str, str], arguments: list[str
 def test_a_postgresql_that_does_not_answer_is_told_at_the_start(tmp_path: Path) -> None:
     address = "postgresql://me:s3cret@127.0.0.1:1/findspot"
     for more in ((), ("--workers", "2")):
-        ended = findspot(
+        ended = findspot_process(
             "serve", "--port", "0", "--data", str(tmp_path / "data"), *more,
             FINDSPOT_DATABASE_URL=address, FINDSPOT_ENGINE="turbopuffer", TURBOPUFFER_API_KEY="k",
             TURBOPUFFER_BASE_URL="http://127.0.0.1:1",
@@ -145,6 +145,23 @@ def test_two_processes_over_shared_services_answer_with_one_token_and_end_togeth
             break
         assert time.monotonic() < deadline, "only one process ever answered"
     ends_well(server)
+
+
+def test_serving_processes_do_not_outlive_the_one_that_started_them(
+    start_server: Start, new_postgres_database: Callable[[], str]
+) -> None:
+    settings = {
+        "FINDSPOT_DATABASE_URL": new_postgres_database(), "FINDSPOT_ENGINE": "turbopuffer",
+        "TURBOPUFFER_API_KEY": "k", "TURBOPUFFER_BASE_URL": "http://127.0.0.1:1",
+    }  # fmt: skip
+    server = start_server("--workers", "2", **settings)
+    with server.client() as client:
+        assert client.get("/healthz").status_code == 200  # one of them is up
+    server.process.kill()
+    assert server.reader
+    server.reader.join(60)
+    assert not server.reader.is_alive()  # no process has its output open any more
+    start_server("--workers", "2", "--port", server.url.rpartition(":")[2], **settings)
 
 
 def test_log_lines_of_a_server_are_json_with_the_requests_id(start_server: Start) -> None:

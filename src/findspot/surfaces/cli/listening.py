@@ -12,6 +12,7 @@ from findspot.surfaces.cli.outcome import Failure
 from findspot.surfaces.cli.printing import facts
 
 if TYPE_CHECKING:
+    from findspot.datafolder import DataFolder
     from findspot.settings import Settings
 
 _BUSY_S = 5  # what a command may still need the data folder for when the server starts
@@ -27,6 +28,18 @@ def check_free(settings: "Settings") -> None:
             if owner.url or time.monotonic() > deadline:
                 raise Failure(str(FolderInUse(settings.data, owner)), exit_code=7)
             time.sleep(0.05)
+
+
+def claim(settings: "Settings") -> "DataFolder":
+    """The data folder, claimed unless everything lives elsewhere."""
+    from findspot.datafolder import DataFolder, FolderInUse
+
+    folder = DataFolder(settings.data)
+    try:
+        with said_plainly(settings):
+            return folder if settings.shared else folder.claim()
+    except FolderInUse as error:
+        raise Failure(str(error), exit_code=7) from None
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -61,3 +74,7 @@ def welcome(settings: "Settings", url: str, token: str) -> None:
         f"{click.style('Findspot', bold=True)} {__version__} is running.\n\n{facts(where)}\n\n"
         f"Ctrl-C stops it. In another terminal: findspot project create{elsewhere} NAME\n"
     )
+
+
+def farewell() -> None:
+    click.echo("\nFindspot has stopped.")

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from pydantic_core import ErrorDetails
 
+    from findspot.datafolder import DataFolder
     from findspot.settings import Settings
 
 
@@ -41,11 +42,14 @@ def _sentence(wrong: "ErrorDetails") -> str:
     return f"{field.alias if field else name}: {said[:1].lower()}{said[1:]}."
 
 
-async def open_api(settings: "Settings", closing: contextlib.AsyncExitStack) -> "FastAPI":
-    """The API with everything behind it open, until `closing` closes it."""
+async def open_api(
+    settings: "Settings", closing: contextlib.AsyncExitStack, folder: "DataFolder | None" = None
+) -> "FastAPI":
+    """The API with everything behind it open, until `closing` closes it; on a data folder that is already claimed, or
+    is claimed here."""
     from findspot.surfaces.http.api import create_api
 
-    api = create_api(settings)
+    api = create_api(settings, folder)
     with said_plainly(settings):
         await closing.enter_async_context(api.router.lifespan_context(api))
     return api

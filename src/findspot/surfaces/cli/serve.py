@@ -1,12 +1,13 @@
-"""`findspot serve`: everything in one process, or several over shared services."""
+"""`findspot serve`: everything in one process under a supervisor, or several processes over shared services."""
 
 from pathlib import Path
 
 import click
 
-from findspot.surfaces.cli.listening import check_free, listen
+from findspot.surfaces.cli.listening import check_free, claim, listen
 from findspot.surfaces.cli.opening import read_settings
 from findspot.surfaces.cli.outcome import Failure
+from findspot.surfaces.cli.supervising import Supervisor
 
 
 @click.command()
@@ -18,7 +19,10 @@ from findspot.surfaces.cli.outcome import Failure
     help="Processes; above 1 needs PostgreSQL and turbopuffer.",
 )  # fmt: skip
 def command(host: str | None, port: int | None, data: Path | None, workers: int) -> None:
-    """Start the server: API and storage, on 127.0.0.1:8321. Ctrl-C or SIGTERM ends it, with nothing lost."""
+    """Start the server: API and storage, on 127.0.0.1:8321. Ctrl-C or SIGTERM ends it, with nothing lost.
+
+    Should the server be killed, it is started again at once; connections made meanwhile wait.
+    """
     settings = read_settings(data, host=host, port=port)
     if workers > 1 and not settings.shared:
         raise Failure(
@@ -26,12 +30,16 @@ def command(host: str | None, port: int | None, data: Path | None, workers: int)
             "Leave --workers out, or set FINDSPOT_DATABASE_URL and FINDSPOT_ENGINE=turbopuffer.",
             2,
         )
-    from findspot.surfaces.cli.serving import serve_one  # here, since `--help` needs none of it
-    from findspot.surfaces.cli.workers import serve_many
-
     check_free(settings)
     with listen(settings.host, settings.port) as listening:
         if workers > 1:
+            from findspot.surfaces.cli.workers import serve_many  # here, since `--help` needs none of it
+
             serve_many(settings, listening, workers)
         else:
-            serve_one(settings, listening)
+            folder = claim(settings)
+            line = Supervisor(listening).run()
+
+            from findspot.surfaces.cli.serving import serve_one  # in the server alone: the supervisor stays light
+
+            serve_one(settings, listening, folder, line)

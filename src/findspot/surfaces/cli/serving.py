@@ -7,21 +7,18 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from findspot.surfaces.cli.listening import url_of, welcome
+from findspot.surfaces.cli.listening import farewell, url_of, welcome
 from findspot.surfaces.cli.opening import open_api
-from findspot.surfaces.cli.outcome import Failure
 
 if TYPE_CHECKING:
     from uvicorn import Server
 
+    from findspot.datafolder import DataFolder
     from findspot.settings import Settings
+    from findspot.surfaces.cli.supervising import Line
 
-FAREWELL = "\nFindspot has stopped."
 _GRACE_S = 8  # a SIGTERM ends within 10 seconds
 _ALLOCATOR = {-8: 2, -3: 64 * 1024, -1: 1024 * 1024}  # M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
 _SWITCH_S = 0.0005  # Python's 5 ms would let a busy thread delay every step of every request by as much
@@ -31,42 +28,39 @@ def uvicorn_options() -> dict[str, Any]:
     return {"log_config": None, "access_log": False, "server_header": False, "timeout_graceful_shutdown": _GRACE_S}
 
 
-def serve_one(settings: "Settings", listening: socket.socket) -> None:
+def serve_one(settings: "Settings", listening: socket.socket, folder: "DataFolder", line: "Line") -> None:
     tune_process()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(settings, listening))
+        runner.run(_serve(settings, listening, folder, line))
 
 
-async def _serve(settings: "Settings", listening: socket.socket) -> None:
+async def _serve(settings: "Settings", listening: socket.socket, folder: "DataFolder", line: "Line") -> None:
     import uvicorn
 
-    from findspot.datafolder import FolderInUse
-
     async with contextlib.AsyncExitStack() as closing:
-        try:
-            api = await open_api(settings, closing)
-        except FolderInUse as error:
-            raise Failure(str(error), exit_code=7) from None
-        app = api.state.app
-        configure_logs(settings, app.token)
+        api = await open_api(settings, closing, folder)
+        token = api.state.app.token
+        configure_logs(settings, token)
         server = uvicorn.Server(uvicorn.Config(api, lifespan="off", **uvicorn_options()))
-        with _ended_by_signals(server):
-            url = url_of(settings, listening)
-            app.folder.announce(url)
-            welcome(settings, url, app.token)
-            await server.serve([listening])
-    click.echo(FAREWELL)
+        _end_when_asked(server, line)
+        url = url_of(settings, listening)
+        folder.announce(url)
+        if not line.greeted:
+            welcome(settings, url, token)
+            line.greet()
+        await server.serve([listening])
+    farewell()
 
 
-@contextlib.contextmanager
-def _ended_by_signals(server: "Server") -> Iterator[None]:
-    """uvicorn stops on a signal, then raises it anew, which would cut short all that is to be closed after it."""
-    before = {each: signal.signal(each, server.handle_exit) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+def _end_when_asked(server: "Server", line: "Line") -> None:
+    """uvicorn stops on a signal, then raises it anew, and the supervisor may send one more: neither cuts short what
+    is to be closed after it."""
+
+    def at_once() -> None:
+        server.force_exit = True
+
+    signal.signal(signal.SIGTERM, server.handle_exit)
+    line.at_once = at_once
 
 
 def tune_process() -> None:

@@ -2,16 +2,17 @@
 
 import asyncio
 import contextlib
+import multiprocessing
 import os
+import signal
 import socket
+import threading
 from typing import TYPE_CHECKING
 
-import click
-
-from findspot.surfaces.cli.listening import url_of, welcome
+from findspot.surfaces.cli.listening import farewell, url_of, welcome
 from findspot.surfaces.cli.opening import open_api
 from findspot.surfaces.cli.outcome import Failure
-from findspot.surfaces.cli.serving import FAREWELL, configure_logs, tune_process, uvicorn_options
+from findspot.surfaces.cli.serving import configure_logs, tune_process, uvicorn_options
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -34,7 +35,7 @@ def serve_many(settings: "Settings", listening: socket.socket, workers: int) -> 
     processes.run()
     if any(process.exitcode == uvicorn.config.STARTUP_FAILURE for process in processes.processes):
         raise Failure("A serving process could not start; its log line says why.")
-    click.echo(FAREWELL)
+    farewell()
 
 
 async def _try_once(settings: "Settings") -> str:
@@ -51,7 +52,16 @@ def worker_api() -> "FastAPI":
     from findspot.settings import Settings
     from findspot.surfaces.http.api import create_api
 
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     settings = Settings()
     tune_process()
     configure_logs(settings, owner_token(settings))
     return create_api(settings)
+
+
+def _end_with_parent() -> None:
+    """Without it the port would stay taken when the process that started this one is killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGKILL)

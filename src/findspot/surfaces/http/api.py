@@ -7,17 +7,18 @@ from fastapi import FastAPI
 
 from findspot import __version__
 from findspot.app import open_app
+from findspot.datafolder import DataFolder
 from findspot.settings import Settings
 from findspot.surfaces.http import documents, errors, home, operations, projects, tables, transfer
 from findspot.surfaces.http.watch import Metrics, Watch
 
 
-def create_api(settings: Settings) -> FastAPI:
+def create_api(settings: Settings, folder: DataFolder | None = None) -> FastAPI:
     """The API. Its lifespan opens everything, and closes it."""
 
     @contextlib.asynccontextmanager
     async def lifespan(api: FastAPI) -> AsyncIterator[None]:
-        async with open_app(settings) as app:
+        async with open_app(settings, folder) as app:
             api.state.app = app
             yield
 
