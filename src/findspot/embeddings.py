@@ -63,7 +63,7 @@ class Embeddings:
         for start in range(0, len(texts), self.embedder.batch):
             parts.append(await self._batch(texts[start : start + self.embedder.batch], start, fingerprint))
         dimension = await asyncio.to_thread(getattr, self.embedder, "dimension")
-        return np.concatenate(parts) if parts else np.zeros((0, dimension), np.float32)
+        return await asyncio.to_thread(np.concatenate, parts) if parts else np.zeros((0, dimension), np.float32)
 
     async def _batch(self, texts: Sequence[str], start: int, fingerprint: str) -> Vectors:
         hashes = await asyncio.to_thread(_hashes, texts)

@@ -1,12 +1,12 @@
-"""How many tokens a text takes, without a network: exactly, or as a quick estimate that is never much too low.
+"""How many tokens a text takes, without a network.
 
 The encodings come from files inside LiteLLM's package. They are read as they are: LiteLLM itself is not imported.
 """
 
 import base64
 import importlib.util
-import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, get_args
@@ -39,10 +39,29 @@ _TIKTOKEN: dict[str, tuple[str, str]] = {
     ),
 }
 
+# Texts are counted a slice at a time: a run of a million spaces is more than tiktoken's regular expressions can bear,
+# and while a slice is counted for Anthropic no other thread has its turn.
+_SLICE = 4096
+# Every encoding cuts between a letter or digit and one of these, so that slices which end here add up exactly.
+_END = re.compile(r".*[^\W_](?=[\s,.;:!?，。、；：！？])", re.DOTALL)
+
 
 def count(text: str, encoding: Encoding = DEFAULT) -> int:
-    """The tokens of a text, exactly. What looks like a special token is text like any other."""
-    return _counter(encoding)(text.encode(errors="replace").decode())
+    """The tokens of a text. What looks like a special token is text like any other.
+
+    Exact, unless there are thousands of characters without the end of a word: each slice may then be off by a few.
+    """
+    return sum(map(_counter(encoding), _slices(text.encode(errors="replace").decode())))
+
+
+def _slices(text: str) -> Iterator[str]:
+    start = 0
+    while len(text) - start > _SLICE:
+        found = _END.match(text, start, start + _SLICE)
+        end = found.end() if found else start + _SLICE
+        yield text[start:end]
+        start = end
+    yield text[start:]
 
 
 @cache
@@ -72,58 +91,3 @@ def _folder() -> Path:
     if package is None or package.origin is None:
         raise ModuleNotFoundError("litellm is not installed", name="litellm")
     return Path(package.origin).parent / "litellm_core_utils" / "tokenizers"
-
-
-# ── the estimate ──
-
-# What a byte of UTF-8 is: a vowel, another small letter, a capital, a digit, a mark, a space, a line break, or the
-# first byte of a longer character: of two bytes, general punctuation, Chinese punctuation, Han, others, or of four.
-_KINDS = "eaA0. \n2pcho4"
-_FIRST_BYTES = ((0xC0, "_"), (0xE2, "2"), (0xE3, "p"), (0xE4, "c"), (0xEA, "h"), (0xF0, "o"), (0x100, "4"))
-
-
-def _kind(byte: int) -> str:
-    character = chr(byte)
-    if byte >= 0x80:
-        return next(kind for below, kind in _FIRST_BYTES if byte < below)
-    if character.isalpha():
-        return "A" if character.isupper() else "e" if character in "aeiou" else "a"
-    return "0" if character.isdigit() else "\n" if character in "\n\r" else " " if character.isspace() else "."
-
-
-_KIND = bytes(ord(_kind(byte)) for byte in range(256))
-_RUNS = tuple(
-    bytes(ord("x") if chr(byte) in kinds else ord(" ") for byte in range(256)) for kinds in ("ea", "A", ".", " \n")
-)
-
-
-def traits(text: str) -> list[int]:
-    """What the estimate goes by: how much there is of each kind, how many runs, and what is unlike a language."""
-    kinds = text.encode(errors="replace").translate(_KIND)
-    counts = [kinds.count(kind.encode()) for kind in _KINDS]
-    runs = [len(kinds.translate(run).split()) for run in _RUNS]
-    vowels, others, capitals = counts[:3]
-    letters = vowels + others
-    return [letters, *counts[2:], *runs, max(0, letters - 5 * runs[0]), max(0, others + capitals - 2 * vowels)]
-
-
-# Fitted to 2,840 passages, as little too high as can be without being too low for one of them. It is no bound: for
-# a few passages of code and Markdown that it had not seen it was low (docs/tokens.md).
-_WEIGHTS: dict[Encoding, tuple[float, ...]] = {
-    "cl100k_base": (0.02, 0.121, 0.691, 0.073, 0.06, 0.156, 0.37, 2.336, 3.273, 1.796, 1.831, 3.359, 1.008, 0.365,
-                    1.078, 0.242, 0.221, 0.523),
-    "o200k_base": (0.001, 0.249, 0.685, 0.075, 0.063, 0.207, 0.0, 3.7, 2.51, 1.119, 2.582, 2.226, 1.051, 0.065,
-                   1.098, 0.263, 0.235, 0.483),
-    "p50k_base": (0.0, 0.135, 0.704, 0.085, 0.076, 1.031, 0.0, 2.148, 2.552, 2.78, 2.939, 3.776, 1.284, 0.597,
-                  1.645, 0.0, 0.356, 0.478),
-    "anthropic": (0.0, 0.129, 0.618, 0.097, 0.012, 0.258, 1.271, 2.434, 3.17, 1.697, 2.065, 3.216, 1.386, 0.367,
-                  1.437, 0.032, 0.158, 0.397),
-}  # fmt: skip
-
-
-def estimate(text: str, encoding: Encoding = DEFAULT) -> int:
-    """About how many tokens a text takes: quicker than counting, nearly always too many, and nothing to load.
-
-    It is no bound. What must not be exceeded has to be counted.
-    """
-    return math.ceil(sum(weight * trait for weight, trait in zip(_WEIGHTS[encoding], traits(text), strict=True)))

@@ -15,6 +15,7 @@ import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from findspot.embedding import offline as offline_module
 from findspot.embedding import rows as rows_module
 from findspot.embedding.calibration import Calibration
 from findspot.embedding.offline import MODEL, OfflineEmbedder
@@ -116,6 +117,13 @@ def test_every_character_between_two_words_does_what_it_does_the_obvious_way(pla
 def test_vectors_are_those_of_the_obvious_way(plain: Plain, offline: OfflineEmbedder) -> None:
     texts = SAMPLES + real_texts()[::20]
     np.testing.assert_allclose(offline.documents(texts), [plain.vector(text) for text in texts], atol=2e-6)
+
+
+def test_a_text_has_the_same_bits_whatever_it_is_embedded_with(offline: OfflineEmbedder) -> None:
+    texts = [*SAMPLES, *real_texts()[::5], "很长的一段话，a long one. " * 200]
+    together = offline.documents(texts)
+    assert len(finder()(texts[-1:])[0]) > offline_module._ROWS_KEPT
+    assert np.array_equal(together, [offline.query(text) for text in texts])
 
 
 def test_words_beyond_those_that_are_kept_are_found_as_well(plain: Plain, monkeypatch: pytest.MonkeyPatch) -> None:

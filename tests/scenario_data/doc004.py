@@ -62,7 +62,9 @@ DOC004: tuple[Scenario, ...] = (
     need("004.embedding.channel-reindex", "004 § 向量嵌入 / IPC",
          "`embedding:reindex` starts a rebuild of the project's vectors and tells its place in the queue."),
     need("004.embedding.finds-meaning", "004 § 向量嵌入 / 查找相似内容",
-         "「角色内心的孤独与迷茫」 in semantic mode finds passages on loneliness that lack the word."),
+         "「角色内心的孤独与迷茫」 in semantic mode finds passages on loneliness that lack the word.",
+         "tests/embedding/test_meaning.py::"
+         "test_four_of_the_first_five_paragraphs_are_about_loneliness_though_they_lack_the_word"),
     need("004.embedding.unavailable", "004 § 向量嵌入 / 嵌入模型不可用时的降级",
          "With no embedder to be had, a semantic search answers keyword results and says that it switched."),
     need("004.embedding.third-paragraph", "004 § 向量嵌入 / 增量更新嵌入",

@@ -61,12 +61,14 @@ class RowFinder:
 
     def _han_rows(self, points: Points, ends: Sequence[int]) -> list[Rows]:
         runs = ["\n".join(text.split()) for text in _cut(self._as_han[points], ends)]
-        rows = [np.empty(0, np.int64)] * len(runs)
-        some = [number for number, text in enumerate(runs) if text]
-        for number, ids in zip(some, self._han.encode([runs[number] for number in some]), strict=True):
-            found = np.array(ids, np.int64)
-            rows[number] = found[found != 0] + self._first_han_row
-        return rows
+        if not runs:
+            return []
+        # As arrays, and in a single thread of its own: Python's numbers are slow, and the caller has threads already.
+        found = self._han.encode(runs, return_type="numpy", num_threads=1)
+        ids = np.concatenate(found)
+        places = np.flatnonzero(ids)
+        rows = ids[places] + np.int64(self._first_han_row)
+        return np.split(rows, np.searchsorted(places, list(accumulate(map(len, found)))[:-1]))
 
 
 class _Words(dict[str, tuple[int, ...]]):
