@@ -97,16 +97,54 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexState:
-    """How far the index has followed one source (a table, or the documents of a project)."""
+class SourceState:
+    """How far the index has followed one source: a table, or a document."""
 
-    namespace: str
+    project_id: int
+    table_id: int | None
+    document_id: int | None
     status: str
-    revision: int
     indexed_revision: int
     done: int
     total: int
+    nodes: int
+    skipped: list[dict[str, str]] | None
     last_error: str | None
+    attempts: int
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRow:
+    """A chunk as the store has it: `text` stands at `char_start:char_end` of its node or document."""
+
+    id: int
+    table_id: int | None
+    document_id: int | None
+    json_pointer: str
+    chunk_index: int
+    total_chunks: int
+    chunk_size: int
+    chunk_overlap: int
+    char_start: int
+    char_end: int
+    content_hash: str
+    namespace: str
+    doc_id: str
+    node_length: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundChunk:
+    """A chunk and its source: the revision that has now, the one its chunks are of, and what a document is called."""
+
+    chunk: ChunkRow
+    revision: int
+    indexed_revision: int
+    title: str | None
+    type: str | None
+    updated_at: datetime | None
 
 
 def table_namespace(project_id: int, table_id: int) -> str:

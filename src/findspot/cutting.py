@@ -1,0 +1,178 @@
+"""The calculations of an index: sources into chunks, texts into terms. Bytes in, bytes out, to run in a helper.
+
+Answers come in parts of about a megabyte, so that whoever reads them is never held up for long. Of what is known
+already only the name comes back.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from findspot.chunking import NodeChunks, cut_node, cut_paragraphs
+from findspot.drafts import read
+from findspot.jsontext.operations import Operation
+from findspot.models import Node, Skipped
+from findspot.sources import json_tree
+from findspot.words import terms
+
+_PART = 1 << 20  # characters
+
+
+class DocumentToCut(msgspec.Struct, frozen=True, array_like=True):
+    """A document whose content comes beside, and the names of the chunks it is known to have."""
+
+    id: int
+    format: str
+    known: frozenset[str]
+
+
+class Passage(msgspec.Struct, frozen=True, array_like=True):
+    """A chunk of a document; without its text if it is known."""
+
+    document_id: int
+    doc_id: str
+    start: int
+    end: int
+    index: int
+    total: int
+    content_hash: str
+    text: str | None
+
+
+class Cut(msgspec.Struct, frozen=True, array_like=True):
+    """One way of cutting, and where it applies: scopes, each with the least length of a node."""
+
+    size: int
+    overlap: int
+    scopes: tuple[tuple[str, int], ...]
+
+
+class TableToCut(msgspec.Struct, frozen=True, array_like=True):
+    id: int
+    cuts: tuple[Cut, ...]
+    known: frozenset[tuple[str, str, int, int]]  # pointer, content hash, size, overlap
+    max_length: int
+    max_chunks: int
+
+
+class TableSummary(msgspec.Struct, frozen=True, array_like=True):
+    """What was found in a table: how many nodes and chunks, which known nodes are gone, and what was left out."""
+
+    nodes: int
+    chunks: int
+    gone: tuple[tuple[str, str, int, int], ...]
+    skipped: tuple[tuple[str, str], ...]
+
+
+class NodeChunk(msgspec.Struct, frozen=True, array_like=True):
+    """A chunk of a node that is new."""
+
+    pointer: str
+    content_hash: str
+    size: int
+    overlap: int
+    length: int
+    doc_id: str
+    index: int
+    total: int
+    start: int
+    end: int
+    text: str
+
+
+DOCUMENTS = msgspec.msgpack.Decoder(list[DocumentToCut])
+PASSAGES = msgspec.msgpack.Decoder(list[Passage])
+TABLE = msgspec.msgpack.Decoder(TableToCut)
+SUMMARY = msgspec.msgpack.Decoder(TableSummary)
+NODE_CHUNKS = msgspec.msgpack.Decoder(list[NodeChunk])
+TEXTS = msgspec.msgpack.Decoder(list[str])
+
+
+def cut_documents(request: bytes, *contents: bytes) -> tuple[bytes, ...]:
+    """The passages of some documents, in order."""
+    asked = zip(DOCUMENTS.decode(request), contents, strict=True)
+    return tuple(_parts(passage for document, content in asked for passage in _passages(document, content)))
+
+
+def _passages(document: DocumentToCut, content: bytes) -> Iterator[Passage]:
+    found = read(content, document.format)
+    passages = list(cut_paragraphs(found.text, [(block.start, block.end) for block in found.blocks]))
+    for each in passages:
+        name = each.id(document.id)
+        text = None if name in document.known else found.text[each.start : each.end]
+        yield Passage(document.id, name, each.start, each.end, each.index, len(passages), each.paragraph, text)
+
+
+def cut_table(request: bytes, text: bytes) -> tuple[bytes, ...]:
+    """The chunks of the nodes that are new, after a summary of all."""
+    table = TABLE.decode(request)
+    found: dict[tuple[str, str, int, int], tuple[Node, NodeChunks]] = {}
+    skipped: dict[str, str] = {}
+    for cut in table.cuts:
+        for node in _nodes(text, cut.scopes, table.max_length):
+            if isinstance(node, Skipped):
+                skipped[node.pointer] = node.reason
+                continue
+            chunks = cut_node(node, cut.size, cut.overlap, max_chunks=table.max_chunks)
+            if isinstance(chunks, Skipped):
+                skipped[chunks.pointer] = chunks.reason
+            elif chunks.total:
+                found[chunks.pointer, chunks.content_hash, chunks.size, chunks.overlap] = node, chunks
+    summary = TableSummary(
+        nodes=len({key[0] for key in found}),
+        chunks=sum(chunks.total for _, chunks in found.values()),
+        gone=tuple(table.known - found.keys()),
+        skipped=tuple(skipped.items()),
+    )
+    new = (each for key, each in found.items() if key not in table.known)
+    return msgspec.msgpack.encode(summary), *_parts(
+        chunk for node, chunks in new for chunk in _node_chunks(table.id, node, chunks)
+    )
+
+
+def _nodes(text: bytes, scopes: Sequence[tuple[str, int]], max_length: int) -> Iterable[Node | Skipped]:
+    """What lies in any of the scopes, each node once."""
+    found: dict[str, Node | Skipped] = {}
+    for scope, threshold in scopes:
+        for node in json_tree.read(text, threshold=threshold, scope=scope, max_length=max_length):
+            found[node.pointer] = node
+    return found.values()
+
+
+def _node_chunks(table_id: int, node: Node, chunks: NodeChunks) -> Iterator[NodeChunk]:
+    for each in chunks.chunks:
+        yield NodeChunk(
+            chunks.pointer,
+            chunks.content_hash,
+            chunks.size,
+            chunks.overlap,
+            len(node.text),
+            chunks.id(table_id, each),
+            each.index,
+            chunks.total,
+            each.start,
+            each.end,
+            node.text[each.start : each.end],
+        )
+
+
+def index_terms(texts: bytes) -> tuple[bytes, ...]:
+    """The terms of each text, separated by blanks."""
+    return (msgspec.msgpack.encode([" ".join(terms(text)) for text in TEXTS.decode(texts)]),)
+
+
+def _parts(rows: Iterable[Any]) -> Iterator[bytes]:
+    part: list[Any] = []
+    size = 0
+    for row in rows:
+        part.append(row)
+        size += len(row.text or "") + 100
+        if size >= _PART:
+            yield msgspec.msgpack.encode(part)
+            part, size = [], 0
+    if part:
+        yield msgspec.msgpack.encode(part)
+
+
+OPERATIONS: dict[str, Operation] = {each.__name__: each for each in (cut_documents, cut_table, index_terms)}
