@@ -93,10 +93,18 @@ class Damaged(Exception):
     """A namespace cannot be trusted: it has to be built anew from the store."""
 
 
-class Building(Protocol):
-    """An index that is written beside the one in service. What is written or deleted in the meantime reaches both."""
+class Abandoned(Exception):
+    """An index that was being built is no longer wanted: its namespace was dropped, or another build was begun."""
 
-    def write(self, batch: Batch) -> None: ...
+
+class Building(Protocol):
+    """An index that is written beside the one in service. What is written or deleted in the meantime reaches both.
+
+    Raises Abandoned once it is no longer wanted.
+    """
+
+    def write(self, batch: Batch) -> None:
+        """Keep these chunks, except those that were written or deleted since the build was begun: these are newer."""
 
     def switch(self) -> None:
         """Let it take the place of the one in service, at once and for good."""
