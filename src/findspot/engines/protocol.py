@@ -55,8 +55,9 @@ EVERYTHING = Within()
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What keywords look for: any of `any_of` counts for the score; all of `all_of` must be there, none of `none_of`
-    may be. `prefix` begins a term that is still being typed, and counts like one of `any_of`."""
+    """What keywords look for: any of `any_of`; all of `all_of` must be there, and if there are some, that is enough; none
+    of `none_of` may be. Each term counts once for the score, whether it stands in `any_of`, in `all_of` or in both.
+    `prefix` begins a term that is still being typed, and counts like one of `any_of`."""
 
     any_of: tuple[str, ...] = ()
     all_of: tuple[str, ...] = ()
@@ -120,7 +121,11 @@ class Engine(Protocol):
     """
 
     def write(self, namespace: str, fingerprint: str, batch: Batch) -> None:
-        """Keep these chunks, in place of any with the same ids."""
+        """Keep these chunks, in place of any with the same ids.
+
+        The fingerprint is that of the index, or of the one that is being built to take its place: anything else raises
+        ValueError. In the meantime an index with another one keeps these chunks by their words alone.
+        """
 
     def delete(self, namespace: str, ids: Sequence[int]) -> None: ...
 

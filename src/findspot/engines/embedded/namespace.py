@@ -1,4 +1,4 @@
-"""Who may write to a namespace, and what do readers see? One writes at a time; readers hold a snapshot and never wait."""
+"""Who writes to a namespace, and what do readers see? One writes at a time; readers hold a snapshot and never wait."""
 
 from __future__ import annotations
 
@@ -88,9 +88,12 @@ class Namespace:
             self._build = Build(self, self._lock, Index.create(folder, fingerprint, dimension, bulk=True))
             return self._build
 
-    def switch(self, index: Index, manifest: Manifest) -> None:
-        """Let what was built take its place; the lock is held."""
+    def switch(self, manifest: Manifest) -> None:
+        """From now on, this counts; the lock is held."""
         manifests.write(self._folder, manifest)
+
+    def adopt(self, index: Index, manifest: Manifest) -> None:
+        """Show what was built to readers; the lock is held."""
         self.close()
         self._build = self._damage = None
         self._serve(index, manifest)
@@ -266,8 +269,9 @@ class Build:
         with self._lock:
             with self._going_on():
                 manifest = self.index.finish()
+                self._namespace.switch(manifest)
             self._over = True
-            self._namespace.switch(self.index, manifest)
+            self._namespace.adopt(self.index, manifest)
 
     def abandon(self) -> None:
         with self._lock:
