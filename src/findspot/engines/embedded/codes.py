@@ -86,8 +86,9 @@ class _Rotation:
 
 
 def _unit(vectors: Vectors) -> Vectors:
-    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, np.newaxis]
-    return vectors / np.where(lengths > 0, lengths, np.float32(1))
+    lengths: Vector = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    lengths[lengths == 0] = 1
+    return vectors / lengths[:, np.newaxis]
 
 
 def _signs(count: int, name: str) -> Vector:

@@ -8,7 +8,7 @@ import os
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from findspot.engines.protocol import Damaged
 
@@ -27,10 +27,8 @@ def create(path: Path) -> Mark:
 
 def cut(path: Path, mark: Mark) -> None:
     """Bring a file to its mark. Raises Damaged if it is too short."""
-    try:
-        size = path.stat().st_size
-    except FileNotFoundError:
-        raise Damaged(f"{path.name} is missing") from None
+    with _open(path) as file:
+        size = file.seek(0, os.SEEK_END)
     if size < mark.size:
         raise Damaged(f"{path.name} has {size} bytes of {mark.size}")
     if size > mark.size:
@@ -47,7 +45,7 @@ def append(path: Path, mark: Mark, data: bytes | memoryview) -> Mark:
 
 def read(path: Path, mark: Mark) -> bytes:
     """What counts of a file. Raises Damaged if it is not what was written."""
-    with path.open("rb") as file:
+    with _open(path) as file:
         data = file.read(mark.size)
     _check(path, mark, len(data), zlib.crc32(data))
     return data
@@ -56,11 +54,18 @@ def read(path: Path, mark: Mark) -> bytes:
 def verify(path: Path, mark: Mark, stop: Callable[[], None]) -> None:
     """Read a file again, in slices. Raises Damaged if it is not what was written."""
     size = crc = 0
-    with path.open("rb") as file:
+    with _open(path) as file:
         while data := file.read(min(_AT_ONCE, mark.size - size)):
             stop()
             size, crc = size + len(data), zlib.crc32(data, crc)
     _check(path, mark, size, crc)
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise Damaged(f"{path.name} is missing") from None
 
 
 def _check(path: Path, mark: Mark, size: int, crc: int) -> None:

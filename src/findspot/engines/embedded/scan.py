@@ -37,7 +37,7 @@ _SPARE = 1.25  # more than that many times what is wanted is picked where a filt
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Rows from `start` on. Their codes are left on disk, for the system to keep in memory; their signs are in memory."""
+    """Rows from `start` on. Their codes are left on disk, for the system to keep in memory; their signs are held."""
 
     start: int
     codes: Codes
@@ -111,7 +111,7 @@ def _part(file: Path, start: int, end: int, dimension: int) -> Part:
 
 
 def _pick(part: Part, query: Query, mask: Mask, enough: int) -> tuple[Rows, Vector | None]:
-    """Rows of the mask that hold the nearest, with their scores by signs; without scores these are all rows there are."""
+    """Rows of the mask that the nearest are among, with their scores by signs; or all of its rows, without scores."""
     size, kept = len(mask), int(np.count_nonzero(mask))
     picked = enough if kept == size else int(enough * _SPARE * size / max(kept, 1))
     if part.signs is not None and kept > size // _FEW and picked < size // 2:
