@@ -1,4 +1,4 @@
-"""An engine in memory that compares everything with everything: slow, short and exact. It tells others what is right."""
+"""An engine in memory that compares everything with everything: short, slow and exact. It says what is right."""
 
 from __future__ import annotations
 

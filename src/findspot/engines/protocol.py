@@ -55,9 +55,9 @@ EVERYTHING = Within()
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What keywords look for: any of `any_of`; all of `all_of` must be there, and if there are some, that is enough; none
-    of `none_of` may be. Each term counts once for the score, whether it stands in `any_of`, in `all_of` or in both.
-    `prefix` begins a term that is still being typed, and counts like one of `any_of`."""
+    """What keywords look for: any of `any_of`; all of `all_of` must be there, and if there are some, that is enough;
+    none of `none_of` may be. Each term counts once for the score, in `any_of`, in `all_of` or in both. `prefix` begins a
+    term that is still being typed, and counts like one of `any_of`."""
 
     any_of: tuple[str, ...] = ()
     all_of: tuple[str, ...] = ()

@@ -69,14 +69,14 @@ class Index:
         places = list({id: place for place, id in enumerate(batch.ids)}.values())
         ids = [int(batch.ids[place]) for place in places]
         sources = [batch.sources[place] for place in places]
-        self.keywords.remove(self.rows.known(ids))
+        self.keywords.remove(self.rows.held(ids))
         self.keywords.add(ids, sources, [batch.terms[place] for place in places])
         self.rows.append(ids, sources, batch.vectors[places])
         shortest = min(source.length for source in sources)
         self._shortest = shortest if self._shortest is None else min(shortest, self._shortest)
 
     def delete(self, ids: Sequence[int]) -> None:
-        self.keywords.remove(self.rows.known(ids))
+        self.keywords.remove(self.rows.held(ids))
         self.rows.delete(ids)
 
     def commit(self) -> Manifest:

@@ -82,6 +82,12 @@ class Rows:
         records["known"] = vectors.any(axis=1)
         self._add(records, [sources[place] for place in places], self._coder.codes(vectors))
 
+    def held(self, ids: Sequence[int]) -> list[int]:
+        """Those of these chunks that are there."""
+        rows = self._rows_of(np.unique(np.asarray(ids, np.int64)))
+        held: list[int] = self._records.array["id"][rows].tolist()
+        return held
+
     def delete(self, ids: Sequence[int]) -> None:
         """Forget chunks; ids that are not there are passed over."""
         rows = self._rows_of(np.unique(np.asarray(ids, np.int64)))
