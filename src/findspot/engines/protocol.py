@@ -56,8 +56,8 @@ EVERYTHING = Within()
 @dataclass(frozen=True, slots=True)
 class Words:
     """What keywords look for: any of `any_of`; all of `all_of` must be there, and if there are some, that is enough;
-    none of `none_of` may be. Each term counts once for the score, in `any_of`, in `all_of` or in both. `prefix` begins a
-    term that is still being typed, and counts like one of `any_of`."""
+    none of `none_of` may be. A term counts once for the score, be it in `any_of`, in `all_of` or in both. `prefix`
+    begins a term that is still being typed, and counts like one of `any_of`."""
 
     any_of: tuple[str, ...] = ()
     all_of: tuple[str, ...] = ()

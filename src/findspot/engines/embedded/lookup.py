@@ -35,8 +35,8 @@ class Lookup:
         query = self._wording(words)
         if query is None or not ids:
             return {}
-        these = Query.term_set_query(self.schema, "id", list(ids))
-        return self._found(_filtered(query, [these]), len(ids))
+        these = [Query.term_query(self.schema, "id", id, "basic") for id in ids]  # a set of terms takes twice as long
+        return self._found(_filtered(query, [Query.disjunction_max_query(these)]), len(ids))
 
     def _found(self, query: Query, limit: int) -> dict[int, float]:
         hits = self.searcher.search(query, limit, count=False).hits

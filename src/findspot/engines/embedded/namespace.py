@@ -103,6 +103,7 @@ class Namespace:
         """A build is given up; the lock is held."""
         if self._build is build:
             self._build = None
+        build.index.keywords.rest()  # or it would still write there
         remove(build.index.folder)
 
     def verify(self) -> None:
@@ -130,6 +131,7 @@ class Namespace:
     def close(self) -> None:
         """Let go of all files. The next call opens them again."""
         with self._lock:
+            self.rest()
             self._index = self._snapshot = None
 
     def try_to(self, do: Callable[[Namespace], None]) -> None:
