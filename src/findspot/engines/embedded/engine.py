@@ -21,7 +21,7 @@ from findspot.engines.embedded.namespace import Build, Namespace
 from findspot.engines.protocol import EVERYTHING, Batch, Recall, Status, Stop, Vector, Within, Words
 
 _NAME = re.compile(r"(project_\d+)_(?:table_\d+|documents)", re.ASCII)
-_MOST_OPEN = 128  # namespaces: each has a thread that watches it, and some dozen mapped files
+_MOST_OPEN = 64  # namespaces: each has a thread that watches it, and some dozen mapped files
 _MOST_WRITING = 4  # writers: each has some 20 MB and six threads
 
 
@@ -112,7 +112,7 @@ class EmbeddedEngine:
         with self._lock:
             namespaces = list(self._namespaces.values())
         for namespace in namespaces:
-            namespace.close()
+            namespace.end()
 
     def _at(self, name: str) -> Namespace:
         folder = self._folder / _project(name) / name

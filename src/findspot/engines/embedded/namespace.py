@@ -122,11 +122,16 @@ class Namespace:
 
     def drop(self) -> None:
         with self._lock:
+            self.end()
+            self._damage = None
+            self._leftovers.take(self._folder)
+
+    def end(self) -> None:
+        """Close, and give up what is being built."""
+        with self._lock:
             if self._build is not None:
                 self._build.abandon()
             self.close()
-            self._damage = None
-            self._leftovers.take(self._folder)
 
     def close(self) -> None:
         """Let go of all files. The next call opens them again."""
