@@ -49,7 +49,9 @@ class Signs:
         for start in range(0, len(codes), _SIGNS_AT_ONCE):
             positive = codes[start : start + _SIGNS_AT_ONCE] >= 128
             index.add_sa_codes(np.packbits(positive, axis=1, bitorder="little"))
-        self._index: Any = faiss.IndexPQFastScan(index)
+        packed: Any = faiss.IndexPQFastScan(index)
+        packed.orig_codes = None  # they are freed with the other index
+        self._index = packed
 
     def nearest(self, numbers: Vector, limit: int) -> tuple[npt.NDArray[np.int64], Vector]:
         """The places with the highest scores, and the scores. There may be fewer: the lowest of all are left out."""

@@ -7,6 +7,7 @@ then compared by their codes. docs/vectors.md has the figures.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -31,8 +32,11 @@ _LARGEST = 131_072  # rows of a part: half a millisecond by their signs
 _LEAST = 4096  # rows that are worth a part; fewer at the end are read into memory
 _AT_ONCE = 4096  # rows compared by their codes in one slice: they fit into a core's cache
 _LEAST_DIMENSION = 64  # fewer signs tell too little, and fewer numbers are quick to compare
-_FEW = 4  # a filter that keeps no more than one row in this many makes the signs a detour
-_SPARE = 1.25  # more than that many times what is wanted is picked where a filter drops some
+_FEW = 6  # a filter that keeps no more than one row in this many makes the signs a detour
+_PICKED, _LEAST_PICKED = 15, 2000  # rows that are picked by their signs, for each that is wanted
+_SPARE = 1.25  # times as many are picked as should pass a filter
+
+_CORES = min(4, cpu_count() or 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ def nearest(
     parts: Sequence[Part], query: Query, limit: int, mask: Mask, stop: Stop = lambda: None
 ) -> tuple[Rows, Vector]:
     """The rows that are nearest among those of the mask, and their cosines, the nearest first."""
-    enough = _enough(int(np.count_nonzero(mask)), limit)
+    enough = max(_LEAST_PICKED, _PICKED * limit)
     picks = [partial(_pick, part, query, mask[part.start : part.end], enough) for part in parts]
     picked = _in_threads(picks, stop)
     sure = [rows for rows, scores in picked if scores is None]
@@ -85,7 +89,8 @@ def nearest(
         rows, scores = (np.concatenate(column) for column in zip(*likely, strict=True))
         sure.append(rows[_highest(scores, enough)])
     rows = np.concatenate(sure) if sure else np.empty(0, np.int64)
-    rows.sort()
+    if likely:
+        rows.sort()
     return best(parts, query, limit, rows, stop)
 
 
@@ -97,11 +102,6 @@ def best(parts: Sequence[Part], query: Query, limit: int, rows: Rows, stop: Stop
     rows, products = (np.concatenate(column) for column in zip(*compared, strict=True))
     order = np.lexsort((rows, -products))[:limit]
     return rows[order], np.minimum(products[order] * np.float32(query.worth), np.float32(1))
-
-
-def _enough(rows: int, limit: int) -> int:
-    """How many rows must be picked by their signs, so that the nearest are among them: the more, the more there are."""
-    return max(10 * limit, min(max(rows // 50, 2000), 16_000))
 
 
 def _part(file: Path, start: int, end: int, dimension: int) -> Part:
@@ -143,24 +143,29 @@ def _highest(scores: Vector, count: int) -> npt.NDArray[np.intp]:
 
 
 def _in_threads(tasks: Sequence[Callable[[], _T]], stop: Stop = lambda: None) -> list[_T]:
-    """What the tasks return. `stop` is called between them, in this thread; if it raises, no other task begins."""
-    done = []
-    if len(tasks) < 2:
-        for task in tasks:
-            stop()
-            done.append(task())
-        return done
-    running = [_threads().submit(task) for task in tasks]
+    """What the tasks return. This thread does them, and others help where a core is free.
+
+    `stop` is called between tasks, in this thread; if it raises, no other task begins.
+    """
+    done: dict[int, _T] = {}
+    left = iter(enumerate(tasks))  # each is taken once, by whichever thread is first
+
+    def work(before: Stop = lambda: None) -> None:
+        for number, task in left:
+            before()
+            done[number] = task()
+
+    helpers = [_threads().submit(work) for _ in range(min(len(tasks), _CORES) - 1)]
     try:
-        for each in running:
-            stop()
-            done.append(each.result())
+        work(stop)
     finally:
-        for each in running[len(done) :]:
-            each.cancel()
-    return done
+        deque(left, maxlen=0)
+        late = [helper for helper in helpers if not helper.cancel()]
+    for helper in late:
+        helper.result()
+    return [done[number] for number in range(len(tasks))]
 
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(min(4, cpu_count() or 1), thread_name_prefix="scan")
+    return ThreadPoolExecutor(_CORES, thread_name_prefix="scan")
