@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from findspot.engines.embedded import namespace as namespaces
 from findspot.engines.embedded.engine import EmbeddedEngine
+from findspot.engines.embedded.manifest import tells_of_damage
 from findspot.engines.protocol import Damaged, Words
 from tests.engines.embedded.chunks import DIMENSION, MODEL, NAMESPACE, chunks
 
@@ -245,3 +247,21 @@ def test_what_tantivy_did_on_its_own_does_not_matter(engine_at: Callable[[], Emb
     assert engine.ids(NAMESPACE).tolist() == list(range(10, 300))
     engine.write(NAMESPACE, MODEL, chunks([1]))
     assert len(engine.recall(NAMESPACE, Words(("mark",)), None, limit=900).keyword) == 291
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), False),
+        (OSError(errno.EMFILE, "Too many open files"), False),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory"), True),
+        (OSError(errno.EIO, "Input/output error"), True),
+        (ValueError("An IO error occurred: 'No space left on device (os error 28)'"), False),
+        (ValueError("IoError { io_error: Os { code: 24, kind: Uncategorized } }"), False),
+        (ValueError("Data corrupted: 'footer is cut'"), True),
+        (OSError("words cannot be written"), True),
+        (KeyError("a slip of ours"), False),
+    ],
+)
+def test_a_full_disk_or_too_many_files_is_no_damage(error: Exception, expected: bool) -> None:
+    assert tells_of_damage(error) is expected

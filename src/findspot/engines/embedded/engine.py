@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from findspot.engines.embedded.index import Snapshot
-from findspot.engines.embedded.keywords import is_tantivys
 from findspot.engines.embedded.leftovers import Leftovers
+from findspot.engines.embedded.manifest import tells_of_damage
 from findspot.engines.embedded.namespace import Build, Namespace
 from findspot.engines.protocol import EVERYTHING, Batch, Recall, Status, Stop, Vector, Within, Words
 
@@ -169,6 +169,6 @@ def _reading(namespace: Namespace) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if is_tantivys(error):
+        if tells_of_damage(error):
             namespace.doubt(error)
         raise

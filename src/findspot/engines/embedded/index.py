@@ -94,7 +94,7 @@ class Index:
         """The manifest is in its place: free the room of all that only the one before named."""
         before, self.manifest = self.manifest, manifest
         for name in before.keywords.keys() - manifest.keywords.keys():
-            (self.folder / _KEPT / name).unlink()
+            (self.folder / _KEPT / name).unlink(missing_ok=True)
         if before.vectors != manifest.vectors:
             remove(self.folder / before.vectors)
 

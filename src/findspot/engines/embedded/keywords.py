@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import tantivy
@@ -58,23 +59,25 @@ class Keywords:
         return self._writer is not None
 
     def add(self, ids: Sequence[int], sources: Sequence[Source], terms: Sequence[Sequence[str]]) -> None:
-        writer = self._open_writer()
-        for id, source, each in zip(ids, sources, terms, strict=True):
-            document = tantivy.Document()
-            document.add_integer("id", id)
-            document.add_text("terms", " ".join(each))
-            for token in places.tokens_of(source):
-                document.add_text("place", token)
-            document.add_integer("length", source.length)
-            writer.add_document(document)
+        with self._writing() as writer:
+            for id, source, each in zip(ids, sources, terms, strict=True):
+                document = tantivy.Document()
+                document.add_integer("id", id)
+                document.add_text("terms", " ".join(each))
+                for token in places.tokens_of(source):
+                    document.add_text("place", token)
+                document.add_integer("length", source.length)
+                writer.add_document(document)
 
     def remove(self, ids: Sequence[int]) -> None:
         """By query: removing by a number as a term can remove nothing without a word."""
         if ids:
-            self._open_writer().delete_documents_by_query(tantivy.Query.term_set_query(self._schema, "id", list(ids)))
+            with self._writing() as writer:
+                writer.delete_documents_by_query(tantivy.Query.term_set_query(self._schema, "id", list(ids)))
 
     def commit(self) -> None:
-        self._open_writer().commit()
+        with self._writing() as writer:
+            writer.commit()
 
     def settle(self) -> None:
         """Let running merges finish, and write no more in bulk."""
@@ -104,15 +107,15 @@ class Keywords:
             return meta, {name: known.get(name) or mark(kept / name) for name in names}
         raise RuntimeError(f"{self._folder}: the files of a commit are not to be found")
 
-    def _open_writer(self) -> tantivy.IndexWriter:
-        if self._writer is None:
-            self._writer = self._index.writer(*(_LARGE if self._bulk else _SMALL))
-        return self._writer
-
-
-def is_tantivys(error: BaseException) -> bool:
-    """Whether tantivy raised this: it has no errors of its own, and a panic has no name that could be imported."""
-    return isinstance(error, (ValueError, OSError)) or type(error).__name__ == "PanicException"
+    @contextmanager
+    def _writing(self) -> Iterator[tantivy.IndexWriter]:
+        """The writer. That the disk is full, tantivy tells by a ValueError without the reason."""
+        try:
+            if self._writer is None:
+                self._writer = self._index.writer(*(_LARGE if self._bulk else _SMALL))
+            yield self._writer
+        except ValueError as error:
+            raise OSError(f"{self._folder}: words cannot be written: {error}") from error
 
 
 def _schema() -> tantivy.Schema:

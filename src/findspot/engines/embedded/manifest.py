@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import zlib
 from collections.abc import Mapping
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ Marks: TypeAlias = Mapping[str, Mark]
 FORMAT = 1
 FILE = "manifest.json"
 _SLICE = 1 << 20
+_SYSTEMS_NUMBER = re.compile(r"(?:os error|code:) (\d+)")
 _SIGNS_OF_DAMAGE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EIO}
 
 
@@ -103,9 +105,20 @@ def files_in(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _SIGNS_OF_DAMAGE:
+        if not tells_of_damage(error):
             raise
         raise Damaged(f"{folder}: {error}") from error
+
+
+def tells_of_damage(error: BaseException) -> bool:
+    """Whether files may be to blame. tantivy has no errors of its own: it raises ValueError, with the system's number
+    in its words if there is one, or panics, under a name that cannot be imported."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno in _SIGNS_OF_DAMAGE
+    if isinstance(error, (ValueError, OSError)) or type(error).__name__ == "PanicException":
+        number = _SYSTEMS_NUMBER.search(str(error))
+        return number is None or int(number[1]) in _SIGNS_OF_DAMAGE
+    return False
 
 
 def _seal(body: bytes) -> bytes:

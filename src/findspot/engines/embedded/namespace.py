@@ -12,9 +12,8 @@ import numpy as np
 
 from findspot.engines.embedded import manifest as manifests
 from findspot.engines.embedded.index import Index, Snapshot, next_name, remove
-from findspot.engines.embedded.keywords import is_tantivys
 from findspot.engines.embedded.leftovers import Leftovers
-from findspot.engines.embedded.manifest import Manifest
+from findspot.engines.embedded.manifest import Manifest, tells_of_damage
 from findspot.engines.protocol import Abandoned, Batch, Damaged
 
 _CHECKED_AT_ONCE = 256 << 20  # bytes that are read when a namespace is opened; of more, only the sizes are looked at
@@ -94,9 +93,10 @@ class Namespace:
 
     def adopt(self, index: Index, manifest: Manifest) -> None:
         """Show what was built to readers; the lock is held."""
-        self.close()
-        self._build = self._damage = None
+        before, self._build, self._damage = self._index, None, None
         self._serve(index, manifest)
+        if before is not None:
+            before.keywords.rest()
         self._tidy(manifest)
 
     def forget(self, build: Build) -> None:
@@ -183,14 +183,18 @@ class Namespace:
                 index.verify()
             self._serve(index, manifest)
         except BaseException as error:
-            if not is_tantivys(error):
+            if not tells_of_damage(error):
                 raise
             raise Damaged(f"{folder}: {error}") from error
 
     def _serve(self, index: Index, manifest: Manifest) -> None:
         """Show readers what the manifest names."""
-        index.accept(manifest)
-        self._index, self._snapshot = index, index.snapshot()
+        try:
+            index.accept(manifest)
+            self._index, self._snapshot = index, index.snapshot()
+        except BaseException:
+            self.close()
+            raise
 
     def _advance(self, index: Index, change: Callable[[], None]) -> None:
         """Both halves change, or neither: what fails is forgotten, and the next call opens what the manifest names."""
@@ -201,7 +205,7 @@ class Namespace:
             self._serve(index, manifest)
         except BaseException as error:
             self.close()
-            if is_tantivys(error):
+            if tells_of_damage(error):
                 self.doubt(error)
             raise
 
