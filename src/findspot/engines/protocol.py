@@ -55,8 +55,9 @@ EVERYTHING = Within()
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What keywords look for: any of `any_of` counts for the score; all of `all_of` must be there, none of `none_of`
-    may be. `prefix` begins a term that is still being typed, and counts like one of `any_of`."""
+    """What keywords look for: any of `any_of`; all of `all_of` must be there, and if there are some, that is enough;
+    none of `none_of` may be. A term counts once for the score, be it in `any_of`, in `all_of` or in both. `prefix`
+    begins a term that is still being typed, and counts like one of `any_of`."""
 
     any_of: tuple[str, ...] = ()
     all_of: tuple[str, ...] = ()
@@ -93,10 +94,18 @@ class Damaged(Exception):
     """A namespace cannot be trusted: it has to be built anew from the store."""
 
 
-class Building(Protocol):
-    """An index that is written beside the one in service. What is written or deleted in the meantime reaches both."""
+class Abandoned(Exception):
+    """An index that was being built is no longer wanted: its namespace was dropped, or another build was begun."""
 
-    def write(self, batch: Batch) -> None: ...
+
+class Building(Protocol):
+    """An index that is written beside the one in service. What is written or deleted in the meantime reaches both.
+
+    Raises Abandoned once it is no longer wanted.
+    """
+
+    def write(self, batch: Batch) -> None:
+        """Keep these chunks, except those that were written or deleted since the build was begun: these are newer."""
 
     def switch(self) -> None:
         """Let it take the place of the one in service, at once and for good."""
@@ -112,7 +121,11 @@ class Engine(Protocol):
     """
 
     def write(self, namespace: str, fingerprint: str, batch: Batch) -> None:
-        """Keep these chunks, in place of any with the same ids."""
+        """Keep these chunks, in place of any with the same ids.
+
+        The fingerprint is that of the index, or of the one that is being built to take its place: anything else raises
+        ValueError. In the meantime an index with another one keeps these chunks by their words alone.
+        """
 
     def delete(self, namespace: str, ids: Sequence[int]) -> None: ...
 

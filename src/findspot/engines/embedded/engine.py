@@ -1,0 +1,174 @@
+"""The engine: namespaces by name, and both legs of a recall."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from findspot.engines.embedded.index import Snapshot
+from findspot.engines.embedded.leftovers import Leftovers
+from findspot.engines.embedded.manifest import tells_of_damage
+from findspot.engines.embedded.namespace import Build, Namespace
+from findspot.engines.protocol import EVERYTHING, Batch, Recall, Status, Stop, Vector, Within, Words
+
+_NAME = re.compile(r"(project_\d+)_(?:table_\d+|documents)", re.ASCII)
+_MOST_OPEN = 64  # namespaces: each has a thread that watches it, and some dozen mapped files
+_MOST_WRITING = 4  # writers: each has some 20 MB and six threads
+
+
+class EmbeddedEngine:
+    """All namespaces below one folder, which belongs to this process alone."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._leftovers = Leftovers(folder / ".leftovers")
+        self._namespaces: dict[str, Namespace] = {}
+        self._lock = threading.Lock()
+        self._clock = itertools.count(1)
+        self._pool = ThreadPoolExecutor(max(4, 2 * (os.cpu_count() or 1)), thread_name_prefix="keywords")
+
+    def write(self, namespace: str, fingerprint: str, batch: Batch) -> None:
+        self._at(namespace).write(fingerprint, batch)
+        self._shed()
+
+    def delete(self, namespace: str, ids: Sequence[int]) -> None:
+        self._at(namespace).delete([int(id) for id in ids])
+        self._shed()
+
+    def recall(
+        self,
+        namespace: str,
+        words: Words | None,
+        vector: Vector | None,
+        *,
+        limit: int,
+        within: Within = EVERYTHING,
+        stop: Stop = lambda: None,
+    ) -> Recall:
+        stop()
+        place = self._at(namespace)
+        snapshot = self._snapshot(place)
+        if snapshot is None or limit <= 0:
+            return Recall()
+        if vector is not None and len(vector) != snapshot.manifest.dimension:
+            raise ValueError(f"{namespace} holds vectors of {snapshot.manifest.dimension} numbers, not {len(vector)}")
+        if vector is None:
+            return Recall(_best(place, snapshot, words, limit, within))
+        running = self._pool.submit(_best, place, snapshot, words, limit, within)
+        try:
+            found = _nearest(snapshot, vector, limit, within, stop)
+            keyword = running.result()
+            stop()
+        finally:
+            running.cancel()
+        alone = [id for id in found if id not in keyword] if len(keyword) == limit else []  # else no others match
+        vector_also = snapshot.vectors.cosines(vector, [id for id in keyword if id not in found])
+        return Recall(keyword, found, _scores(place, snapshot, words, alone), vector_also)
+
+    def build(self, namespace: str, fingerprint: str, dimension: int) -> Build:
+        return self._at(namespace).build(fingerprint, dimension)
+
+    def ids(self, namespace: str) -> npt.NDArray[np.int64]:
+        snapshot = self._snapshot(self._at(namespace))
+        return np.empty(0, np.int64) if snapshot is None else snapshot.vectors.ids()
+
+    def status(self, namespace: str) -> Status:
+        snapshot = self._snapshot(self._at(namespace))
+        if snapshot is None:
+            return Status(0, 0, 0, "", 0)
+        manifest, vectors = snapshot.manifest, snapshot.vectors
+        return Status(
+            len(vectors.ids()), int(vectors.hits.sum()), manifest.bytes, manifest.fingerprint, manifest.dimension
+        )
+
+    def verify(self, namespace: str) -> None:
+        """Read every file again. Raises Damaged if one is not as it was written."""
+        self._at(namespace).verify()
+
+    def namespaces(self, project_id: int) -> list[str]:
+        folder = self._folder / f"project_{project_id}"
+        return sorted(each.name for each in folder.iterdir()) if folder.is_dir() else []
+
+    def drop(self, namespace: str) -> None:
+        self._at(namespace).drop()
+
+    def drop_project(self, project_id: int) -> None:
+        with self._lock:
+            known = [name for name in self._namespaces if _project(name) == f"project_{project_id}"]
+        for name in {*known, *self.namespaces(project_id)}:
+            self.drop(name)
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        with self._lock:
+            namespaces = list(self._namespaces.values())
+        for namespace in namespaces:
+            namespace.end()
+
+    def _at(self, name: str) -> Namespace:
+        folder = self._folder / _project(name) / name
+        with self._lock:
+            namespace = self._namespaces.get(name)
+            if namespace is None:
+                namespace = self._namespaces[name] = Namespace(folder, self._leftovers)
+        namespace.used = next(self._clock)
+        return namespace
+
+    def _snapshot(self, namespace: Namespace) -> Snapshot | None:
+        if namespace.is_open:
+            return namespace.snapshot()
+        snapshot = namespace.snapshot()
+        self._shed()
+        return snapshot
+
+    def _shed(self) -> None:
+        """Close what was not used for longest, if too much is open."""
+        with self._lock:
+            namespaces = list(self._namespaces.values())
+        in_use = sorted((each for each in namespaces if each.is_open), key=lambda each: each.used)
+        for each in in_use[:-_MOST_OPEN]:
+            each.try_to(Namespace.close)
+        for each in [each for each in in_use if each.is_writing][:-_MOST_WRITING]:
+            each.try_to(Namespace.rest)
+
+
+def _project(name: str) -> str:
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise ValueError(f"{name!r} is no name of a namespace")
+    return match[1]
+
+
+def _best(place: Namespace, snapshot: Snapshot, words: Words | None, limit: int, within: Within) -> dict[int, float]:
+    with _reading(place):
+        return snapshot.lookup.best(words, limit, within) if words else {}
+
+
+def _scores(place: Namespace, snapshot: Snapshot, words: Words | None, ids: Sequence[int]) -> dict[int, float]:
+    with _reading(place):
+        return snapshot.lookup.scores(words, ids) if words else {}
+
+
+def _nearest(snapshot: Snapshot, vector: Vector, limit: int, within: Within, stop: Stop) -> dict[int, float]:
+    ids, cosines = snapshot.vectors.nearest(vector, limit, snapshot.vectors.mask(within), stop)
+    return dict(zip(ids.tolist(), cosines.tolist(), strict=True))
+
+
+@contextmanager
+def _reading(namespace: Namespace) -> Iterator[None]:
+    """What tantivy raises, or panics with, is damage if there is some."""
+    try:
+        yield
+    except BaseException as error:
+        if tells_of_damage(error):
+            namespace.doubt(error)
+        raise

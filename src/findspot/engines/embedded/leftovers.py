@@ -1,0 +1,38 @@
+"""How does a folder come and go at once? It is made, or taken apart, in a place where nobody looks for it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+
+class Leftovers:
+    """The place. What a killed process left there is removed when it is opened."""
+
+    def __init__(self, folder: Path) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        self._folder = folder
+        self._lock = threading.Lock()  # so that the folder above does not go while another comes into it
+
+    def bring(self, folder: Path, fill: Callable[[Path], None]) -> None:
+        """Make a folder that is filled when it is first seen."""
+        made = Path(tempfile.mkdtemp(dir=self._folder))
+        fill(made)
+        with self._lock:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            made.rename(folder)
+
+    def take(self, folder: Path) -> None:
+        """Remove a folder, and the one above if it was the last in it."""
+        with self._lock:
+            if not folder.exists():
+                return
+            taken = Path(tempfile.mkdtemp(dir=self._folder))
+            folder.rename(taken / folder.name)
+            if not any(folder.parent.iterdir()):
+                folder.parent.rmdir()
+        shutil.rmtree(taken, ignore_errors=True)

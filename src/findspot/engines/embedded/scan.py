@@ -1,0 +1,171 @@
+"""Which codes are near a query? Answered without an index that would have to be trained, so a filter never costs hits.
+
+Rows stand in parts. The rows of a part that may be hits are compared one by one if they are few. If they are many, one
+bit of each number, its sign, is compared with the query first, which takes a tenth of the time, and only the best are
+then compared by their codes. docs/vectors.md has the figures.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
+from os import cpu_count
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from findspot.engines.embedded import kernels
+from findspot.engines.embedded.codes import Codes, Query
+from findspot.engines.protocol import Stop, Vector
+
+Rows: TypeAlias = npt.NDArray[np.int64]  # numbers of rows, in ascending order
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+_T = TypeVar("_T")
+
+_LARGEST = 131_072  # rows of a part: half a millisecond by their signs
+_LEAST = 4096  # rows that are worth a part; fewer at the end are read into memory
+_AT_ONCE = 4096  # rows compared by their codes in one slice: they fit into a core's cache
+_LEAST_DIMENSION = 64  # fewer signs tell too little, and fewer numbers are quick to compare
+_FEW = 6  # a filter that keeps no more than one row in this many makes the signs a detour
+_PICKED, _LEAST_PICKED = 15, 2000  # rows that are picked by their signs, for each that is wanted
+_SPARE = 1.25  # times as many are picked as should pass a filter
+
+_CORES = min(4, cpu_count() or 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows from `start` on. Their codes are left on disk, for the system to keep in memory; their signs are held."""
+
+    start: int
+    codes: Codes
+    signs: kernels.Signs | None
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.codes)
+
+
+def grown(parts: tuple[Part, ...], file: Path, rows: int, dimension: int) -> tuple[Part, ...]:
+    """The parts of a file that has this many rows now.
+
+    Rows that are added become a part when they are enough. It takes in parts before it that are not larger, so that
+    parts stay few, and each row is moved only a few times.
+    """
+    kept = [part for part in parts if len(part.codes) >= _LEAST]
+    start = kept[-1].end if kept else 0
+    if rows - start >= _LEAST:
+        while kept and len(kept[-1].codes) <= rows - start and rows - kept[-1].start <= _LARGEST:
+            start = kept.pop().start
+        spans = [(first, min(first + _LARGEST, rows)) for first in range(start, rows - _LEAST + 1, _LARGEST)]
+        kept += _in_threads([partial(_part, file, *span, dimension) for span in spans])
+        start = kept[-1].end
+    if start < rows:
+        kept.append(Part(start, read(file, start, rows - start, dimension), None))
+    return tuple(kept)
+
+
+def read(file: Path, start: int, count: int, dimension: int) -> Codes:
+    """Codes, into memory."""
+    return np.fromfile(file, np.uint8, count * dimension, offset=start * dimension).reshape(count, dimension)
+
+
+def nearest(
+    parts: Sequence[Part], query: Query, limit: int, mask: Mask, stop: Stop = lambda: None
+) -> tuple[Rows, Vector]:
+    """The rows that are nearest among those of the mask, and their cosines, the nearest first."""
+    enough = max(_LEAST_PICKED, _PICKED * limit)
+    picks = [partial(_pick, part, query, mask[part.start : part.end], enough) for part in parts]
+    picked = _in_threads(picks, stop)
+    sure = [rows for rows, scores in picked if scores is None]
+    likely = [(rows, scores) for rows, scores in picked if scores is not None]
+    if likely:
+        rows, scores = (np.concatenate(column) for column in zip(*likely, strict=True))
+        sure.append(rows[_highest(scores, enough)])
+    rows = np.concatenate(sure) if sure else np.empty(0, np.int64)
+    if likely:
+        rows.sort()
+    return best(parts, query, limit, rows, stop)
+
+
+def best(parts: Sequence[Part], query: Query, limit: int, rows: Rows, stop: Stop = lambda: None) -> tuple[Rows, Vector]:
+    """The nearest of these rows and their cosines, by their codes, the nearest first."""
+    compared = _in_threads([partial(_compare, part, some, query, limit) for part, some in _slices(parts, rows)], stop)
+    if not compared:
+        return np.empty(0, np.int64), np.empty(0, np.float32)
+    rows, products = (np.concatenate(column) for column in zip(*compared, strict=True))
+    order = np.lexsort((rows, -products))[:limit]
+    return rows[order], np.minimum(products[order] * np.float32(query.worth), np.float32(1))
+
+
+def _part(file: Path, start: int, end: int, dimension: int) -> Part:
+    mapped = np.memmap(file, np.uint8, "r", offset=start * dimension, shape=(end - start, dimension))
+    codes = np.asarray(mapped)
+    return Part(start, codes, kernels.Signs(codes) if dimension >= _LEAST_DIMENSION else None)
+
+
+def _pick(part: Part, query: Query, mask: Mask, enough: int) -> tuple[Rows, Vector | None]:
+    """Rows of the mask that the nearest are among, with their scores by signs; or all of its rows, without scores."""
+    size, kept = len(mask), int(np.count_nonzero(mask))
+    picked = enough if kept == size else int(enough * _SPARE * size / max(kept, 1))
+    if part.signs is not None and kept > size // _FEW and picked < size // 2:
+        rows, scores = part.signs.nearest(query.numbers, picked)
+        passed = mask[rows]
+        if np.count_nonzero(passed) >= enough:
+            return rows[passed] + part.start, scores[passed]
+    return np.flatnonzero(mask) + part.start, None
+
+
+def _slices(parts: Sequence[Part], rows: Rows) -> Iterator[tuple[Part, Rows]]:
+    for part in parts:
+        first, last = np.searchsorted(rows, (part.start, part.end))
+        for start in range(first, last, _AT_ONCE):
+            yield part, rows[start : min(start + _AT_ONCE, last)]
+
+
+def _compare(part: Part, rows: Rows, query: Query, limit: int) -> tuple[Rows, Vector]:
+    places = rows - part.start
+    first, last = int(places[0]), int(places[-1]) + 1
+    whole = last - first == len(places)
+    codes = part.codes[first:last] if whole else part.codes.take(places, axis=0)
+    found, products = kernels.products(codes, query.numbers, min(limit, len(codes)))
+    return rows[found], products
+
+
+def _highest(scores: Vector, count: int) -> npt.NDArray[np.intp]:
+    return np.argpartition(-scores, count)[:count] if count < len(scores) else np.arange(len(scores))
+
+
+def _in_threads(tasks: Sequence[Callable[[], _T]], stop: Stop = lambda: None) -> list[_T]:
+    """What the tasks return. This thread does them, and others help where a core is free.
+
+    `stop` is called between tasks, in this thread; if it raises, no other task begins.
+    """
+    done: dict[int, _T] = {}
+    left = iter(enumerate(tasks))  # each is taken once, by whichever thread is first
+
+    def work(before: Stop = lambda: None) -> None:
+        for number, task in left:
+            before()
+            done[number] = task()
+
+    helpers = [_threads().submit(work) for _ in range(min(len(tasks), _CORES) - 1)]
+    try:
+        work(stop)
+    finally:
+        deque(left, maxlen=0)
+        late = [helper for helper in helpers if not helper.cancel()]
+    for helper in late:
+        helper.result()
+    return [done[number] for number in range(len(tasks))]
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_CORES, thread_name_prefix="scan")

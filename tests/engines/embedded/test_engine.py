@@ -1,0 +1,199 @@
+"""What only the embedded engine promises: one state for both legs, all or nothing, and little room and few threads."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from findspot.engines.embedded import engine as engines
+from findspot.engines.embedded import index, manifest
+from findspot.engines.embedded.engine import EmbeddedEngine
+from findspot.engines.embedded.keywords import Keywords
+from findspot.engines.embedded.rows import Rows
+from findspot.engines.protocol import Abandoned, Batch, Building, Source, Words
+from tests.engines.embedded.chunks import DIMENSION, MODEL, NAMESPACE, chunks
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[EmbeddedEngine]:
+    engine = EmbeddedEngine(tmp_path)
+    yield engine
+    engine.close()
+
+
+def everything(engine: EmbeddedEngine, word: str = "mark") -> set[int]:
+    """All chunks with this word, in both legs alike."""
+    recall = engine.recall(NAMESPACE, Words((word,)), np.ones(DIMENSION, np.float32), limit=10_000)
+    assert set(recall.keyword) <= set(recall.vector)
+    return set(recall.keyword)
+
+
+def test_readers_see_both_legs_at_the_same_moment_while_others_write(engine: EmbeddedEngine) -> None:
+    """A chunk changes from one state to the other, and with it its word and its vector."""
+    axes, source = np.eye(DIMENSION, dtype=np.float32), Source(None, "/a", 300, 50, 5)
+    done, torn = threading.Event(), list[object]()
+
+    def write(state: int) -> None:
+        engine.write(NAMESPACE, MODEL, Batch([1], [""], [source], [["all", f"state{state}"]], axes[[state]]))
+
+    def read() -> None:
+        while not done.is_set():
+            recall = engine.recall(NAMESPACE, Words(("state0",)), axes[0], limit=5)
+            if (1 in recall.keyword) != (recall.vector[1] > 0.5):
+                torn.append(recall)
+
+    write(0)
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for number in range(30):
+        write(number % 2)
+    done.set()
+    for reader in readers:
+        reader.join()
+    assert not torn
+
+
+def test_any_number_of_threads_may_write(engine: EmbeddedEngine) -> None:
+    def write(start: int) -> None:
+        for first in range(start, start + 50, 10):
+            engine.write(NAMESPACE, MODEL, chunks(range(first, first + 10)))
+        engine.delete(NAMESPACE, [start])
+
+    threads = [threading.Thread(target=write, args=(start,)) for start in range(0, 200, 50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = set(range(200)) - {0, 50, 100, 150}
+    assert set(engine.ids(NAMESPACE).tolist()) == everything(engine) == expected
+
+
+def _finish(building: Building) -> None:
+    building.write(chunks(range(5)))
+    building.switch()
+
+
+FAILURES = [(Keywords, "add"), (Keywords, "commit"), (Keywords, "keep"), (Rows, "append"), (manifest, "write")]
+
+
+@pytest.mark.parametrize(("place", "name"), FAILURES)
+def test_a_write_that_fails_leaves_everything_as_it_was(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, place: object, name: str
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    engine.write(NAMESPACE, MODEL, chunks(range(20)))
+    for change in (chunks(range(10, 30), "other"), chunks([99])):
+        with monkeypatch.context() as patch:
+            patch.setattr(place, name, full)
+            with pytest.raises(OSError, match="No space"):
+                engine.write(NAMESPACE, MODEL, change)
+        assert set(engine.ids(NAMESPACE).tolist()) == everything(engine) == set(range(20))
+        assert everything(engine, "other") == set()
+    engine.write(NAMESPACE, MODEL, chunks([20]))
+    assert everything(engine) == set(range(21))
+    engine.verify(NAMESPACE)
+
+
+@pytest.mark.parametrize(("place", "name"), FAILURES)
+def test_a_build_that_fails_is_given_up(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: object, name: str
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    engine.write(NAMESPACE, MODEL, chunks(range(20)))
+    building = engine.build(NAMESPACE, MODEL, DIMENSION)
+    with monkeypatch.context() as patch:
+        patch.setattr(place, name, full)
+        with pytest.raises(OSError, match="No space"):
+            _finish(building)
+    with pytest.raises(Abandoned):
+        building.switch()
+    engine.write(NAMESPACE, MODEL, chunks([20]))
+    assert everything(engine) == set(range(21))
+    assert [each.name for each in (tmp_path / "project_1" / NAMESPACE).glob("gen-*")] == ["gen-1"]
+
+
+def test_a_build_that_was_never_finished_leaves_nothing_behind(engine: EmbeddedEngine, tmp_path: Path) -> None:
+    engine.write(NAMESPACE, MODEL, chunks(range(5)))
+    engine.build(NAMESPACE, MODEL, DIMENSION).write(chunks(range(50)))
+    engine.close()
+    again = EmbeddedEngine(tmp_path)
+    assert everything(again) == set(range(5))
+    assert [each.name for each in (tmp_path / "project_1" / NAMESPACE).glob("gen-*")] == ["gen-1"]
+    again.close()
+
+
+def test_a_namespace_may_be_closed_and_opened_while_another_index_is_built(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "_MOST_OPEN", 1)
+    engine.write(NAMESPACE, MODEL, chunks(range(5)))
+    building = engine.build(NAMESPACE, MODEL, DIMENSION)
+    building.write(chunks(range(10)))
+    engine.write("project_1_table_2", MODEL, chunks([1]))
+    assert everything(engine) == set(range(5))
+    building.write(chunks(range(10, 20)))
+    building.switch()
+    assert everything(engine) == set(range(20))
+
+
+def test_rows_that_no_longer_count_give_back_their_room(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(index, "_DEAD_ENOUGH", 50)
+    engine.write(NAMESPACE, MODEL, chunks(range(300)))
+    for start in range(0, 280, 20):
+        engine.delete(NAMESPACE, range(start, start + 20))
+        assert everything(engine) == set(range(start + 20, 300))
+    [codes] = (tmp_path / "project_1" / NAMESPACE).glob("gen-1/vectors-*/codes")
+    assert codes.parent.name != "vectors-1"
+    assert codes.stat().st_size < 100 * DIMENSION
+    engine.verify(NAMESPACE)
+
+
+def test_writing_the_same_again_and_again_takes_no_more_room(engine: EmbeddedEngine, tmp_path: Path) -> None:
+    engine.write(NAMESPACE, MODEL, chunks(range(200)))
+    once = engine.status(NAMESPACE).bytes
+    for _ in range(20):
+        engine.write(NAMESPACE, MODEL, chunks(range(200)))
+    assert engine.status(NAMESPACE).bytes < 8 * once
+    kept = {each.name for each in (tmp_path / "project_1" / NAMESPACE).glob("gen-1/kept/*")}
+    assert kept == manifest.read(tmp_path / "project_1" / NAMESPACE).keywords.keys()
+
+
+def test_many_namespaces_do_not_hold_many_threads(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(engines, "_MOST_OPEN", 5)
+    monkeypatch.setattr(engines, "_MOST_WRITING", 2)
+    names = [f"project_1_table_{number}" for number in range(12)]
+    for number, name in enumerate(names):
+        engine.write(name, MODEL, chunks([number]))
+    assert sum(each.is_open for each in engine._namespaces.values()) == 5
+    assert sum(each.is_writing for each in engine._namespaces.values()) == 2
+    for number, name in enumerate(names):
+        assert engine.ids(name).tolist() == [number]
+        engine.write(name, MODEL, chunks([number + 100]))
+        assert set(engine.recall(name, Words(("mark",)), None, limit=5).keyword) == {number, number + 100}
+
+
+@pytest.mark.parametrize("name", ["", "table_1", "project_1", "project_x_documents", "project_1_table_1/..", "../x"])
+def test_a_name_that_is_none_is_refused(engine: EmbeddedEngine, name: str) -> None:
+    with pytest.raises(ValueError, match="no name of a namespace"):
+        engine.write(name, MODEL, chunks([1]))
+
+
+def test_a_query_vector_of_another_length_is_refused(engine: EmbeddedEngine) -> None:
+    engine.write(NAMESPACE, MODEL, chunks([1]))
+    with pytest.raises(ValueError, match="32 numbers, not 3"):
+        engine.recall(NAMESPACE, None, np.ones(3, np.float32), limit=1)

@@ -1,0 +1,196 @@
+"""An engine in memory that compares everything with everything: short, slow and exact. It says what is right."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from findspot.engines.protocol import (
+    EVERYTHING,
+    Abandoned,
+    Batch,
+    Recall,
+    Source,
+    Status,
+    Stop,
+    Vector,
+    Within,
+    Words,
+)
+from findspot.pointer import holds
+
+K1, B = 1.2, 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    source: Source
+    terms: tuple[str, ...]
+    vector: Vector
+
+
+@dataclass
+class Kept:
+    fingerprint: str
+    dimension: int
+    chunks: dict[int, Chunk] = field(default_factory=dict)
+
+    def put(self, batch: Batch, fingerprint: str) -> None:
+        known = fingerprint == self.fingerprint
+        for id, source, terms, vector in zip(batch.ids, batch.sources, batch.terms, batch.vectors, strict=True):
+            kept = vector.copy() if known else np.zeros(self.dimension, np.float32)
+            self.chunks[id] = Chunk(source, tuple(terms), kept)
+
+
+class ExactBuilding:
+    def __init__(self, engine: ExactEngine, namespace: str, kept: Kept) -> None:
+        self._engine, self._namespace, self.kept = engine, namespace, kept
+        self.newer: set[int] = set()
+
+    def write(self, batch: Batch) -> None:
+        self._check()
+        before = {id: self.kept.chunks.get(id) for id in self.newer}
+        self.kept.put(batch, self.kept.fingerprint)
+        for id, chunk in before.items():
+            if chunk is None:
+                self.kept.chunks.pop(id, None)
+            else:
+                self.kept.chunks[id] = chunk
+
+    def switch(self) -> None:
+        self._check()
+        self._engine.kept[self._namespace] = self._engine.builds.pop(self._namespace).kept
+
+    def abandon(self) -> None:
+        if self._engine.builds.get(self._namespace) is self:
+            del self._engine.builds[self._namespace]
+
+    def _check(self) -> None:
+        if self._engine.builds.get(self._namespace) is not self:
+            raise Abandoned
+
+
+class ExactEngine:
+    def __init__(self) -> None:
+        self.kept: dict[str, Kept] = {}
+        self.builds: dict[str, ExactBuilding] = {}
+
+    def write(self, namespace: str, fingerprint: str, batch: Batch) -> None:
+        build, dimension = self.builds.get(namespace), batch.vectors.shape[1]
+        target = build.kept if build else self.kept.get(namespace)
+        if target and (target.fingerprint, target.dimension) != (fingerprint, dimension):
+            raise ValueError(fingerprint)
+        self.kept.setdefault(namespace, Kept(fingerprint, dimension)).put(batch, fingerprint)
+        if build:
+            build.kept.put(batch, fingerprint)
+            build.newer.update(batch.ids)
+
+    def delete(self, namespace: str, ids: Sequence[int]) -> None:
+        build = self.builds.get(namespace)
+        for kept in [self._at(namespace), *([build.kept] if build else [])]:
+            for id in ids:
+                kept.chunks.pop(id, None)
+        if build:
+            build.newer.update(ids)
+
+    def recall(
+        self,
+        namespace: str,
+        words: Words | None,
+        vector: Vector | None,
+        *,
+        limit: int,
+        within: Within = EVERYTHING,
+        stop: Stop = lambda: None,
+    ) -> Recall:
+        stop()
+        chunks = self._at(namespace).chunks
+        seen = {id for id, chunk in chunks.items() if sees(within, chunk.source)}
+        scores = bm25({id: chunk.terms for id, chunk in chunks.items()}, words) if words else {}
+        cosines = {} if vector is None else _cosines(chunks, vector)
+        keyword, near = _top(scores, seen, limit), _top(cosines, seen, limit)
+        return Recall(
+            keyword,
+            near,
+            {id: scores[id] for id in near if id in scores and id not in keyword},
+            {id: cosines[id] for id in keyword if id in cosines and id not in near},
+        )
+
+    def build(self, namespace: str, fingerprint: str, dimension: int) -> ExactBuilding:
+        self.builds[namespace] = ExactBuilding(self, namespace, Kept(fingerprint, dimension))
+        return self.builds[namespace]
+
+    def ids(self, namespace: str) -> npt.NDArray[np.int64]:
+        return np.array(sorted(self._at(namespace).chunks), np.int64)
+
+    def status(self, namespace: str) -> Status:
+        kept = self._at(namespace)
+        vectors = [chunk.vector for chunk in kept.chunks.values()]
+        known = sum(bool(vector.any()) for vector in vectors)
+        return Status(len(vectors), known, sum(map(len, vectors)), kept.fingerprint, kept.dimension)
+
+    def namespaces(self, project_id: int) -> list[str]:
+        return sorted(name for name in self.kept if name.startswith(f"project_{project_id}_"))
+
+    def drop(self, namespace: str) -> None:
+        self.kept.pop(namespace, None)
+        self.builds.pop(namespace, None)
+
+    def drop_project(self, project_id: int) -> None:
+        for namespace in self.namespaces(project_id):
+            self.drop(namespace)
+
+    def close(self) -> None:
+        pass
+
+    def _at(self, namespace: str) -> Kept:
+        return self.kept.get(namespace, Kept("", 0))
+
+
+def sees(within: Within, source: Source) -> bool:
+    return (
+        holds(within.pointer, source.pointer)
+        and within.cut in (None, (source.chunk_size, source.chunk_overlap))
+        and source.length >= within.least_length
+        and (within.document_ids is None or source.document_id in within.document_ids)
+    )
+
+
+def bm25(texts: Mapping[int, Sequence[str]], words: Words) -> dict[int, float]:
+    """Textbook BM25; a prefix counts like one term that is in a text as often as the most frequent one it begins."""
+    counts = {id: Counter(terms) for id, terms in texts.items()}
+    lengths = {id: len(terms) for id, terms in texts.items()}
+    mean = sum(lengths.values()) / max(len(lengths), 1)
+    scores: Counter[int] = Counter()
+    for term in dict.fromkeys([*words.any_of, *words.all_of]):
+        frequencies = {id: count[term] for id, count in counts.items() if term in count}
+        scores.update(_weigh(frequencies, len(frequencies), lengths, mean))
+    if words.prefix:
+        found = {id: [n for term, n in count.items() if term.startswith(words.prefix)] for id, count in counts.items()}
+        frequencies = {id: max(each) for id, each in found.items() if each}
+        scores.update(_weigh(frequencies, sum(map(len, found.values())), lengths, mean))
+    allowed = {
+        id for id, count in counts.items() if count.keys() >= {*words.all_of} and count.keys().isdisjoint(words.none_of)
+    }
+    return {id: score for id, score in scores.items() if id in allowed}
+
+
+def _weigh(frequencies: Mapping[int, int], holding: int, lengths: Mapping[int, int], mean: float) -> dict[int, float]:
+    everything = max(len(lengths), holding)
+    telling = math.log(1 + (everything - holding + 0.5) / (holding + 0.5))
+    return {id: telling * n * (K1 + 1) / (n + K1 * (1 - B + B * lengths[id] / mean)) for id, n in frequencies.items()}
+
+
+def _cosines(chunks: Mapping[int, Chunk], vector: Vector) -> dict[int, float]:
+    lengths = {id: float(np.linalg.norm(chunk.vector) * np.linalg.norm(vector)) for id, chunk in chunks.items()}
+    return {id: float(chunks[id].vector @ vector) / length for id, length in lengths.items() if length > 0}
+
+
+def _top(scores: Mapping[int, float], seen: set[int], limit: int) -> dict[int, float]:
+    ranked = sorted(((id, score) for id, score in scores.items() if id in seen), key=lambda each: (-each[1], each[0]))
+    return dict(ranked[:limit])
