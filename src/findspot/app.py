@@ -1,5 +1,6 @@
 """Everything that is open while Findspot runs: opened once, in order, and closed in reverse."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -7,13 +8,20 @@ from dataclasses import dataclass
 from findspot import datafolder
 from findspot.datafolder import DataFolder
 from findspot.documents import Documents
+from findspot.embeddings import Embeddings
+from findspot.engines.opening import open_engine
+from findspot.engines.protocol import Engine
 from findspot.exporting import Exporting
+from findspot.gate import Gate
 from findspot.importing import Importing
+from findspot.indexing import Indexing
 from findspot.keys import Keys, owner_token
 from findspot.offload import Offload
+from findspot.searching import Searching
 from findspot.settings import Settings
 from findspot.store import tables as table_rows
 from findspot.store.database import Store
+from findspot.store.indexing import identity
 from findspot.tables import Tables
 
 
@@ -30,6 +38,9 @@ class App:
     documents: Documents
     importing: Importing
     exporting: Exporting
+    engine: Engine
+    indexing: Indexing
+    searching: Searching
 
 
 @contextlib.asynccontextmanager
@@ -53,6 +64,17 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None) -> Asy
         closing.push_async_callback(offload.close)
         closing.push_async_callback(bulk.close)
         tables = Tables(store, offload, settings.max_table)
+        async with store.read() as connection:
+            engine = await asyncio.to_thread(open_engine, settings, await identity(connection))
+        closing.push_async_callback(asyncio.to_thread, engine.close)
+        embeddings = Embeddings.open(store, settings)
+        closing.push_async_callback(embeddings.close)
+        gate = Gate()
+        indexing = Indexing(store, engine, embeddings, bulk, gate, settings)
+        closing.push_async_callback(indexing.close)
+        searching = Searching(store, engine, embeddings, indexing, gate)
+        closing.push_async_callback(searching.close)
+        indexing.start()
         yield App(
             settings,
             folder,
@@ -63,4 +85,7 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None) -> Asy
             Documents(store, offload, settings.max_document),
             Importing(store, bulk, tables, settings.max_body, settings.max_document, settings.max_table),
             Exporting(store),
+            engine,
+            indexing,
+            searching,
         )

@@ -9,17 +9,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from findspot import cutting
 from findspot.embeddings import Embeddings
-from findspot.engines.protocol import Abandoned, Batch, Building, Damaged, Engine, Source, Vectors
+from findspot.engines.protocol import Abandoned, Batch, Building, Damaged, Engine, Source, Status, Vectors
 from findspot.errors import FindspotError
 from findspot.gate import Gate
-from findspot.models import ChunkRow, documents_namespace, table_namespace
-from findspot.offload import Offload
+from findspot.models import ChunkRow, SourceState, documents_namespace, table_namespace
+from findspot.offload import Offload, Text
 from findspot.settings import Settings
 from findspot.store import chunks as rows
 from findspot.store import indexing as states
@@ -28,6 +29,8 @@ from findspot.store import tools as tool_rows
 from findspot.store.database import Store
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import sqlalchemy as sa
 
 log = logging.getLogger(__name__)
@@ -39,6 +42,8 @@ CHUNKS_AT_ONCE = 1000
 GONE_AT_ONCE = 10_000
 NAMESPACES_AT_ONCE = 2  # there are two cores to work with
 LONGEST_SLEEP_S = 30.0
+SHARED_SLEEP_S = 1.0  # where other processes may change the store
+CHECK_EVERY_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,23 @@ class Rebuild:
         return self.done / max(1e-6, time.monotonic() - self.began)
 
 
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How far the index of one namespace is: `done` of `chunks`, at `rate` a second."""
+
+    namespace: str
+    status: str
+    chunks: int
+    done: int
+    vectors: int
+    bytes: int
+    rate: float
+    errors: tuple[str, ...]
+
+
+NOTHING = Status(0, 0, 0, "", 0)
+
+
 class Indexing:
     """The index worker: one task that sees what is to be done, and a task for each namespace at work."""
 
@@ -90,8 +112,10 @@ class Indexing:
         self._working: dict[Place, asyncio.Task[None]] = {}
         self._rebuilding: dict[Place, asyncio.Task[None]] = {}
         self.rebuilds: dict[str, Rebuild] = {}
+        self._rate: dict[Place, float] = {}  # chunks a second, of what is being filled
         self._moved = asyncio.Condition()  # told whenever something was finished or failed
         self._loop: asyncio.Task[None] | None = None
+        self._checking: asyncio.Task[None] | None = None
 
     # ── its life ──
 
@@ -99,7 +123,9 @@ class Indexing:
         self._loop = asyncio.create_task(self._run(), name="indexing")
 
     async def close(self) -> None:
-        tasks = [task for task in (self._loop, *self._working.values(), *self._rebuilding.values()) if task]
+        tasks = [
+            task for task in (self._loop, self._checking, *self._working.values(), *self._rebuilding.values()) if task
+        ]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -107,6 +133,7 @@ class Indexing:
 
     async def _run(self) -> None:
         await self._patiently(self._agree)
+        self._checking = asyncio.create_task(self._check(), name="index check")
         while True:
             self._store.written.clear()
             await self._patiently(self._start_work)
@@ -123,9 +150,10 @@ class Indexing:
     async def _pause(self) -> float:
         async with self._store.read() as connection:
             due = await states.next_retry(connection)
+        longest = SHARED_SLEEP_S if self._settings.shared else LONGEST_SLEEP_S
         if due is None:
-            return LONGEST_SLEEP_S
-        return min(LONGEST_SLEEP_S, max(0.05, (due - datetime.now(UTC)).total_seconds()))
+            return longest
+        return min(longest, max(0.05, (due - datetime.now(UTC)).total_seconds()))
 
     async def _start_work(self) -> None:
         async with self._store.read() as connection:
@@ -135,13 +163,16 @@ class Indexing:
             if place not in self._working:
                 task = asyncio.create_task(self._work(place), name=place.namespace)
                 self._working[place] = task
-                task.add_done_callback(lambda _, place=place: self._worked(place))
+                task.add_done_callback(partial(self._worked, place))
 
-    def _worked(self, place: Place) -> None:
-        task = self._working.pop(place)
-        if not task.cancelled() and (error := task.exception()) is not None:
+    def _worked(self, place: Place, task: asyncio.Task[None]) -> None:
+        del self._working[place]
+        if task.cancelled():
+            return
+        if (error := task.exception()) is not None:  # tried again with the next change, or after a while
             log.error("indexing %s failed", place.namespace, exc_info=error)
-        self._store.written.set()  # it may have changed again in the meantime
+        else:
+            self._store.written.set()  # it may have changed again in the meantime
 
     # ── one namespace ──
 
@@ -159,7 +190,7 @@ class Indexing:
                     if not (changed or filled or forgot):
                         return
             except Damaged as damage:
-                log.warning("%s is damaged and is built anew: %s", place.namespace, damage)
+                self.heal(place.namespace, damage)
                 await self.rebuild(place)
 
     async def _cut(self, place: Place) -> bool:
@@ -206,13 +237,15 @@ class Indexing:
             ],
         )
         facts = {"total": len(found), "done": 0, "last_error": None}
-        await states.followed(connection, states.is_document(row.id), row.revision, current=now == row.revision, **facts)
+        await states.followed(
+            connection, states.is_document(row.id), row.revision, current=now == row.revision, **facts
+        )
 
     async def _cut_table(self, place: Place, table_id: int) -> bool:
         """Bring the chunk rows of a table up to date with its text and its tools; whether it was behind."""
         async with self._store.read() as connection:
             state = await states.of_table(connection, table_id)
-            if state is None or state.status not in ("pending", "error"):
+            if state is None or not state.is_due(datetime.now(UTC)):
                 return False
             scopes = await tool_rows.search_scopes(connection, table_id)
             known = await rows.nodes_of(connection, table_id)
@@ -227,7 +260,8 @@ class Indexing:
             self._settings.max_content_size,
             self._settings.max_chunks_per_node,
         )
-        summary, parts = cutting.TableSummary(0, 0, (), ()), ()
+        summary = cutting.TableSummary(0, 0, (), ())
+        parts: list[Text] = []
         if loaded:
             head, *parts = await self._offload.run("cut_table", msgspec.msgpack.encode(request), loaded[1])
             summary = cutting.SUMMARY.decode(head)
@@ -259,6 +293,7 @@ class Indexing:
     async def _fill(self, place: Place) -> bool:
         """Give the engine what it does not have yet. The next chunks are prepared while these are written."""
         after, writing = 0, None
+        done, began = 0, time.monotonic()
         try:
             while True:
                 async with self._store.read() as connection:
@@ -270,7 +305,10 @@ class Indexing:
                 if writing is not None:
                     await writing
                 writing = asyncio.create_task(self._write(place, batch)) if batch is not None else None
+                done += len(some)
+                self._rate[place] = done / max(1e-6, time.monotonic() - began)
         finally:
+            self._rate.pop(place, None)
             if writing is not None:
                 await writing
 
@@ -281,7 +319,7 @@ class Indexing:
             await rows.mark(connection, list(batch.ids), indexed=True)
 
     async def _fingerprint(self, place: Place) -> str:
-        """The embedder's fingerprint; if the index in service has another, one with this is being built from here on."""
+        """The embedder's fingerprint. If the index in service has another, one with this is built from here on."""
         mine = self._embeddings.embedder.fingerprint
         status = await self._in_thread(self._engine.status, place.namespace)
         if status.fingerprint not in ("", mine) and place not in self._rebuilding:
@@ -356,14 +394,13 @@ class Indexing:
 
     async def _agree_on(self, place: Place) -> None:
         try:
-            held = (await self._in_thread(self._engine.ids, place.namespace)).tolist()
+            held = await self._in_thread(self._engine.ids, place.namespace)
         except Damaged as damage:
-            log.warning("%s is damaged and is built anew: %s", place.namespace, damage)
-            self._begin_rebuild(place)
+            self.heal(place.namespace, damage)
             return
         async with self._store.read() as connection:
             wanted = await rows.indexed_ids(connection, place.namespace)
-        missing, extra = await asyncio.to_thread(lambda: (sorted(set(wanted) - set(held)), sorted(set(held) - set(wanted))))
+        missing, extra = await asyncio.to_thread(_differences, wanted, held)
         if missing:
             log.warning("%s lacks %d chunks, which are indexed again", place.namespace, len(missing))
             async with self._store.write(durable=False) as connection:
@@ -372,19 +409,41 @@ class Indexing:
         if extra:
             await self._in_thread(self._engine.delete, place.namespace, extra)
 
+    async def _check(self) -> None:
+        """Look through the files of every index now and then: damage is found before someone searches there."""
+        while True:
+            await asyncio.sleep(CHECK_EVERY_S)
+            async with self._store.read() as connection:
+                known = await rows.namespaces(connection)
+            for namespace in known:
+                try:
+                    await self._in_thread(self._engine.verify, namespace)
+                except Damaged as damage:
+                    self.heal(namespace, damage)
+
+    def heal(self, namespace: str, damage: Damaged) -> None:
+        """Build a damaged namespace anew, unless that is being done."""
+        place = Place.of(namespace)
+        if place not in self._rebuilding:
+            log.warning("%s is damaged and is built anew: %s", namespace, damage)
+            self._begin_rebuild(place)
+
     def _begin_rebuild(self, place: Place) -> asyncio.Task[None]:
         if place not in self._rebuilding:
             task = asyncio.create_task(self._rebuild(place), name=f"rebuild {place.namespace}")
             self._rebuilding[place] = task
-            task.add_done_callback(lambda _: self._rebuilt(place))
+            task.add_done_callback(partial(self._rebuilt, place))
         return self._rebuilding[place]
 
-    def _rebuilt(self, place: Place) -> None:
-        task = self._rebuilding.pop(place)
+    def _rebuilt(self, place: Place, task: asyncio.Task[None]) -> None:
+        del self._rebuilding[place]
         self.rebuilds.pop(place.namespace, None)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        if task.cancelled():
+            return
+        if (error := task.exception()) is not None:
             log.error("rebuilding %s failed", place.namespace, exc_info=error)
-        self._store.written.set()
+        telling = asyncio.create_task(self._tell())
+        telling.add_done_callback(lambda _: self._store.written.set())
 
     async def rebuild(self, place: Place) -> None:
         """Build a namespace anew from the store, beside the one in service, and switch to it."""
@@ -432,7 +491,35 @@ class Indexing:
             if writing is not None:
                 await writing
 
-    # ── for those who wait ──
+    # ── for those who wait or ask ──
+
+    async def report(self, project_id: int) -> list[Report]:
+        """How far the index is in each namespace of a project that has something to index."""
+        async with self._store.read() as connection:
+            followed = await states.of_project(connection, project_id)
+            counts = await rows.counts(connection, project_id)
+        sources: dict[Place, list[SourceState]] = {}
+        for state in followed:
+            sources.setdefault(Place(project_id, state.table_id), []).append(state)
+        return [
+            await self._in_thread(self._report, place, mine, *counts.get(place.namespace, (0, 0)))
+            for place, mine in sources.items()
+            if place.table_id is None or place.namespace in counts or any(each.status != "ready" for each in mine)
+        ]
+
+    def _report(self, place: Place, sources: Sequence[SourceState], total: int, done: int) -> Report:
+        rebuild = self.rebuilds.get(place.namespace)
+        statuses = {state.status for state in sources}
+        status = next((each for each in ("error", "indexing", "pending") if each in statuses), "ready")
+        try:
+            held = self._engine.status(place.namespace)
+        except Damaged:
+            held, status = NOTHING, "indexing"
+        if rebuild is not None:
+            status, done = "indexing", rebuild.done
+        errors = tuple(dict.fromkeys(state.last_error for state in sources if state.last_error))
+        rate = rebuild.rate if rebuild else self._rate.get(place, 0.0)
+        return Report(place.namespace, status, total, done, held.vectors, held.bytes, rate, errors)
 
     async def settled(self, done: Callable[[], Awaitable[bool]]) -> None:
         """Wait until a condition on the store holds; it is looked at whenever the index has moved."""
@@ -447,6 +534,14 @@ class Indexing:
 
     async def _in_thread(self, call: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
+
+
+def _differences(wanted: Sequence[int], held: "npt.NDArray[np.int64]") -> tuple[list[int], list[int]]:
+    import numpy as np
+
+    ids = np.array(wanted, np.int64)
+    missing, extra = (np.setdiff1d(*each, assume_unique=True) for each in ((ids, held), (held, ids)))
+    return missing.tolist(), extra.tolist()
 
 
 def _document_row(place: Place, passage: cutting.Passage) -> dict[str, Any]:

@@ -111,7 +111,13 @@ class SourceState:
     skipped: list[dict[str, str]] | None
     last_error: str | None
     attempts: int
+    retry_at: datetime | None
     updated_at: datetime
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether its chunks have to be looked at: it has changed, or has rested long enough after an error."""
+        rested = self.retry_at is None or self.retry_at <= now
+        return self.status == "pending" or (self.status == "error" and rested)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Literal, TypeAlias
 from weakref import WeakValueDictionary
 
+import msgspec
 from sqlalchemy.exc import IntegrityError
 
 from findspot import pointer as pointers
@@ -15,8 +16,11 @@ from findspot.names import checked
 from findspot.offload import Offload, Part, Text
 from findspot.store import tables as rows
 from findspot.store.database import Store
+from findspot.store.indexing import note_changes
 
 Fate: TypeAlias = Literal["created", "changed", "unchanged"]
+
+EVERYWHERE = ("",)
 
 _TRIES = 100  # against writers in other processes; those of this one take turns
 
@@ -55,18 +59,24 @@ class Tables:
         """Set the value at a pointer; answers the new revision."""
         pointers.parse(pointer)
         if pointer:
-            return await self._edit(
-                table_id, expected, lambda text: self._offload.run("put", text, pointer.encode(), body, self._limit)
-            )
+            return await self._edit(table_id, expected, lambda text: self._put(text, pointer, body))
         if expected is not None:
             await self._require(table_id, expected)  # before the work; the switch decides
         (text,) = await self._offload.run("accept", body, self._limit)
-        revision = await self._place(table_id, text, expected)
+        revision = await self._place(table_id, text, expected, EVERYWHERE)
         return revision if revision is not None else await self._moved_on(table_id)
 
     async def patch(self, table_id: int, body: Part, expected: int | None) -> int:
         """Apply a JSON Patch, all of it or nothing; answers the new revision."""
-        return await self._edit(table_id, expected, lambda text: self._offload.run("patch", text, body, self._limit))
+        return await self._edit(table_id, expected, lambda text: self._patch(text, body))
+
+    async def _put(self, text: list[bytes], pointer: str, body: Part) -> tuple[Text, Sequence[str]]:
+        (changed,) = await self._offload.run("put", text, pointer.encode(), body, self._limit)
+        return changed, [pointer.removesuffix("/-")]
+
+    async def _patch(self, text: list[bytes], body: Part) -> tuple[Text, Sequence[str]]:
+        changed, places = await self._offload.run("patch", text, body, self._limit)
+        return changed, msgspec.json.decode(places, type=list[str])
 
     async def import_file(self, project_id: int, path: str, name: str, text: Text) -> Fate:
         """Make the table of a file, or make it equal to the file."""
@@ -79,12 +89,15 @@ class Tables:
         if present is None:
             await self._insert(project_id, name, text, path)
             return "created"
-        if await self._place(present.id, text, None) is None:
+        if await self._place(present.id, text, None, EVERYWHERE) is None:
             raise not_found("table")
         return "changed"
 
     async def _edit(
-        self, table_id: int, expected: int | None, change: Callable[[list[bytes]], Awaitable[tuple[Text, ...]]]
+        self,
+        table_id: int,
+        expected: int | None,
+        change: Callable[[list[bytes]], Awaitable[tuple[Text, Sequence[str]]]],
     ) -> int:
         """Read, change, write. If someone else wrote in between, the change is made again on what they left."""
         async with self._turns.setdefault(table_id, asyncio.Lock()):
@@ -96,10 +109,10 @@ class Tables:
                 table, text = loaded
                 if expected is not None and table.revision != expected:
                     return await self._moved_on(table_id)
-                (changed,) = await change(text)
+                changed, places = await change(text)
                 if _equal(text, changed):
                     return table.revision
-                revision = await self._place(table_id, changed, table.revision)
+                revision = await self._place(table_id, changed, table.revision, places)
                 if revision is not None:
                     return revision
         raise FindspotError("VERSION_CONFLICT", "Others keep changing this table. Nothing was changed; try again.")
@@ -125,8 +138,9 @@ class Tables:
             raise not_found("project")
         return shown
 
-    async def _place(self, table_id: int, text: Text, expected: int | None) -> int | None:
-        """Make `text` the table's value; None if the table is not at revision `expected` any more."""
+    async def _place(self, table_id: int, text: Text, expected: int | None, places: Sequence[str]) -> int | None:
+        """Make `text` the table's value; None if the table is not at revision `expected` any more. It differs from what
+        was there at these places or below."""
         text_id = rows.new_text_id()
         groups = list(rows.cut(text))
         small = len(groups) == 1
@@ -135,6 +149,8 @@ class Tables:
                 await self._stage(table_id, text_id, text)
         async with self._store.write() as connection:
             switched = await rows.switch(connection, table_id, text_id, len(text), expected)
+            if switched:
+                await note_changes(connection, table_id, switched[0], places)
             if switched and small:
                 await rows.write_pieces(connection, table_id, text_id, 0, groups[0])
                 more = await rows.forget(connection, table_id, switched[1])

@@ -65,7 +65,7 @@ def batch(texts: dict[int, str], vectors: Vectors | None = None, sources: Sequen
         list(texts),
         [f"doc-{id}" for id in texts],
         sources or [Source(None, f"/{id}", 300, 50, len(text)) for id, text in texts.items()],
-        [terms(text) for text in texts.values()],
+        [" ".join(terms(text)) for text in texts.values()],
         vectors,
     )
 
@@ -277,7 +277,7 @@ def test_a_chunk_takes_the_place_of_the_one_with_its_id(engine: Engine) -> None:
 def test_of_two_chunks_with_one_id_in_a_batch_the_last_counts(engine: Engine) -> None:
     source = Source(None, "/1", 300, 50, 5)
     vectors = np.array([direction(1), direction(2)])
-    engine.write(TABLE, MODEL, Batch([5, 5], ["a", "b"], [source, source], [["first"], ["second"]], vectors))
+    engine.write(TABLE, MODEL, Batch([5, 5], ["a", "b"], [source, source], ["first", "second"], vectors))
     assert engine.ids(TABLE).tolist() == [5]
     assert found(engine, "first") == []
     assert found(engine, "second") == [5]

@@ -44,7 +44,7 @@ class Kept:
         known = fingerprint == self.fingerprint
         for id, source, terms, vector in zip(batch.ids, batch.sources, batch.terms, batch.vectors, strict=True):
             kept = vector.copy() if known else np.zeros(self.dimension, np.float32)
-            self.chunks[id] = Chunk(source, tuple(terms), kept)
+            self.chunks[id] = Chunk(source, tuple(terms.split()), kept)
 
 
 class ExactBuilding:
@@ -124,6 +124,9 @@ class ExactEngine:
     def build(self, namespace: str, fingerprint: str, dimension: int) -> ExactBuilding:
         self.builds[namespace] = ExactBuilding(self, namespace, Kept(fingerprint, dimension))
         return self.builds[namespace]
+
+    def verify(self, namespace: str) -> None:
+        """There are no files that could be damaged."""
 
     def ids(self, namespace: str) -> npt.NDArray[np.int64]:
         return np.array(sorted(self._at(namespace).chunks), np.int64)

@@ -33,7 +33,7 @@ class Batch:
     ids: Sequence[int]
     doc_ids: Sequence[str]  # the ids that an engine outside this machine knows them by
     sources: Sequence[Source]
-    terms: Sequence[Sequence[str]]
+    terms: Sequence[str]  # of each chunk, separated by blanks
     vectors: Vectors
 
     def __len__(self) -> int:
@@ -143,6 +143,9 @@ class Engine(Protocol):
 
     def build(self, namespace: str, fingerprint: str, dimension: int) -> Building:
         """Begin an index to take the place of this one."""
+
+    def verify(self, namespace: str) -> None:
+        """Look through everything that is kept. Raises Damaged if it is not as it was written."""
 
     def ids(self, namespace: str) -> npt.NDArray[np.int64]:
         """All that are kept, in ascending order."""

@@ -60,10 +60,11 @@ def put(text: bytes, pointer: bytes, value: bytes, limit: bytes) -> tuple[bytes,
 
 
 def patch(text: bytes, steps: bytes, limit: bytes) -> tuple[bytes, ...]:
-    """The text after a JSON Patch."""
+    """The text after a JSON Patch, and the pointers at or below which it may have changed."""
     tree = Tree(text)
-    patches.apply(tree, patches.read_steps(check(steps, frame=2)), int(limit))
-    return (_within(tree.dump(), int(limit)),)
+    read = patches.read_steps(check(steps, frame=2))
+    patches.apply(tree, read, int(limit))
+    return _within(tree.dump(), int(limit)), msgspec.json.encode(patches.touched(read))
 
 
 def _within(text: bytes, limit: int) -> bytes:

@@ -13,6 +13,7 @@ from findspot.errors import FindspotError, invalid
 from findspot.jsontext.tree import Tree
 from findspot.pointer import Missing
 
+MAX_PLACES = 50
 MAX_SECONDS = 10  # many moves in a large list can cost far more than the patch is long
 
 
@@ -59,6 +60,23 @@ def read_steps(text: bytes) -> list[Step]:
         return _STEPS.decode(text)
     except msgspec.ValidationError as error:
         raise invalid("body", f"is not a JSON Patch: {error}") from None
+
+
+def touched(steps: list[Step]) -> list[str]:
+    """The pointers at or below which these operations change something; all of it, if there are many."""
+    places: dict[str, None] = {}
+    for step in steps:
+        if isinstance(step, Test):
+            continue
+        for path in (step.path, step.source) if isinstance(step, Move) else (step.path,):
+            places[path if isinstance(step, Replace) else _shifted(path)] = None
+    return list(places) if len(places) <= MAX_PLACES else [""]
+
+
+def _shifted(path: str) -> str:
+    """What moves when a value is added or removed here: in a list, also its neighbours."""
+    parent, _, token = path.rpartition("/")
+    return parent if token == "-" or pointers.index(token) is not None else path
 
 
 def apply(tree: Tree, steps: list[Step], limit: int) -> None:

@@ -12,7 +12,7 @@ from findspot.store.schema import changes, chunks, documents, gone_chunks, index
 _AT_ONCE = 250  # rows in one statement, which is one moment of the event loop
 _IDS_AT_ONCE = 5000
 
-_columns = (
+_columns: tuple[sa.ColumnElement[Any], ...] = (
     chunks.c.id,
     chunks.c.table_id,
     chunks.c.document_id,
@@ -95,7 +95,7 @@ async def delete_node(connection: AsyncConnection, table_id: int, node: tuple[st
 
 
 async def waiting(connection: AsyncConnection, namespace: str, after: int, limit: int) -> list[ChunkRow]:
-    """Chunks that the engine does not have yet and whose source is not resting after an error, in order of their ids."""
+    """Chunks that the engine does not have yet, in order of their ids; not those whose source rests after an error."""
     resting = sa.exists().where(
         sa.or_(
             index_states.c.table_id == chunks.c.table_id,
@@ -202,9 +202,7 @@ async def found(connection: AsyncConnection, ids: Iterable[int]) -> dict[int, Fo
         .outerjoin(documents, documents.c.id == chunks.c.document_id)
         .join(
             index_states,
-            sa.or_(
-                index_states.c.table_id == chunks.c.table_id, index_states.c.document_id == chunks.c.document_id
-            ),
+            sa.or_(index_states.c.table_id == chunks.c.table_id, index_states.c.document_id == chunks.c.document_id),
         )
         .where(chunks.c.id.in_(list(ids)))
     )

@@ -1,5 +1,6 @@
 """Opens the database, brings it up to date, and hands out transactions: many that read, one at a time that writes."""
 
+import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator
@@ -36,6 +37,7 @@ class Store:
     def __init__(self, reader: AsyncEngine, writer: AsyncEngine) -> None:
         self._reader = reader
         self._writer = writer
+        self.written = asyncio.Event()  # set by every durable write; whoever waits for it clears it
 
     @classmethod
     async def open(cls, url: str | None, file: Path) -> "Store":
@@ -82,6 +84,8 @@ class Store:
             if not durable and self.kind == "postgresql":
                 await connection.execute(_DO_NOT_WAIT)
             yield connection
+        if durable:
+            self.written.set()
 
     async def _migrate(self) -> None:
         async with _said_plainly(), self._writer.connect() as connection:

@@ -13,7 +13,7 @@ from findspot.store.schema import changes, chunks, documents, index_states, inst
 FIRST_PAUSE = timedelta(seconds=1)
 LONGEST_PAUSE = timedelta(minutes=5)
 
-_columns = (
+_columns: tuple[sa.ColumnElement[Any], ...] = (
     index_states.c.project_id,
     index_states.c.table_id,
     index_states.c.document_id,
@@ -25,6 +25,7 @@ _columns = (
     index_states.c.skipped,
     index_states.c.last_error,
     index_states.c.attempts,
+    index_states.c.retry_at,
     index_states.c.updated_at,
 )
 
@@ -53,7 +54,8 @@ async def work(connection: AsyncConnection) -> list[tuple[int, int | None]]:
 
 async def next_retry(connection: AsyncConnection) -> datetime | None:
     query = sa.select(sa.func.min(index_states.c.retry_at)).where(index_states.c.status == "error")
-    return (await connection.execute(query)).scalar_one()
+    due: datetime | None = (await connection.execute(query)).scalar_one()
+    return due
 
 
 async def pending_documents(connection: AsyncConnection, project_id: int, limit: int) -> list[Any]:
@@ -119,14 +121,10 @@ def is_document(document_id: int) -> sa.ColumnElement[bool]:
 
 
 async def prune_changes(connection: AsyncConnection, table_id: int, revision: int) -> None:
-    await connection.execute(
-        sa.delete(changes).where(changes.c.table_id == table_id, changes.c.revision <= revision)
-    )
+    await connection.execute(sa.delete(changes).where(changes.c.table_id == table_id, changes.c.revision <= revision))
 
 
-async def note_changes(
-    connection: AsyncConnection, table_id: int, revision: int, pointers: Sequence[str]
-) -> None:
+async def note_changes(connection: AsyncConnection, table_id: int, revision: int, pointers: Sequence[str]) -> None:
     """Note where a table was changed, if an index follows it."""
     followed = sa.select(index_states.c.id).where(
         index_states.c.table_id == table_id, index_states.c.indexed_revision > 0, index_states.c.total > 0
@@ -159,7 +157,7 @@ async def fail(connection: AsyncConnection, source: sa.ColumnElement[bool], erro
     """Let a source rest after an error, each time for longer."""
     attempts = (await connection.execute(sa.select(index_states.c.attempts).where(source))).scalar_one_or_none()
     if attempts is not None:
-        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2**min(attempts, 16))
+        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(attempts, 16))
         values = {"status": "error", "last_error": error, "attempts": attempts + 1}
         await connection.execute(
             sa.update(index_states).where(source).values(retry_at=datetime.now(UTC) + pause, **values)
@@ -169,3 +167,18 @@ async def fail(connection: AsyncConnection, source: sa.ColumnElement[bool], erro
 async def of_project(connection: AsyncConnection, project_id: int) -> list[SourceState]:
     query = sa.select(*_columns).where(index_states.c.project_id == project_id)
     return [SourceState(*row) for row in await connection.execute(query)]
+
+
+async def resume(connection: AsyncConnection, chunk_ids: Sequence[int]) -> None:
+    """The sources of these chunks, which the engine lost, are not ready."""
+    for start in range(0, len(chunk_ids), 1000):
+        some = chunks.c.id.in_(chunk_ids[start : start + 1000])
+        lost = sa.or_(
+            index_states.c.table_id.in_(sa.select(chunks.c.table_id).where(some, chunks.c.table_id.is_not(None))),
+            index_states.c.document_id.in_(
+                sa.select(chunks.c.document_id).where(some, chunks.c.document_id.is_not(None))
+            ),
+        )
+        await connection.execute(
+            sa.update(index_states).where(lost, index_states.c.status == "ready").values(status="indexing")
+        )

@@ -18,7 +18,7 @@ WORDS = ["cat", "dog", "bird", "search", "索引", "检索", "数据", "👍", *
 def chunks(ids: Iterable[int], mark: str = "mark") -> Batch:
     """Chunks with words and vectors that follow from their ids, and one word that all of them share."""
     ids = list(ids)
-    terms = [[mark, *random.Random(id).choices(WORDS, k=random.Random(id).randint(1, 30))] for id in ids]
+    terms = [" ".join([mark, *random.Random(id).choices(WORDS, k=random.Random(id).randint(1, 30))]) for id in ids]
     vectors = np.array([np.random.default_rng(id).normal(size=DIMENSION) for id in ids], np.float32)
     sources = [Source(None, f"/rows/{id % 7}/{id}", 300, 50, 10 + id % 90) for id in ids]
     return Batch(ids, [str(id) for id in ids], sources, terms, vectors.reshape(len(ids), DIMENSION))

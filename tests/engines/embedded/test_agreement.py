@@ -53,7 +53,7 @@ def test_words_are_scored_as_in_the_textbook(
         embedded = EmbeddedEngine(Path(folder))
         for part in range(parts):
             ids = list(range(part, len(texts), parts))
-            cut, terms = [texts[id][0] for id in ids], [texts[id][1] for id in ids]
+            cut, terms = [texts[id][0] for id in ids], [" ".join(texts[id][1]) for id in ids]
             batch = Batch(ids, [""] * len(ids), cut, terms, np.ones((len(ids), 4), np.float32))
             exact.write(NAMESPACE, MODEL, batch)
             embedded.write(NAMESPACE, MODEL, batch)

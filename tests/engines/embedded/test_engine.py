@@ -40,7 +40,7 @@ def test_readers_see_both_legs_at_the_same_moment_while_others_write(engine: Emb
     done, torn = threading.Event(), list[object]()
 
     def write(state: int) -> None:
-        engine.write(NAMESPACE, MODEL, Batch([1], [""], [source], [["all", f"state{state}"]], axes[[state]]))
+        engine.write(NAMESPACE, MODEL, Batch([1], [""], [source], [f"all state{state}"], axes[[state]]))
 
     def read() -> None:
         while not done.is_set():

@@ -1,12 +1,12 @@
 """The two inner loops, which are faiss's.
 
-It is called a level below its indexes: those would hold a second copy of the codes in memory, and take no filter.
+It is loaded when first used, which takes a while. It is called a level below its indexes: those would hold a second copy
+of the codes in memory, and take no filter.
 """
 
 from collections import defaultdict
 from typing import Any
 
-import faiss
 import numpy as np
 import numpy.typing as npt
 
@@ -23,6 +23,8 @@ _idle: defaultdict[int, list[Any]] = defaultdict(list)
 
 def products(codes: Codes, numbers: Vector, limit: int) -> tuple[npt.NDArray[np.int64], Vector]:
     """The places of the highest products of a code and the query, at most as many as there are codes, in no order."""
+    import faiss
+
     highest = np.full(limit, -np.inf, np.float32)
     places = np.full(limit, -1, np.int64)
     pointers = [faiss.swig_ptr(each) for each in (codes, highest, places)]
@@ -42,6 +44,8 @@ class Signs:
     Adding up what the query says of each symbol is what faiss does quickest."""
 
     def __init__(self, codes: Codes) -> None:
+        import faiss
+
         self._width = -(-codes.shape[1] // 8) * 8
         index: Any = faiss.IndexPQ(self._width, self._width // 4, 4, faiss.METRIC_INNER_PRODUCT)
         faiss.copy_array_to_vector(np.tile(_PATTERNS, (self._width // 4, 1)).ravel(), index.pq.centroids)
@@ -63,5 +67,7 @@ class Signs:
 
 
 def _scanner(dimension: int) -> Any:
+    import faiss
+
     quantizer: Any = faiss.ScalarQuantizer(dimension, faiss.ScalarQuantizer.QT_8bit_direct_signed)
     return quantizer.select_InvertedListScanner(faiss.METRIC_INNER_PRODUCT, None, True, None, False)

@@ -58,12 +58,12 @@ class Keywords:
         """Whether a writer is open, with its memory and its threads."""
         return self._writer is not None
 
-    def add(self, ids: Sequence[int], sources: Sequence[Source], terms: Sequence[Sequence[str]]) -> None:
+    def add(self, ids: Sequence[int], sources: Sequence[Source], terms: Sequence[str]) -> None:
         with self._writing() as writer:
             for id, source, each in zip(ids, sources, terms, strict=True):
                 document = tantivy.Document()
                 document.add_integer("id", id)
-                document.add_text("terms", " ".join(each))
+                document.add_text("terms", each)
                 for token in places.tokens_of(source):
                     document.add_text("place", token)
                 document.add_integer("length", source.length)

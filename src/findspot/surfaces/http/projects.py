@@ -77,29 +77,25 @@ async def project_status(request: Request, project_id: int) -> dict[str, Any]:
     app: App = request.app.state.app
     async with app.store.read() as connection:
         holds = await status_rows.contents(connection, project_id)
-        states = await status_rows.index(connection, project_id)
+    index = await app.indexing.report(project_id)
     return {
         "project_id": project_id,
         "tables": holds.tables,
         "documents": holds.documents,
-        "chunks": holds.chunks,
-        "vectors": 0,
+        "chunks": sum(each.chunks for each in index),
+        "vectors": sum(each.vectors for each in index),
         "evicted_vectors": 0,
-        "disk": {"table_bytes": holds.table_bytes, "index_bytes": 0},
-        "index_state": "ready" if all(state.status == "ready" for state in states) else "rebuilding",
+        "disk": {"table_bytes": holds.table_bytes, "index_bytes": sum(each.bytes for each in index)},
+        "index_state": "ready" if all(each.status == "ready" for each in index) else "rebuilding",
         "namespaces": [
             {
-                "namespace": state.namespace,
-                "status": state.status,
-                "revision": state.revision,
-                "indexed_revision": state.indexed_revision,
-                "progress": {"done": state.done, "total": state.total},
+                "namespace": each.namespace,
+                "status": each.status,
+                "progress": {"done": each.done, "total": each.chunks, "chunks_per_second": round(each.rate, 1)},
             }
-            for state in states
+            for each in index
         ],
-        "last_errors": [
-            {"namespace": state.namespace, "message": state.last_error} for state in states if state.last_error
-        ],
+        "last_errors": [{"namespace": each.namespace, "message": error} for each in index for error in each.errors],
     }
 
 

@@ -1,0 +1,300 @@
+"""Embed the query → recall → fuse → check against the store → look closer → shape. Degrades in the open: what could
+not be done is a value in the answer."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from findspot import pointer as pointers
+from findspot.embeddings import Embeddings
+from findspot.engines.protocol import EVERYTHING, Damaged, Engine, Recall, Status, Vector, Within, Words
+from findspot.errors import FindspotError
+from findspot.gate import Deadline, Gate
+from findspot.indexing import Indexing
+from findspot.models import FoundChunk
+from findspot.ranking.fusion import CLOSER_LOOK, STRETCH, Weights, convex, look_closer, rrf
+from findspot.ranking.scores import Ranked, keyword_leg, vector_leg
+from findspot.store import chunks as rows
+from findspot.store.database import Store
+
+if TYPE_CHECKING:
+    from findspot.words import Query
+
+T = TypeVar("T")
+
+CANDIDATES = 200  # of each leg
+TIMEOUT_S = 5.0
+GRACE_S = 1.0  # for keywords alone, when both legs took too long
+THREADS = 4
+READ_AT_ONCE = 40  # candidates that are read from the store together
+SHARED_TOO_MUCH = 0.5  # of a hit's characters in a better hit of the same node: it says nothing new
+DAMAGE_RETRY_MS = 1000
+
+_NO_VECTOR = ("EMBEDDING_UNAVAILABLE", "EMBEDDING_DIMENSION_MISMATCH", "SEARCH_TIMEOUT")
+
+
+class Mode(StrEnum):
+    """Which legs are asked."""
+
+    KEYWORD = "keyword"
+    VECTOR = "vector"
+    HYBRID = "hybrid"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A search: what for, where, and how the legs are put together (by default as measured best for the embedder)."""
+
+    project_id: int
+    namespace: str
+    query: str
+    limit: int
+    mode: Mode = Mode.HYBRID
+    within: Within = EVERYTHING
+    fusion: Literal["convex", "rrf"] = "convex"
+    weights: Weights | None = None
+    typing: bool = False
+    timeout_s: float = TIMEOUT_S
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk with its reasons: the parts of `ranked` add up to its score."""
+
+    found: FoundChunk
+    ranked: Ranked[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found. `code` says what could not be done, and then `fallback` what was done instead."""
+
+    hits: tuple[Hit, ...]
+    keyword_count: int
+    vector_count: int
+    took_ms: float
+    rebuilding: bool
+    fallback: Literal["none", "fts"] = "none"
+    code: str | None = None
+
+
+class Searching:
+    """Searches in one namespace each, over the engine and the store."""
+
+    def __init__(self, store: Store, engine: Engine, embeddings: Embeddings, indexing: Indexing, gate: Gate) -> None:
+        self._store = store
+        self._engine = engine
+        self._embeddings = embeddings
+        self._indexing = indexing
+        self._gate = gate
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="search")
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._threads.shutdown)
+
+    async def search(self, ask: Ask) -> Found:
+        began = time.perf_counter()
+        with self._gate.search(ask.project_id):
+            deadline = Deadline.within(ask.timeout_s)
+            query = _parsed(ask)
+            recall, code = await self._recall(ask, query, deadline)
+            hits = await self._hits(ask, query, self._fused(ask, recall))
+            return Found(
+                hits,
+                len(recall.keyword),
+                len(recall.vector),
+                (time.perf_counter() - began) * 1000,
+                ask.namespace in self._indexing.rebuilds,
+                "fts" if code else "none",
+                code,
+            )
+
+    # ── recalling ──
+
+    async def _recall(self, ask: Ask, query: "Query", deadline: Deadline) -> tuple[Recall, str | None]:
+        """What the legs found, and why one of them was left out."""
+        words = None if ask.mode is Mode.VECTOR else _words(query)
+        vector, code = None, None
+        if ask.mode is not Mode.KEYWORD:
+            try:
+                vector = await self._vector(ask, deadline)
+            except FindspotError as error:
+                if ask.mode is Mode.VECTOR or error.code not in _NO_VECTOR:
+                    raise
+                code = error.code
+        try:
+            return await self._ask_engine(ask, words, vector, deadline), code
+        except FindspotError as error:
+            if error.code != "SEARCH_TIMEOUT" or ask.mode is not Mode.HYBRID:
+                raise
+        return await self._ask_engine(ask, words, None, Deadline.within(GRACE_S)), "SEARCH_TIMEOUT"
+
+    async def _vector(self, ask: Ask, deadline: Deadline) -> Vector:
+        """The query's vector, if the index in service holds vectors of the same kind."""
+        if not ask.query.strip():
+            raise FindspotError("EMBEDDING_UNAVAILABLE", "There is no text to embed.")
+        try:
+            vector = await asyncio.wait_for(self._embeddings.query(ask.query), deadline.left_s)
+        except TimeoutError:
+            raise FindspotError("SEARCH_TIMEOUT", "The query was not embedded in time.") from None
+        status = await self._in_thread(self._status, ask.namespace)
+        if status.fingerprint not in ("", self._embeddings.embedder.fingerprint):
+            message = "The index still holds another embedder's vectors; it is being built anew."
+            raise FindspotError("EMBEDDING_UNAVAILABLE", message)
+        return vector
+
+    def _status(self, namespace: str) -> Status:
+        try:
+            return self._engine.status(namespace)
+        except Damaged as damage:
+            raise self._being_rebuilt(namespace) from damage
+
+    async def _ask_engine(self, ask: Ask, words: Words | None, vector: "Vector | None", deadline: Deadline) -> Recall:
+        def call() -> Recall:
+            deadline.check()
+            return self._engine.recall(
+                ask.namespace, words, vector, limit=CANDIDATES, within=ask.within, stop=deadline.check
+            )
+
+        try:
+            return await self._in_thread(call)
+        except Damaged as damage:
+            self._indexing.heal(ask.namespace, damage)
+            raise self._being_rebuilt(ask.namespace) from damage
+
+    def _being_rebuilt(self, namespace: str) -> FindspotError:
+        message = f"The index {namespace} was damaged and is being rebuilt."
+        return FindspotError("INDEX_REBUILDING", message, retryAfterMs=DAMAGE_RETRY_MS)
+
+    # ── ranking ──
+
+    def _fused(self, ask: Ask, recall: Recall) -> list[Ranked[int]]:
+        embedder = self._embeddings.embedder
+        keyword = keyword_leg(recall.keyword, recall.keyword_also)
+        vector = vector_leg(recall.vector, recall.vector_also)
+        weights = ask.weights or Weights(1 - embedder.vector_weight, embedder.vector_weight)
+        if not recall.vector:
+            weights = Weights(1, 0)
+        elif not recall.keyword and ask.mode is Mode.VECTOR:
+            weights = Weights(0, 1)
+        if ask.fusion == "rrf":
+            return rrf(keyword, vector, weights)
+        return convex(keyword, vector, weights, embedder.calibration.closeness)
+
+    async def _hits(self, ask: Ask, query: "Query", ranked: Sequence[Ranked[int]]) -> tuple[Hit, ...]:
+        """The best hits that the store still vouches for, read little by little until there are enough."""
+        kept: list[Hit] = []
+        place = 0
+        while len(kept) < ask.limit and place < len(ranked):
+            some = ranked[place : place + max(READ_AT_ONCE, ask.limit)]
+            found = await self._vouched([each.id for each in some])
+            hits = [Hit(found[each.id], each) for each in some if each.id in found]
+            hits = await asyncio.to_thread(_accepted, query, hits) if query.phrases or query.excluded else hits
+            if place == 0 and ask.fusion == "convex" and ask.mode is Mode.HYBRID:
+                hits = await self._looked_at(ask, hits)
+            kept = _collapsed([*kept, *hits])
+            place += len(some)
+        return tuple(kept[: ask.limit])
+
+    async def _vouched(self, ids: Sequence[int]) -> dict[int, FoundChunk]:
+        """Chunks that stand in their source as it is now, or as it was one revision ago."""
+        async with self._store.read() as connection:
+            found = await rows.found(connection, ids)
+            behind = {
+                each.chunk.table_id
+                for each in found.values()
+                if each.chunk.table_id is not None and each.revision - each.indexed_revision > 1
+            }
+            changed = await rows.changed_since(connection, behind) if behind else {}
+        return {id: each for id, each in found.items() if _stands(each, changed)}
+
+    async def _looked_at(self, ask: Ask, hits: list[Hit]) -> list[Hit]:
+        embedder = self._embeddings.embedder
+        if not embedder.is_quick or not any(hit.ranked.part("vector").raw is not None for hit in hits):
+            return hits
+        first = hits[:CLOSER_LOOK]
+        query = await self._embeddings.query(ask.query)
+        best = await self._in_thread(_best_stretches, embedder, query, first)
+        by_id = {hit.ranked.id: hit for hit in first}
+        closer = look_closer([hit.ranked for hit in first], best, embedder.calibration.closeness)
+        return [*(replace(by_id[each.id], ranked=each) for each in closer), *hits[CLOSER_LOOK:]]
+
+    async def _in_thread(self, call: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
+
+
+def _parsed(ask: Ask) -> "Query":
+    from findspot.words import parse
+
+    return parse(ask.query, typing=ask.typing)
+
+
+def _words(query: "Query") -> Words:
+    """What the engine can look for; whether words follow one another is checked in the texts."""
+    return Words(
+        any_of=query.scored,
+        all_of=tuple(dict.fromkeys(term for phrase in query.phrases for term in phrase.terms)),
+        none_of=tuple(term for phrase in query.excluded if len(phrase.terms) == 1 for term in phrase.terms),
+        prefix=query.prefix,
+    )
+
+
+def _accepted(query: "Query", hits: list[Hit]) -> list[Hit]:
+    from findspot.words import accepts
+
+    return [hit for hit in hits if accepts(query, hit.found.chunk.text)]
+
+
+def _stands(found: FoundChunk, changed: Mapping[int, Sequence[tuple[int, str]]]) -> bool:
+    """Whether the text is that of the current revision or of the one before.
+
+    The rows are of `indexed_revision`. If the source has moved on by more than one, a document's hit is left out; a
+    table's stands if nothing at or around its node was changed in between.
+    """
+    if found.revision - found.indexed_revision <= 1:
+        return found.revision > 0
+    if found.chunk.table_id is None:
+        return False
+    here = found.chunk.json_pointer
+    return not any(
+        found.indexed_revision < revision < found.revision
+        and (pointers.holds(place, here) or pointers.holds(here, place))
+        for revision, place in changed.get(found.chunk.table_id, ())
+    )
+
+
+def _collapsed(hits: Sequence[Hit]) -> list[Hit]:
+    """Without hits of which half or more stands in a better hit of the same node or document."""
+    kept: list[Hit] = []
+    for hit in hits:
+        if not any(_says_the_same(hit, better) for better in kept):
+            kept.append(hit)
+    return kept
+
+
+def _says_the_same(hit: Hit, better: Hit) -> bool:
+    one, other = hit.found.chunk, better.found.chunk
+    if (one.table_id, one.document_id, one.json_pointer) != (other.table_id, other.document_id, other.json_pointer):
+        return False
+    shared = min(one.char_end, other.char_end) - max(one.char_start, other.char_start)
+    return shared >= SHARED_TOO_MUCH * (one.char_end - one.char_start)
+
+
+def _best_stretches(embedder: Any, query: Vector, hits: Sequence[Hit]) -> dict[int, float]:
+    """The cosine of each hit's best stretch with the query."""
+    from findspot.chunking import cut
+
+    pieces = [
+        (hit.ranked.id, hit.found.chunk.text[each.start : each.end])
+        for hit in hits
+        for each in cut(hit.found.chunk.text, STRETCH, 0)
+    ]
+    best: dict[int, float] = {}
+    cosines = embedder.documents([text for _, text in pieces]) @ query
+    for (id, _), cosine in zip(pieces, cosines.tolist(), strict=True):
+        best[id] = max(cosine, best.get(id, -1.0))
+    return best
