@@ -137,8 +137,9 @@ class Indexing:
         while True:
             self._store.written.clear()
             await self._patiently(self._start_work)
+            pause_s = await self._pause()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._store.written.wait(), await self._pause())
+                await asyncio.wait_for(self._store.written.wait(), pause_s)
 
     async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
         """A step that fails is tried again with the next change, or after a while."""
