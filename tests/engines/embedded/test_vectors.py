@@ -509,6 +509,15 @@ def test_a_filter_that_keeps_only_what_is_far_costs_no_hits(many: tuple[Rows, Ve
     assert recall(rows, base, Within(pointer="/1"), lambda row: row >= 30_500) >= 0.95
 
 
+def test_a_vector_of_many_numbers_is_nearest_to_itself(tmp_path: Path) -> None:
+    """The signs of all its numbers agree, which is the highest sum there can be."""
+    rows, base = Rows.create(tmp_path, 3072), vectors(4500, 3072)
+    rows.append(range(len(base)), [Source()] * len(base), base)
+    view = rows.view()
+    assert view.parts[0].signs is not None
+    assert [view.nearest(each, 10)[0][0] for each in base[:50]] == list(range(50))
+
+
 def test_dead_rows_take_no_places(many: tuple[Rows, Vectors], tmp_path: Path) -> None:
     """The same few texts, written again and again: all old versions are as near as the new one."""
     rows = Rows.create(tmp_path, 128)
