@@ -171,6 +171,26 @@ def test_writing_the_same_again_and_again_takes_no_more_room(engine: EmbeddedEng
     assert kept == manifest.read(tmp_path / "project_1" / NAMESPACE).keywords.keys()
 
 
+def test_an_index_that_is_closed_after_every_write_does_not_fall_into_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "_MANY_SEGMENTS", 10)
+    for number in range(25):
+        engine = EmbeddedEngine(tmp_path)
+        engine.write(NAMESPACE, MODEL, chunks([number]))
+        assert everything(engine) == set(range(number + 1))
+        engine.close()
+    kept = (tmp_path / "project_1" / NAMESPACE).glob("gen-1/kept/*.store")
+    assert len(list(kept)) <= 12
+
+
+def test_any_limit_may_be_asked_for(engine: EmbeddedEngine) -> None:
+    engine.write(NAMESPACE, MODEL, chunks(range(3)))
+    recall = engine.recall(NAMESPACE, Words(("mark",)), np.ones(DIMENSION, np.float32), limit=10**12)
+    assert set(recall.keyword) == set(recall.vector) == {0, 1, 2}
+    assert engine.recall(NAMESPACE, Words(("mark",)), np.ones(DIMENSION, np.float32), limit=0).keyword == {}
+
+
 def test_many_namespaces_do_not_hold_many_threads(
     engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
