@@ -207,6 +207,23 @@ def test_many_namespaces_do_not_hold_many_threads(
         assert set(engine.recall(name, Words(("mark",)), None, limit=5).keyword) == {number, number + 100}
 
 
+def test_what_nobody_uses_is_closed_unless_it_takes_long_to_open(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.write("project_1_table_1", MODEL, chunks(range(3)))
+    engine.write("project_1_table_2", MODEL, chunks(range(200)))
+    small, large = (engine._namespaces[f"project_1_table_{number}"] for number in (1, 2))
+    assert small.is_open
+    assert large.is_writing
+    monkeypatch.setattr(engines, "_SMALL", large.size)
+    monkeypatch.setattr(engines, "_IDLE_S", 0)
+    engine._shed()
+    assert not small.is_open
+    assert not large.is_writing
+    assert large.is_open
+    assert engine.ids("project_1_table_1").tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize("name", ["", "table_1", "project_1", "project_x_documents", "project_1_table_1/..", "../x"])
 def test_a_name_that_is_none_is_refused(engine: EmbeddedEngine, name: str) -> None:
     with pytest.raises(ValueError, match="no name of a namespace"):
