@@ -404,6 +404,13 @@ def test_no_rows_at_all_hold_nothing(tmp_path: Path) -> None:
     assert view.cosines(vector(1), [1]) == {}
 
 
+def test_appending_and_deleting_nothing_changes_nothing(rows: Rows) -> None:
+    before = state(rows)
+    rows.append([], [], np.empty((0, DIMENSION), np.float32))
+    rows.delete([])
+    assert state(rows) == before
+
+
 def test_of_two_with_one_id_the_later_counts(tmp_path: Path) -> None:
     rows = Rows.create(tmp_path, DIMENSION)
     rows.append([1, 1], [Source(pointer="/früher"), Source(pointer="/später")], np.stack([vector(1), vector(2)]))

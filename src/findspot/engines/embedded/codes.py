@@ -81,7 +81,7 @@ class _Rotation:
         for signs, part in self._steps:
             turned *= signs
             blocks = turned[:, part].reshape(-1, *self._shape)
-            turned[:, part] = (left @ blocks @ right).reshape(len(turned), -1)
+            turned[:, part] = (left @ blocks @ right).reshape(len(turned), len(left) * len(right))
         return turned
 
 
