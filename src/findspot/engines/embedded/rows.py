@@ -87,7 +87,7 @@ class Rows:
     def held(self, ids: Sequence[int]) -> list[int]:
         """Those of these chunks that are there."""
         rows = self._rows_of(np.unique(np.asarray(ids, np.int64)))
-        held: list[int] = self._records.array["id"][rows].tolist()
+        held: list[int] = self._ids.array[rows].tolist()
         return held
 
     def delete(self, ids: Sequence[int]) -> None:
