@@ -1,6 +1,7 @@
 """The two inner loops, which are faiss's.
 
-It is loaded when it is first used, which takes a while. It is called a level below its indexes: those would hold a second copy of the codes in memory, and take no filter.
+It is loaded when it is first used, which takes a while, and called a level below its indexes: those would hold a second
+copy of the codes in memory, and take no filter.
 """
 
 from collections import defaultdict
