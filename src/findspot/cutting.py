@@ -11,6 +11,7 @@ import msgspec
 
 from findspot.chunking import NodeChunks, cut_node, cut_paragraphs
 from findspot.drafts import read
+from findspot.errors import FindspotError
 from findspot.jsontext.operations import Operation
 from findspot.models import Node, Skipped
 from findspot.sources import json_tree
@@ -103,7 +104,10 @@ def cut_documents(request: bytes, *contents: bytes) -> tuple[bytes, ...]:
 
 
 def _passages(document: DocumentToCut, content: bytes) -> Iterator[Passage]:
-    found = read(content, document.format)
+    try:
+        found = read(content, document.format)
+    except ValueError as error:  # nothing that is saved is like this
+        raise FindspotError("INTERNAL", f"The document cannot be read: {error}") from None
     passages = list(cut_paragraphs(found.text, [(block.start, block.end) for block in found.blocks]))
     for each in passages:
         name = each.id(document.id)

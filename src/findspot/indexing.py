@@ -121,8 +121,9 @@ class Indexing:
         while True:
             self._store.written.clear()
             await self._patiently(self._start_work)
+            pause_s = await self._pause()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._store.written.wait(), await self._pause())
+                await asyncio.wait_for(self._store.written.wait(), pause_s)
 
     async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
         """A step that fails is tried again with the next change, or after a while: whatever it is, work goes on."""
@@ -409,7 +410,7 @@ class Indexing:
             raise
 
     async def _copy(self, place: Place, build: Building, progress: Rebuild) -> None:
-        """Give a build every chunk. If one cannot be had, it fails: what is in service is worth more than half of it."""
+        """Give a build every chunk. If one cannot be had, it fails: what is in service is worth more than half."""
         after, writing = 0, None
         try:
             while True:
@@ -455,6 +456,11 @@ class Indexing:
         errors = tuple(dict.fromkeys(error for _, error in conditions if error))
         rate = rebuild.rate if rebuild else self._rate.get(place, 0.0)
         return Report(place.namespace, status, total, done, held.vectors, held.bytes, rate, errors)
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing is being worked on or built, and nothing is still to be compared."""
+        return not (self._working or self._unfit or self._unsure or self._unsure is None)
 
     async def settled(self, done: Callable[[], Awaitable[bool]]) -> None:
         """Wait until a condition on the store holds; it is looked at whenever the index has moved."""
