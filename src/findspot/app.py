@@ -9,6 +9,7 @@ from findspot import datafolder
 from findspot.datafolder import DataFolder
 from findspot.documents import Documents
 from findspot.embeddings import Embeddings
+from findspot.endpoints import Endpoints
 from findspot.engines.opening import open_engine
 from findspot.engines.protocol import Engine
 from findspot.exporting import Exporting
@@ -23,6 +24,7 @@ from findspot.store import tables as table_rows
 from findspot.store.database import Store
 from findspot.store.indexing import identity
 from findspot.tables import Tables
+from findspot.tools import Tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class App:
     engine: Engine
     indexing: Indexing
     searching: Searching
+    tools: Tools
+    endpoints: Endpoints
 
 
 @contextlib.asynccontextmanager
@@ -88,4 +92,6 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None) -> Asy
             engine,
             indexing,
             searching,
+            Tools(),
+            Endpoints(store),
         )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 
 class Role(StrEnum):
@@ -151,6 +152,79 @@ class FoundChunk:
     title: str | None
     type: str | None
     updated_at: datetime | None
+
+
+# ── what agents call ──
+
+
+class ToolType(StrEnum):
+    """What a tool does with the value at its scope."""
+
+    GET_DATA_SCHEMA = "get_data_schema"
+    GET_ALL_DATA = "get_all_data"
+    QUERY_DATA = "query_data"
+    CREATE = "create"
+    UPDATE = "update"
+    DELETE = "delete"
+    PREVIEW = "preview"
+    SELECT = "select"
+    SEARCH = "search"
+
+    @property
+    def edits(self) -> bool:
+        return self in (ToolType.CREATE, ToolType.UPDATE, ToolType.DELETE)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """Something an agent may call: a type, a table and a scope in it. `metadata` is what its maker wrote there."""
+
+    id: int
+    project_id: int
+    table_id: int
+    type: ToolType
+    name: str
+    description: str
+    json_pointer: str
+    metadata: dict[str, Any]
+    search_config: dict[str, Any] | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCard:
+    """A tool as an agent sees it. `name` is one that MCP takes; `title` is what people call it."""
+
+    name: str
+    title: str
+    description: str
+    input_schema: dict[str, Any]
+    output_schema: dict[str, Any]
+    annotations: dict[str, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An MCP server with a key of its own, to which tools are bound."""
+
+    id: int
+    project_id: int
+    name: str
+    created_at: datetime
+
+    @property
+    def caller(self) -> Caller:
+        """Whoever holds its key: may call what is bound to it, editing tools included."""
+        return Caller(Role.WRITE, f"endpoint {self.name}", self.project_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A tool at an endpoint. One that is not enabled is neither listed nor called there."""
+
+    tool: Tool
+    enabled: bool
 
 
 def table_namespace(project_id: int, table_id: int) -> str:

@@ -1,16 +1,114 @@
 """Tools in the store."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from findspot.store.schema import tools
+from findspot.models import Tool, ToolType
+from findspot.store.schema import chunks, tools
+
+columns: tuple[sa.ColumnElement[Any], ...] = (
+    tools.c.id,
+    tools.c.project_id,
+    tools.c.table_id,
+    tools.c.type,
+    tools.c.name,
+    tools.c.description,
+    tools.c.json_pointer,
+    tools.c.metadata,
+    tools.c.search_config,
+    tools.c.created_at,
+    tools.c.updated_at,
+)
+
+
+def read_row(row: Sequence[Any]) -> Tool:
+    id, project_id, table_id, type, *rest = row
+    return Tool(id, project_id, table_id, ToolType(type), *rest)
+
+
+async def create(connection: AsyncConnection, values: dict[str, Any]) -> Tool:
+    return read_row((await connection.execute(sa.insert(tools).returning(*columns), values)).one())
+
+
+async def get(connection: AsyncConnection, tool_id: int) -> Tool | None:
+    row = (await connection.execute(sa.select(*columns).where(tools.c.id == tool_id))).one_or_none()
+    return read_row(row) if row else None
+
+
+async def every(connection: AsyncConnection, project_id: int) -> list[Tool]:
+    query = sa.select(*columns).where(tools.c.project_id == project_id).order_by(tools.c.id)
+    return [read_row(row) for row in await connection.execute(query)]
+
+
+async def change(connection: AsyncConnection, tool_id: int, values: dict[str, Any]) -> Tool | None:
+    """Change some columns of a tool. Its bindings follow a new name, unless an endpoint has a tool of that name."""
+    query = sa.update(tools).where(tools.c.id == tool_id).values(values).returning(*columns)
+    row = (await connection.execute(query)).one_or_none()
+    return read_row(row) if row else None
+
+
+async def delete(connection: AsyncConnection, tool_id: int) -> Tool | None:
+    row = (await connection.execute(sa.delete(tools).where(tools.c.id == tool_id).returning(*columns))).one_or_none()
+    return read_row(row) if row else None
 
 
 async def search_scopes(connection: AsyncConnection, table_id: int) -> list[tuple[str, dict[str, Any]]]:
     """The scopes of a table's search tools, each with the tool's configuration."""
-    query = sa.select(tools.c.json_pointer, tools.c.search_config).where(
-        tools.c.table_id == table_id, tools.c.type == "search"
+    query = (
+        sa.select(tools.c.json_pointer, tools.c.search_config)
+        .where(tools.c.table_id == table_id, tools.c.type == "search")
+        .order_by(tools.c.id)
     )
     return [(row[0], row[1] or {}) for row in await connection.execute(query)]
+
+
+# ── what a search tool sees ──
+
+
+def _seen(table_id: int, pointer: str, cut: tuple[int, int], threshold: int) -> sa.ColumnElement[bool]:
+    """The chunks of a scope under one way of cutting, of nodes that are long enough."""
+    below = sa.func.substr(chunks.c.json_pointer, 1, len(pointer) + 1) == pointer + "/"
+    return sa.and_(
+        chunks.c.table_id == table_id,
+        sa.or_(chunks.c.json_pointer == pointer, below) if pointer else sa.true(),
+        chunks.c.chunk_size == cut[0],
+        chunks.c.chunk_overlap == cut[1],
+        chunks.c.node_length >= threshold,
+    )
+
+
+async def count_seen(
+    connection: AsyncConnection, table_id: int, pointer: str, cut: tuple[int, int], threshold: int, after: int = 0
+) -> tuple[int, int, int, int]:
+    """How many nodes and chunks a search tool sees, how many of these the engine has, and how many have an id above
+    `after`."""
+    query = sa.select(
+        sa.func.count(chunks.c.json_pointer.distinct()),
+        sa.func.count(),
+        sa.func.coalesce(sa.func.sum(sa.case((chunks.c.indexed, 1), else_=0)), 0),
+        sa.func.coalesce(sa.func.sum(sa.case((chunks.c.id > after, 1), else_=0)), 0),
+    ).where(_seen(table_id, pointer, cut, threshold))
+    nodes, found, indexed, new = (await connection.execute(query)).one()
+    return nodes, found, int(indexed), int(new)
+
+
+async def nodes_seen(
+    connection: AsyncConnection, table_id: int, pointer: str, cut: tuple[int, int], threshold: int, limit: int
+) -> list[tuple[str, int, int]]:
+    """The nodes a search tool sees, in the order they were cut: pointer, characters and number of chunks."""
+    query = (
+        sa.select(chunks.c.json_pointer, sa.func.max(chunks.c.node_length), sa.func.count())
+        .where(_seen(table_id, pointer, cut, threshold))
+        .group_by(chunks.c.json_pointer)
+        .order_by(sa.func.min(chunks.c.id))
+        .limit(limit)
+    )
+    return [(row[0], row[1], row[2]) for row in await connection.execute(query)]
+
+
+async def last_chunk(connection: AsyncConnection) -> int:
+    """The highest id of a chunk so far."""
+    return int((await connection.execute(sa.select(sa.func.coalesce(sa.func.max(chunks.c.id), 0)))).scalar_one())

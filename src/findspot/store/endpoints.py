@@ -1,0 +1,82 @@
+"""Endpoints and their bindings in the store. A key is there only as its hash."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from findspot.models import Binding, Endpoint
+from findspot.store import tools as tool_rows
+from findspot.store.schema import bindings, endpoints, tools
+
+_columns = (endpoints.c.id, endpoints.c.project_id, endpoints.c.name, endpoints.c.created_at)
+
+
+def _endpoint(row: Sequence[Any] | None) -> Endpoint | None:
+    return Endpoint(*row) if row else None
+
+
+async def create(connection: AsyncConnection, project_id: int, name: str, key_hash: str) -> Endpoint:
+    values = {"project_id": project_id, "name": name, "key_hash": key_hash}
+    return Endpoint(*(await connection.execute(sa.insert(endpoints).returning(*_columns), values)).one())
+
+
+async def get(connection: AsyncConnection, endpoint_id: int) -> Endpoint | None:
+    query = sa.select(*_columns).where(endpoints.c.id == endpoint_id)
+    return _endpoint((await connection.execute(query)).one_or_none())
+
+
+async def by_hash(connection: AsyncConnection, key_hash: str) -> Endpoint | None:
+    query = sa.select(*_columns).where(endpoints.c.key_hash == key_hash)
+    return _endpoint((await connection.execute(query)).one_or_none())
+
+
+async def every(connection: AsyncConnection, project_id: int) -> list[Endpoint]:
+    query = sa.select(*_columns).where(endpoints.c.project_id == project_id).order_by(endpoints.c.id)
+    return [Endpoint(*row) for row in await connection.execute(query)]
+
+
+async def set_key(connection: AsyncConnection, endpoint_id: int, key_hash: str) -> bool:
+    query = sa.update(endpoints).where(endpoints.c.id == endpoint_id).values(key_hash=key_hash)
+    return (await connection.execute(query)).rowcount > 0
+
+
+async def delete(connection: AsyncConnection, endpoint_id: int) -> bool:
+    return (await connection.execute(sa.delete(endpoints).where(endpoints.c.id == endpoint_id))).rowcount > 0
+
+
+# ── bindings ──
+
+
+async def bound(connection: AsyncConnection, endpoint_id: int) -> list[Binding]:
+    """The tools of an endpoint, in order of their ids."""
+    query = (
+        sa.select(*tool_rows.columns, bindings.c.enabled)
+        .join_from(bindings, tools, tools.c.id == bindings.c.tool_id)
+        .where(bindings.c.endpoint_id == endpoint_id)
+        .order_by(tools.c.id)
+    )
+    return [Binding(tool_rows.read_row(row[:-1]), row[-1]) for row in await connection.execute(query)]
+
+
+async def bind(connection: AsyncConnection, endpoint_id: int, tool_id: int, tool_name: str) -> None:
+    values = {"endpoint_id": endpoint_id, "tool_id": tool_id, "tool_name": tool_name, "enabled": True}
+    await connection.execute(sa.insert(bindings).values(values))
+
+
+async def is_bound(connection: AsyncConnection, endpoint_id: int, tool_id: int) -> bool:
+    return (await connection.execute(sa.select(bindings.c.tool_id).where(_one(endpoint_id, tool_id)))).first() is not None
+
+
+async def unbind(connection: AsyncConnection, endpoint_id: int, tool_id: int) -> bool:
+    return (await connection.execute(sa.delete(bindings).where(_one(endpoint_id, tool_id)))).rowcount > 0
+
+
+async def enable(connection: AsyncConnection, endpoint_id: int, tool_id: int, enabled: bool) -> bool:
+    query = sa.update(bindings).where(_one(endpoint_id, tool_id)).values(enabled=enabled)
+    return (await connection.execute(query)).rowcount > 0
+
+
+def _one(endpoint_id: int, tool_id: int) -> sa.ColumnElement[bool]:
+    return sa.and_(bindings.c.endpoint_id == endpoint_id, bindings.c.tool_id == tool_id)

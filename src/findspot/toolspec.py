@@ -1,0 +1,132 @@
+"""What people say when they make or change a tool: exact types, no unknown fields."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from findspot import pointer as pointers
+from findspot.errors import FindspotError, invalid
+from findspot.models import ToolType
+from findspot.names import checked
+from findspot.settings import Settings
+
+THRESHOLD = 10_000
+MAX_POINTER = 1024
+_SHORT_NAMES = {"get": ToolType.GET_ALL_DATA, "query": ToolType.QUERY_DATA, "schema": ToolType.GET_DATA_SCHEMA}
+
+
+def _pointer(value: str) -> str:
+    try:
+        pointers.parse(value)
+    except FindspotError as error:
+        raise ValueError(error.message.partition(": ")[2]) from None
+    if len(value) > MAX_POINTER or "\0" in value:
+        raise ValueError(f"must have at most {MAX_POINTER} characters, and no U+0000")
+    return value
+
+
+def _name(value: str) -> str:
+    try:
+        checked(value)
+    except FindspotError as error:
+        raise ValueError(error.message.partition(": ")[2]) from None
+    if value.startswith("tool-") and value[5:].isdecimal():  # what an agent sees instead of a name MCP does not take
+        raise ValueError("names such as tool-12 are kept for tools whose name is not plain ASCII")
+    return value
+
+
+def _type(value: Any) -> Any:
+    if isinstance(value, str):
+        known = _SHORT_NAMES.get(value) or next((each for each in ToolType if each == value), None)
+        if known is not None:
+            return known
+    raise ValueError(f"must be one of {', '.join(ToolType)}")
+
+
+Name = Annotated[str, AfterValidator(_name)]
+Pointer = Annotated[str, AfterValidator(_pointer)]
+Type = Annotated[ToolType, BeforeValidator(_type)]
+Weight = Annotated[float, Field(ge=0, le=1)]
+_POINTER_NAMES = AliasChoices("json_pointer", "json_path")
+
+
+class Spec(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class SearchConfig(Spec):
+    """How a search tool cuts and ranks. What is left out follows the settings, and the measured best."""
+
+    top_k: int | None = Field(None, ge=1)
+    enable_hybrid: bool | None = None
+    vector_weight: Weight | None = None
+    bm25_weight: Weight | None = None
+    fusion: Literal["convex", "rrf"] | None = None
+    chunk_threshold: int | None = Field(None, ge=1)
+    chunk_size: int | None = Field(None, ge=100, le=8000)
+    chunk_overlap: int | None = Field(None, ge=0)
+    include_metadata: bool | None = None
+
+    def checked(self, settings: Settings) -> dict[str, Any]:
+        """What was said, if it goes together with what was not."""
+        size, overlap = self.cut(settings)
+        if overlap * 2 >= size:
+            raise invalid("search_config.chunk_overlap", f"must be less than half of the chunk size, which is {size}")
+        if self.top_k is not None and self.top_k > settings.max_top_k:
+            raise invalid("search_config.top_k", f"must be at most {settings.max_top_k}")
+        if self.vector_weight == 0 == self.bm25_weight:
+            raise invalid("search_config.vector_weight", "at least one of the two weights must be above 0")
+        return self.model_dump(exclude_none=True)
+
+    def cut(self, settings: Settings) -> tuple[int, int]:
+        size = self.chunk_size if self.chunk_size is not None else settings.chunk_size
+        default = min(settings.chunk_overlap, (size - 1) // 2)
+        return size, self.chunk_overlap if self.chunk_overlap is not None else default
+
+    @property
+    def threshold(self) -> int:
+        return self.chunk_threshold if self.chunk_threshold is not None else THRESHOLD
+
+
+class NewSearchTool(Spec):
+    """A search tool to make, in the project that the request names."""
+
+    project_id: int
+    table_id: int
+    name: Name
+    description: str | None = None
+    json_pointer: Pointer = Field("", validation_alias=_POINTER_NAMES)
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    search_config: SearchConfig | None = None
+
+    @property
+    def kind(self) -> ToolType:
+        return ToolType.SEARCH
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.search_config is not None and self.kind is not ToolType.SEARCH:
+            raise ValueError("only a search tool has a search_config")
+        if "search_index" in self.metadata:
+            raise ValueError("metadata.search_index is kept by Findspot")
+        return self
+
+
+class NewTool(NewSearchTool):
+    """A tool of any type to make."""
+
+    type: Type
+
+    @property
+    def kind(self) -> ToolType:
+        return self.type
+
+
+class ToolChange(Spec):
+    """What is to change about a tool; what is left out stays."""
+
+    name: Name | None = None
+    description: str | None = None
+    json_pointer: Pointer | None = Field(None, validation_alias=_POINTER_NAMES)
+    metadata: dict[str, Any] | None = None
+    search_config: SearchConfig | None = None
