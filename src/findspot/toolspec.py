@@ -76,7 +76,8 @@ class SearchConfig(Spec):
             raise invalid("search_config.top_k", f"must be at most {settings.max_top_k}")
         if self.vector_weight == 0 == self.bm25_weight:
             raise invalid("search_config.vector_weight", "at least one of the two weights must be above 0")
-        return self.model_dump(exclude_none=True)
+        said = self.model_dump(exclude_none=True)
+        return said if self.chunk_size is None else {**said, "chunk_overlap": overlap}
 
     def cut(self, settings: Settings) -> tuple[int, int]:
         size = self.chunk_size if self.chunk_size is not None else settings.chunk_size
