@@ -107,32 +107,30 @@ async def test_every_type_is_made_listed_changed_and_deleted_by_the_same_routes(
     assert (unknown.status_code, unknown.json()["field"]) == (422, "type")
 
 
-@pytest.mark.parametrize(
-    ("spec", "field"),
-    [
-        ({"name": ""}, "name"),
-        ({"json_pointer": "a"}, "json_pointer"),
-        ({"json_path": "/~2"}, "json_pointer"),
-        ({"table_id": "1"}, "table_id"),
-        ({"more": 1}, "more"),
-        ({"search_config": {"top_k": 0}}, "search_config.top_k"),
-        ({"search_config": {"top_k": 21}}, "search_config.top_k"),
-        ({"search_config": {"chunk_size": 99}}, "search_config.chunk_size"),
-        ({"search_config": {"chunk_size": 200, "chunk_overlap": 100}}, "search_config.chunk_overlap"),
-        ({"search_config": {"vector_weight": 1.5}}, "search_config.vector_weight"),
-        ({"search_config": {"vector_weight": 0, "bm25_weight": 0}}, "search_config.vector_weight"),
-        ({"search_config": {"fusion": "sum"}}, "search_config.fusion"),
-        ({"search_config": {"unknown": 1}}, "search_config.unknown"),
-        ({"metadata": {"search_index": {}}}, "body"),
-    ],
+WRONG: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"name": ""}, "name"),
+    ({"json_pointer": "a"}, "json_pointer"),
+    ({"json_path": "/~2"}, "json_path"),
+    ({"table_id": "1"}, "table_id"),
+    ({"more": 1}, "more"),
+    ({"search_config": {"top_k": 0}}, "search_config.top_k"),
+    ({"search_config": {"top_k": 21}}, "search_config.top_k"),
+    ({"search_config": {"chunk_size": 99}}, "search_config.chunk_size"),
+    ({"search_config": {"chunk_size": 200, "chunk_overlap": 100}}, "search_config.chunk_overlap"),
+    ({"search_config": {"vector_weight": 1.5}}, "search_config.vector_weight"),
+    ({"search_config": {"vector_weight": 0, "bm25_weight": 0}}, "search_config.vector_weight"),
+    ({"search_config": {"fusion": "sum"}}, "search_config.fusion"),
+    ({"search_config": {"unknown": 1}}, "search_config.unknown"),
+    ({"metadata": {"search_index": {}}}, "body"),
 )
-async def test_a_tool_that_is_not_well_described_is_refused_with_the_field(
-    owner: httpx2.AsyncClient, spec: dict[str, Any], field: str
-) -> None:
+
+
+async def test_a_tool_that_is_not_well_described_is_refused_with_the_field(owner: httpx2.AsyncClient) -> None:
     where = await make_table(owner, {})
-    answer = await owner.post("/api/v1/tools/search", json={**where, "name": "s", **spec})
-    assert (answer.status_code, answer.json()["code"]) == (422, "INVALID_ARGUMENT"), answer.text
-    assert answer.json()["field"].startswith(field), answer.text
+    for spec, field in WRONG:
+        answer = await owner.post("/api/v1/tools/search", json={**where, "name": "s", **spec})
+        assert (answer.status_code, answer.json()["code"]) == (422, "INVALID_ARGUMENT"), answer.text
+        assert answer.json()["field"].startswith(field), answer.text
     assert (await owner.get(f"/api/v1/projects/{where['project_id']}/tools")).json() == {"tools": []}
 
 

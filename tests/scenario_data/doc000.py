@@ -5,7 +5,8 @@ from tests.scenario_data.entry import Scenario, need
 # fmt: off
 DOC000: tuple[Scenario, ...] = (
     need("000.search-tool", "000 § Search Tool",
-         "A tool of type `search` answers a question with passages found by meaning and by words, as structured data."),
+         "A tool of type `search` answers a question with passages found by meaning and by words, as structured data.",
+         "tests/http/test_tools.py::test_a_call_of_a_search_tool_answers_whole_chunks_and_their_places"),
     need("000.search-tool.bound-to-mcp", "000 § Search Tool / 被创建并绑定到 MCP v2",
          "Once bound to an endpoint, a search tool is listed there with name, description and input schema, and a call "
          "to it answers JSON hits."),
@@ -17,10 +18,12 @@ DOC000: tuple[Scenario, ...] = (
     need("000.indexing.repeat-makes-nothing-twice", "000 § 创建时触发 / 重复创建/重试",
          "Indexing the same content again adds no chunk row, and completes those that never reached the engine."),
     need("000.search-index", "000 § 索引状态写入 tool.metadata.search_index",
-         "An operator reads a search tool's indexing configuration and state from its `metadata.search_index`."),
+         "An operator reads a search tool's indexing configuration and state from its `metadata.search_index`.",
+         "tests/http/test_tools.py::test_the_state_of_the_index_stands_in_the_metadata"),
     need("000.search-index.written-on-creation", "000 § 索引状态 / 创建 Search Tool 时写入; DECISIONS row 23",
          "From creation on, `metadata.search_index` holds when it was configured and indexed, how many chunks are "
-         "indexed, and the last error if there was one."),
+         "indexed, and the last error if there was one.",
+         "tests/http/test_tools.py::test_the_state_of_the_index_stands_in_the_metadata"),
     need("000.engine-ids", "000 § namespace 与 doc_id 的确定性规则",
          "The namespace and the engine id of a chunk follow from the chunk alone, so a retried write lands on itself."),
     need("000.engine-ids.namespace-per-table", "000 § 确定性规则 / namespace 按 project + table 隔离",
@@ -38,17 +41,23 @@ DOC000: tuple[Scenario, ...] = (
          "Against an indexed tool, a call with `query` and `top_k` embeds the query, recalls from both legs and "
          "answers at most `top_k` fused hits."),
     need("000.arguments", "000 § 输入参数最小集",
-         "A search tool's input schema knows `query` and `top_k` and no other argument."),
+         "A search tool's input schema knows `query` and `top_k` and no other argument.",
+         "tests/http/test_tools.py::test_a_call_of_a_search_tool_answers_whole_chunks_and_their_places"),
     need("000.arguments.query-and-top-k", "000 § 输入参数 / query + top_k",
-         "`query` alone is enough for a search, `top_k` may be added, and leaving out `query` is refused."),
+         "`query` alone is enough for a search, `top_k` may be added, and leaving out `query` is refused.",
+         "tests/http/test_tools.py::test_a_call_of_a_search_tool_answers_whole_chunks_and_their_places"),
     need("000.hits", "000 § 返回结构包含命中 Chunk 的完整信息; DECISIONS rows 19, 20",
-         "Each hit brings its whole chunk, so an agent needs no second call to read what was found."),
+         "Each hit brings its whole chunk, so an agent needs no second call to read what was found.",
+         "tests/http/test_tools.py::test_a_call_of_a_search_tool_answers_whole_chunks_and_their_places"),
     need("000.hits.full-chunk", "000 § 返回结构 / 每条结果返回完整 chunk 记录",
          "A hit has a score and a chunk with id, table, absolute pointer, index and total, text, character range, "
-         "content hash, namespace and engine id."),
+         "content hash, namespace and engine id.",
+         "tests/http/test_tools.py::test_a_call_of_a_search_tool_answers_whole_chunks_and_their_places"),
     need("000.json-path", "000 § json_path 适配为 Tool 视角",
-         "Every hit carries a `json_path` that can be followed from the root of the tool's own scope."),
+         "Every hit carries a `json_path` that can be followed from the root of the tool's own scope.",
+         "tests/http/test_tools.py::test_a_call_of_a_search_tool_answers_whole_chunks_and_their_places"),
     need("000.json-path.relative-to-scope", "000 § json_path / Tool 有 json_path 视角限制",
          "A hit at `/articles/0/content` in a tool scoped to `/articles` shows `json_path` `/0/content` beside its "
-         "absolute `json_pointer`."),
+         "absolute `json_pointer`.",
+         "tests/http/test_tools.py::test_a_call_of_a_search_tool_answers_whole_chunks_and_their_places"),
 )

@@ -53,5 +53,5 @@ def _field(first: dict[str, Any]) -> str:
 def _sentence(first: dict[str, Any]) -> str:
     if first["type"] == "json_invalid":
         return f"is not valid JSON: {first['ctx']['error']}"
-    text: str = first["msg"]
+    text: str = first["msg"].removeprefix("Value error, ")
     return text[:1].lower() + text[1:]
