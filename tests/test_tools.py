@@ -14,11 +14,19 @@ from findspot.app import App
 from findspot.errors import FindspotError
 from findspot.models import OWNER, Caller, Role, Table, Tool
 from findspot.tools import structured
-from findspot.toolspec import NewSearchTool, NewTool, ToolChange
+from findspot.toolspec import NewSearchTool, NewTool, SearchConfig, ToolChange
 from findspot.viewing import View, view
 from tests import flows
 
 TITLES = {"en": "Tides and the moon", "zh": "潮汐与月亮"}
+
+
+def new_tool(**spec: Any) -> NewTool:
+    return NewTool.model_validate(spec)
+
+
+def new_search(**spec: Any) -> NewSearchTool:
+    return NewSearchTool.model_validate(spec)
 
 
 async def make_table(app: App, data: Any, *, raw: str | None = None) -> Table:
@@ -29,7 +37,7 @@ async def make_table(app: App, data: Any, *, raw: str | None = None) -> Table:
 
 async def make_tool(app: App, table: Table, type: str, pointer: str = "", **more: Any) -> Tool:
     spec = {"project_id": table.project_id, "table_id": table.id, "name": f"{type}-it", "json_pointer": pointer}
-    return (await app.tools.make(table.project_id, NewTool(**spec, type=type, **more))).tool
+    return (await app.tools.make(table.project_id, new_tool(**spec, type=type, **more))).tool
 
 
 async def data(app: App, table: Table, pointer: str = "") -> Any:
@@ -337,19 +345,19 @@ async def test_every_type_describes_itself_by_its_table_and_scope_and_tells_what
 async def test_a_chinese_name_is_the_title_and_agents_get_one_they_can_call(app: App) -> None:
     table = await make_table(app, {})
     spec = {"project_id": table.project_id, "table_id": table.id, "type": "get_all_data"}
-    tool = await app.tools.create(table.project_id, NewTool(**spec, name="查资料"))
+    tool = await app.tools.create(table.project_id, new_tool(**spec, name="查资料"))
     assert (app.tools.describe(tool).name, app.tools.describe(tool).title) == (f"tool-{tool.id}", "查资料")
     with pytest.raises(ValueError, match="kept for tools"):
-        NewTool(**spec, name="tool-7")
+        new_tool(**spec, name="tool-7")
 
 
 def test_short_type_names_are_taken_and_unknown_ones_are_not() -> None:
     spec = {"project_id": 1, "table_id": 1, "name": "n"}
-    assert (NewTool(**spec, type="get").type, NewTool(**spec, type="query").type) == ("get_all_data", "query_data")
+    assert (new_tool(**spec, type="get").type, new_tool(**spec, type="query").type) == ("get_all_data", "query_data")
     with pytest.raises(ValueError, match="must be one of"):
-        NewTool(**spec, type="drop")
+        new_tool(**spec, type="drop")
     with pytest.raises(ValueError, match="only a search tool"):
-        NewTool(**spec, type="get", search_config={"top_k": 3})
+        new_tool(**spec, type="get", search_config={"top_k": 3})
 
 
 # ── searching ──
@@ -359,13 +367,8 @@ CHINESE = "潮汐随着月亮涨落，每天两次，海湾里的渔船都知道
 
 
 def search_spec(table: Table, pointer: str = "", name: str = "s", **config: Any) -> NewSearchTool:
-    return NewSearchTool(
-        project_id=table.project_id,
-        table_id=table.id,
-        name=name,
-        json_pointer=pointer,
-        search_config={"chunk_threshold": 1, **config},  # type: ignore[arg-type]
-    )
+    where = {"project_id": table.project_id, "table_id": table.id, "json_pointer": pointer}
+    return new_search(**where, name=name, search_config={"chunk_threshold": 1, **config})
 
 
 def stands(value: Any, scope: str, result: dict[str, Any]) -> bool:
@@ -434,7 +437,7 @@ async def test_a_scope_with_nothing_to_index_is_ready_and_says_so_and_finds_noth
     table = await make_table(app, {"short": "月亮"})
     spec = {"project_id": table.project_id, "table_id": table.id, "name": "s"}
     for pointer in ("", "/nowhere"):
-        made = await app.tools.make(table.project_id, NewSearchTool(**spec, json_pointer=pointer), language="zh")
+        made = await app.tools.make(table.project_id, new_search(**spec, json_pointer=pointer), language="zh")
         assert (made.status, made.chunks_created, made.nodes) == ("ready", 0, [])
         assert made.notice == notices.nothing_to_index(10_000, "zh")
         answer = await app.tools.call(made.tool, {"query": "月亮"}, OWNER)
@@ -525,7 +528,7 @@ async def test_another_scope_or_way_of_cutting_is_indexed_and_the_description_fo
     assert changed.metadata["search_index"]["configured_at"] > tool.metadata["search_index"]["configured_at"]
     await app.tools.indexed(table.id)
     assert {row.json_pointer for row in await flows.rows(app)} == {"/b"}
-    await app.tools.change(tool.id, ToolChange(search_config={"chunk_threshold": 1, "chunk_size": 150}))  # type: ignore[arg-type]
+    await app.tools.change(tool.id, ToolChange(search_config=SearchConfig(chunk_threshold=1, chunk_size=150)))
     await app.tools.indexed(table.id)
     assert {(row.chunk_size, row.chunk_overlap) for row in await flows.rows(app)} == {(150, 74)}
     same = await app.tools.change(tool.id, ToolChange(description="说明", metadata={"mine": [1]}))
@@ -564,8 +567,8 @@ async def test_hits_over_the_budget_are_left_out_or_cut_and_still_stand_where_th
         "".join(f"第{at}段潮汐与月亮{at * 7}，" for at in range(begin, begin + 900)) for begin in range(0, 9000, 900)
     ]
     table = await make_table(app, value)
-    config = {"chunk_size": 8000, "chunk_overlap": 0}
-    tool = (await app.tools.make(table.project_id, search_spec(table, **config))).tool
+    spec = search_spec(table, chunk_size=8000, chunk_overlap=0)
+    tool = (await app.tools.make(table.project_id, spec)).tool
     for language in ("en", "zh"):
         text = await app.tools.call_text(tool, '{"query": "潮汐 月亮", "top_k": 20}'.encode(), OWNER, language)
         answer = json.loads(text)
