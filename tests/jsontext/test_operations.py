@@ -5,7 +5,7 @@ import json
 import pytest
 
 from findspot.errors import FindspotError
-from findspot.jsontext.operations import OPERATIONS, Operation, accept, open_table, patch, put, read
+from findspot.jsontext.operations import OPERATIONS, Operation, accept, edit, open_table, patch, put, read
 from tests.jsontext.cases import TEXTS, nested
 
 LIMIT = b"100000"
@@ -18,7 +18,8 @@ def refused(operation: Operation, *parts: bytes) -> FindspotError:
 
 
 def test_every_calculation_can_be_asked_for_by_name() -> None:
-    assert {"accept": accept, "open_table": open_table, "read": read, "put": put, "patch": patch} == OPERATIONS
+    every = (accept, open_table, read, put, patch, edit)
+    assert {each.__name__: each for each in every} == OPERATIONS
 
 
 def test_a_value_is_accepted_without_the_white_space_around_it() -> None:
