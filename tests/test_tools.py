@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from findspot import budget, notices, tokens
@@ -299,11 +299,12 @@ async def test_a_large_answer_is_cut_to_the_budget_and_says_how_to_narrow(app: A
 
 _json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    lambda inner: st.lists(inner, max_size=20) | st.dictionaries(st.text(), inner, max_size=20),
     max_leaves=60,
 )
 
 
+@settings(max_examples=100, deadline=None)
 @given(_json, st.integers(500, 2000), st.sampled_from(["get_all_data", "get_data_schema", "query_data"]))
 def test_whatever_is_read_the_answer_is_json_and_within_the_budget(value: Any, room: int, type: str) -> None:
     request = View(type, "", {"query": "@"}, room, "zh")
