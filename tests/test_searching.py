@@ -105,10 +105,10 @@ async def test_a_phrase_must_stand_there_and_what_is_excluded_must_not(app: App,
 
 
 async def test_a_word_is_found_while_it_is_typed(app: App, document: Any) -> None:
-    keyword = {"mode": Mode.KEYWORD}
-    assert await texts(app, document, "resid", typing=True, **keyword) == [PARAGRAPHS[1]]
-    assert await texts(app, document, "resid", **keyword) == []
-    assert await texts(app, document, "swimm", typing=True, **keyword) == [PARAGRAPHS[3]]
+    assert await texts(app, document, "swi", typing=True) == [PARAGRAPHS[3]]
+    assert (await texts(app, document, "cards resi", typing=True))[0] == PARAGRAPHS[1]
+    assert await texts(app, document, "swi") == []
+    assert await texts(app, document, "swi ", typing=True) == []
 
 
 async def test_the_limit_and_the_scope_are_kept(app: App, project: int) -> None:

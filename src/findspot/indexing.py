@@ -122,8 +122,9 @@ class Indexing:
             self._store.written.clear()
             await self._patiently(self._start_work)
             pause_s = await self._pause()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._store.written.wait(), pause_s)
+            with contextlib.suppress(TimeoutError):  # not wait_for, which can swallow a cancellation
+                async with asyncio.timeout(pause_s):
+                    await self._store.written.wait()
 
     async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
         """A step that fails is tried again with the next change, or after a while: whatever it is, work goes on."""
@@ -467,7 +468,8 @@ class Indexing:
         async with self._moved:
             while not await done():
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._moved.wait(), 1.0)
+                    async with asyncio.timeout(1.0):
+                        await self._moved.wait()
 
     async def _tell(self) -> None:
         async with self._moved:

@@ -137,7 +137,8 @@ class Searching:
     async def _vector(self, ask: Ask, deadline: Deadline) -> Vector:
         """The query's vector, if the index in service holds vectors of the same kind."""
         try:
-            vector = await asyncio.wait_for(self._embeddings.query(ask.query), deadline.left_s)
+            async with asyncio.timeout(deadline.left_s):
+                vector = await self._embeddings.query(ask.query)
         except TimeoutError:
             raise FindspotError("SEARCH_TIMEOUT", "The query was not embedded in time.") from None
         try:
