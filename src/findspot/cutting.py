@@ -1,22 +1,24 @@
 """The calculations of an index: sources into chunks, texts into terms. Bytes in, bytes out, to run in a helper.
 
-Answers come in parts of about a megabyte, so that whoever reads them is never held up for long. Of what is known
+Answers come in parts of about half a megabyte, so that whoever reads them is never held up for long. Of what is known
 already only the name comes back.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
 from findspot.chunking import NodeChunks, cut_node, cut_paragraphs
 from findspot.drafts import read
+from findspot.errors import FindspotError
 from findspot.jsontext.operations import Operation
 from findspot.models import Node, Skipped
 from findspot.sources import json_tree
 from findspot.words import terms
 
-_PART = 1 << 20  # characters
+_PART = 1 << 19  # characters
+_ROW = 200  # what a row takes beside its text
 
 
 class DocumentToCut(msgspec.Struct, frozen=True, array_like=True):
@@ -48,20 +50,25 @@ class Cut(msgspec.Struct, frozen=True, array_like=True):
     scopes: tuple[tuple[str, int], ...]
 
 
+Known: TypeAlias = tuple[str, str, int, int]  # a node under one way of cutting: pointer, content hash, size, overlap
+
+
 class TableToCut(msgspec.Struct, frozen=True, array_like=True):
+    """A table whose text comes beside, and then the nodes it is known to have."""
+
     id: int
     cuts: tuple[Cut, ...]
-    known: frozenset[tuple[str, str, int, int]]  # pointer, content hash, size, overlap
     max_length: int
     max_chunks: int
 
 
 class TableSummary(msgspec.Struct, frozen=True, array_like=True):
-    """What was found in a table: how many nodes and chunks, which known nodes are gone, and what was left out."""
+    """What was found in a table: how many nodes and chunks, in how many parts the known nodes follow that are gone,
+    and what was left out."""
 
     nodes: int
     chunks: int
-    gone: tuple[tuple[str, str, int, int], ...]
+    gone_parts: int
     skipped: tuple[tuple[str, str], ...]
 
 
@@ -85,6 +92,7 @@ DOCUMENTS = msgspec.msgpack.Decoder(list[DocumentToCut])
 PASSAGES = msgspec.msgpack.Decoder(list[Passage])
 TABLE = msgspec.msgpack.Decoder(TableToCut)
 SUMMARY = msgspec.msgpack.Decoder(TableSummary)
+NODES = msgspec.msgpack.Decoder(list[Known])
 NODE_CHUNKS = msgspec.msgpack.Decoder(list[NodeChunk])
 TEXTS = msgspec.msgpack.Decoder(list[str])
 
@@ -96,7 +104,10 @@ def cut_documents(request: bytes, *contents: bytes) -> tuple[bytes, ...]:
 
 
 def _passages(document: DocumentToCut, content: bytes) -> Iterator[Passage]:
-    found = read(content, document.format)
+    try:
+        found = read(content, document.format)
+    except ValueError as error:  # nothing that is saved is like this
+        raise FindspotError("INTERNAL", f"The document cannot be read: {error}") from None
     passages = list(cut_paragraphs(found.text, [(block.start, block.end) for block in found.blocks]))
     for each in passages:
         name = each.id(document.id)
@@ -104,10 +115,11 @@ def _passages(document: DocumentToCut, content: bytes) -> Iterator[Passage]:
         yield Passage(document.id, name, each.start, each.end, each.index, len(passages), each.paragraph, text)
 
 
-def cut_table(request: bytes, text: bytes) -> tuple[bytes, ...]:
-    """The chunks of the nodes that are new, after a summary of all."""
+def cut_table(request: bytes, text: bytes, *known_parts: bytes) -> tuple[bytes, ...]:
+    """A summary, the known nodes that are gone, and the chunks of the nodes that are new."""
     table = TABLE.decode(request)
-    found: dict[tuple[str, str, int, int], tuple[Node, NodeChunks]] = {}
+    known = {node for part in known_parts for node in NODES.decode(part)}
+    found: dict[Known, tuple[Node, NodeChunks]] = {}
     skipped: dict[str, str] = {}
     for cut in table.cuts:
         for node in _nodes(text, cut.scopes, table.max_length):
@@ -119,16 +131,16 @@ def cut_table(request: bytes, text: bytes) -> tuple[bytes, ...]:
                 skipped[chunks.pointer] = chunks.reason
             elif chunks.total:
                 found[chunks.pointer, chunks.content_hash, chunks.size, chunks.overlap] = node, chunks
+    gone = list(_parts(sorted(known - found.keys())))
     summary = TableSummary(
         nodes=len({key[0] for key in found}),
         chunks=sum(chunks.total for _, chunks in found.values()),
-        gone=tuple(table.known - found.keys()),
+        gone_parts=len(gone),
         skipped=tuple(skipped.items()),
     )
-    new = (each for key, each in found.items() if key not in table.known)
-    return msgspec.msgpack.encode(summary), *_parts(
-        chunk for node, chunks in new for chunk in _node_chunks(table.id, node, chunks)
-    )
+    new = (each for key, each in found.items() if key not in known)
+    chunks_of_new = (chunk for node, chunks in new for chunk in _node_chunks(table.id, node, chunks))
+    return msgspec.msgpack.encode(summary), *gone, *_parts(chunks_of_new)
 
 
 def _nodes(text: bytes, scopes: Sequence[tuple[str, int]], max_length: int) -> Iterable[Node | Skipped]:
@@ -167,7 +179,7 @@ def _parts(rows: Iterable[Any]) -> Iterator[bytes]:
     size = 0
     for row in rows:
         part.append(row)
-        size += len(row.text or "") + 100
+        size += len(getattr(row, "text", None) or "") + _ROW
         if size >= _PART:
             yield msgspec.msgpack.encode(part)
             part, size = [], 0

@@ -1,17 +1,22 @@
-"""Who may come in, and for how long: so many searches at once in a project, so many rebuilds, and deadlines."""
+"""Who may come in, and for how long: so many searches at once in a project, so many rebuilds, deadlines and rests."""
 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from findspot.errors import FindspotError
 
 SEARCHES = 64  # in flight in one project
 REBUILDS = 2  # at once in one project
 RETRY_AFTER_MS = 200
+FIRST_REST_S = 1.0
+LONGEST_REST_S = 30.0
+
+T = TypeVar("T", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +64,33 @@ class Gate:
     def rebuild(self, project_id: int) -> asyncio.Semaphore:
         """A turn to rebuild something of a project; `async with` waits for it."""
         return self._turns.setdefault(project_id, asyncio.Semaphore(self._rebuilds))
+
+
+class Rests(Generic[T]):
+    """How long what has failed is left alone: each time for longer, so that it never takes all the time there is."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._kept: dict[T, tuple[int, float]] = {}  # how often it failed, and until when it rests
+
+    def begin(self, what: T) -> None:
+        self._kept[what] = self._failed(what) + 1, self._clock() + self.next_s(what)
+
+    def end(self, what: T) -> None:
+        """It went well: the next rest is a short one again."""
+        self._kept.pop(what, None)
+
+    def holds(self, what: T) -> bool:
+        return what in self._kept and self._kept[what][1] > self._clock()
+
+    def next_s(self, what: T) -> float:
+        """How long a rest would be that begins now."""
+        return min(LONGEST_REST_S, FIRST_REST_S * 2.0 ** min(self._failed(what), 16))
+
+    def left_s(self) -> list[float]:
+        """How long the rests still are that have not passed."""
+        now = self._clock()
+        return [until - now for _, until in self._kept.values() if until > now]
+
+    def _failed(self, what: T) -> int:
+        return self._kept[what][0] if what in self._kept else 0

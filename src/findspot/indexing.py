@@ -1,5 +1,5 @@
-"""What changed → chunks → terms and vectors → engine → done. What has to be done stands in the store, so a process that
-is killed loses nothing: the next one goes on where the store says."""
+"""Chunk rows → terms and vectors → engine → done. What has to be done stands in the store, so a process that is killed
+loses nothing: the next one goes on where the store says."""
 
 import asyncio
 import contextlib
@@ -18,14 +18,15 @@ from findspot import cutting
 from findspot.embeddings import Embeddings
 from findspot.engines.protocol import Abandoned, Batch, Building, Damaged, Engine, Source, Status, Vectors
 from findspot.errors import FindspotError
-from findspot.gate import Gate
-from findspot.models import ChunkRow, SourceState, documents_namespace, table_namespace
-from findspot.offload import Offload, Text
+from findspot.following import Following, said
+from findspot.gate import Gate, Rests
+from findspot.models import ChunkRow, Place
+from findspot.offload import Offload
 from findspot.settings import Settings
 from findspot.store import chunks as rows
 from findspot.store import indexing as states
+from findspot.store import projects as project_rows
 from findspot.store import tables as table_rows
-from findspot.store import tools as tool_rows
 from findspot.store.database import Store
 
 if TYPE_CHECKING:
@@ -37,32 +38,12 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-DOCUMENTS_AT_ONCE = 64
 CHUNKS_AT_ONCE = 1000
 GONE_AT_ONCE = 10_000
 NAMESPACES_AT_ONCE = 2  # there are two cores to work with
 LONGEST_SLEEP_S = 30.0
 SHARED_SLEEP_S = 1.0  # where other processes may change the store
 CHECK_EVERY_S = 3600.0
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A namespace, by what it is of: one table, or the documents of a project."""
-
-    project_id: int
-    table_id: int | None
-
-    @property
-    def namespace(self) -> str:
-        if self.table_id is None:
-            return documents_namespace(self.project_id)
-        return table_namespace(self.project_id, self.table_id)
-
-    @classmethod
-    def of(cls, namespace: str) -> "Place":
-        _, project, *table = namespace.split("_")
-        return cls(int(project), int(table[1]) if len(table) == 2 else None)
 
 
 @dataclass(slots=True)
@@ -107,73 +88,93 @@ class Indexing:
         self._offload = offload
         self._gate = gate
         self._settings = settings
+        self._following = Following(store, offload, settings)
         self._threads = ThreadPoolExecutor(NAMESPACES_AT_ONCE + 1, thread_name_prefix="index")
         self._seats = asyncio.Semaphore(NAMESPACES_AT_ONCE)
         self._working: dict[Place, asyncio.Task[None]] = {}
+        self._again: set[Place] = set()  # what is to be looked at once more when the work on it ends
+        self._unsure: set[Place] | None = None  # where store and engine have yet to be compared; None: not known yet
+        self._unfit: set[Place] = set()  # damaged, or with another embedder's vectors: to be built anew
         self._rebuilding: dict[Place, asyncio.Task[None]] = {}
-        self.rebuilds: dict[str, Rebuild] = {}
+        self.rebuilds: dict[str, Rebuild] = {}  # those that have begun
+        self._rests: Rests[Place] = Rests()
         self._rate: dict[Place, float] = {}  # chunks a second, of what is being filled
         self._moved = asyncio.Condition()  # told whenever something was finished or failed
-        self._loop: asyncio.Task[None] | None = None
-        self._checking: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     # ── its life ──
 
     def start(self) -> None:
-        self._loop = asyncio.create_task(self._run(), name="indexing")
+        self._tasks = [
+            asyncio.create_task(self._run(), name="indexing"),
+            asyncio.create_task(self._check(), name="index check"),
+        ]
 
     async def close(self) -> None:
-        tasks = [
-            task for task in (self._loop, self._checking, *self._working.values(), *self._rebuilding.values()) if task
-        ]
+        tasks = [*self._tasks, *self._working.values(), *self._rebuilding.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.to_thread(self._threads.shutdown)
 
     async def _run(self) -> None:
-        await self._patiently(self._agree)
-        self._checking = asyncio.create_task(self._check(), name="index check")
         while True:
             self._store.written.clear()
             await self._patiently(self._start_work)
             pause_s = await self._pause()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._store.written.wait(), pause_s)
+            with contextlib.suppress(TimeoutError):  # not wait_for, which can swallow a cancellation
+                async with asyncio.timeout(pause_s):
+                    await self._store.written.wait()
 
     async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
-        """A step that fails is tried again with the next change, or after a while."""
+        """A step that fails is tried again with the next change, or after a while: whatever it is, work goes on."""
         try:
             await step()
         except FindspotError as error:
             log.warning("the index waits: %s", error.message)
+        except Exception:
+            log.exception("the index waits")
 
     async def _pause(self) -> float:
-        async with self._store.read() as connection:
-            due = await states.next_retry(connection)
         longest = SHARED_SLEEP_S if self._settings.shared else LONGEST_SLEEP_S
-        if due is None:
-            return longest
-        return min(longest, max(0.05, (due - datetime.now(UTC)).total_seconds()))
+        try:
+            async with self._store.read() as connection:
+                due = await states.next_retry(connection)
+        except FindspotError:  # the store is away, which `_start_work` has said
+            return SHARED_SLEEP_S
+        waits = [longest, *self._rests.left_s()]
+        if due is not None:
+            waits.append((due - datetime.now(UTC)).total_seconds())
+        return max(0.05, min(waits))
 
     async def _start_work(self) -> None:
         async with self._store.read() as connection:
+            if self._unsure is None:
+                self._unsure = {Place.of(namespace) for namespace in await rows.namespaces(connection)}
             places = {Place(*each) for each in await states.work(connection)}
             places |= {Place.of(namespace) for namespace in await rows.debts(connection)}
-        for place in places:
-            if place not in self._working:
+        for place in places | self._unsure:
+            if place in self._working:
+                self._again.add(place)
+            elif not self._rests.holds(place) and (place not in self._unfit or place.namespace in self.rebuilds):
                 task = asyncio.create_task(self._work(place), name=place.namespace)
                 self._working[place] = task
                 task.add_done_callback(partial(self._worked, place))
+        for place in self._unfit:
+            self._begin_rebuild(place)
 
     def _worked(self, place: Place, task: asyncio.Task[None]) -> None:
         del self._working[place]
         if task.cancelled():
             return
-        if (error := task.exception()) is not None:  # tried again with the next change, or after a while
+        if (error := task.exception()) is not None:
             log.error("indexing %s failed", place.namespace, exc_info=error)
+            self._rests.begin(place)
         else:
-            self._store.written.set()  # it may have changed again in the meantime
+            self._rests.end(place)
+        if error is not None or place in self._again:
+            self._again.discard(place)
+            self._store.written.set()  # to look again, or to know how long to rest
 
     # ── one namespace ──
 
@@ -181,115 +182,30 @@ class Indexing:
         """Follow every source of a namespace until the engine holds just what the store does."""
         async with self._seats:
             try:
-                while True:
-                    changed = await self._cut(place)
-                    filled = await self._fill(place)
-                    forgot = await self._forget(place)
+                await self._agree(place)
+                busy = True
+                while busy:
+                    busy = await self._following.follow(place)
+                    busy |= await self._forget(place)
+                    busy |= await self._fill(place)
                     async with self._store.write(durable=False) as connection:
-                        await states.finish(connection, place.project_id, place.table_id)
+                        await states.finish(connection, place)
                     await self._tell()
-                    if not (changed or filled or forgot):
-                        return
             except Damaged as damage:
                 self.heal(place.namespace, damage)
-                await self.rebuild(place)
+            except Exception as error:
+                await self._note(place, error)
+                raise
 
-    async def _cut(self, place: Place) -> bool:
-        return await (self._cut_documents(place) if place.table_id is None else self._cut_table(place, place.table_id))
-
-    async def _cut_documents(self, place: Place) -> bool:
-        """Bring the chunk rows of changed documents up to date; whether there were any."""
-        async with self._store.read() as connection:
-            pending = await states.pending_documents(connection, place.project_id, DOCUMENTS_AT_ONCE)
-            known: dict[int, dict[str, Any]] = {row.id: {} for row in pending}
-            for row in await rows.of_documents(connection, list(known)):
-                known[row.document_id][row.turbopuffer_doc_id] = row
-        if not pending:
-            return False
-        asked = [cutting.DocumentToCut(row.id, row.format, frozenset(known[row.id])) for row in pending]
-        contents = [row.content for row in pending]
-        parts = await self._offload.run("cut_documents", msgspec.msgpack.encode(asked), *contents)
-        found: dict[int, list[cutting.Passage]] = {row.id: [] for row in pending}
-        for part in parts:
-            for passage in cutting.PASSAGES.decode(part):
-                found[passage.document_id].append(passage)
-            await asyncio.sleep(0)
-        async with self._store.write(durable=False) as connection:
-            now = await states.revisions(connection, list(found))
-            for row in pending:
-                if row.id in now:
-                    await self._follow_document(connection, place, row, known[row.id], found[row.id], now[row.id])
-        return True
-
-    async def _follow_document(
-        self, connection: Any, place: Place, row: Any, known: dict[str, Any], found: list[cutting.Passage], now: int
-    ) -> None:
-        names = {passage.doc_id for passage in found}
-        await rows.delete(connection, [old.id for name, old in known.items() if name not in names])
-        await rows.insert(connection, [_document_row(place, each) for each in found if each.doc_id not in known])
-        await rows.move(
-            connection,
-            [
-                {"which": old.id, "start": each.start, "end": each.end, "index": each.index, "total": each.total}
-                for each in found
-                if (old := known.get(each.doc_id)) is not None
-                and (old.char_start, old.char_end, old.chunk_index, old.total_chunks)
-                != (each.start, each.end, each.index, each.total)
-            ],
-        )
-        facts = {"total": len(found), "done": 0, "last_error": None}
-        await states.followed(
-            connection, states.is_document(row.id), row.revision, current=now == row.revision, **facts
-        )
-
-    async def _cut_table(self, place: Place, table_id: int) -> bool:
-        """Bring the chunk rows of a table up to date with its text and its tools; whether it was behind."""
-        async with self._store.read() as connection:
-            state = await states.of_table(connection, table_id)
-            if state is None or not state.is_due(datetime.now(UTC)):
-                return False
-            scopes = await tool_rows.search_scopes(connection, table_id)
-            known = await rows.nodes_of(connection, table_id)
-            loaded = await table_rows.load(connection, table_id) if scopes or known else None
-            table = loaded[0] if loaded else await table_rows.get(connection, table_id)
-        if table is None:
-            return False
-        request = cutting.TableToCut(
-            table_id,
-            self._cuts(scopes),
-            frozenset(known),
-            self._settings.max_content_size,
-            self._settings.max_chunks_per_node,
-        )
-        summary = cutting.TableSummary(0, 0, (), ())
-        parts: list[Text] = []
-        if loaded:
-            head, *parts = await self._offload.run("cut_table", msgspec.msgpack.encode(request), loaded[1])
-            summary = cutting.SUMMARY.decode(head)
-        async with self._store.write(durable=False) as connection:
-            now = await states.table_revision(connection, table_id)
-            if now is None:
-                return False
-            for node in summary.gone:
-                await rows.delete_node(connection, table_id, node)
-            for part in parts:
-                new = [_node_row(place, table_id, each) for each in cutting.NODE_CHUNKS.decode(part)]
-                await rows.insert(connection, new)
-            skipped = [{"json_pointer": pointer, "reason": reason} for pointer, reason in summary.skipped]
-            facts = {"total": summary.chunks, "done": 0, "nodes": summary.nodes, "skipped": skipped, "last_error": None}
-            current = now == table.revision
-            await states.followed(connection, states.is_table(table_id), table.revision, current=current, **facts)
-            await states.prune_changes(connection, table_id, table.revision)
-        return True
-
-    def _cuts(self, scopes: Sequence[tuple[str, dict[str, Any]]]) -> tuple[cutting.Cut, ...]:
-        """The ways in which a table's tools want it cut."""
-        cuts: dict[tuple[int, int], list[tuple[str, int]]] = {}
-        for pointer, config in scopes:
-            size = config.get("chunk_size", self._settings.chunk_size)
-            overlap = config.get("chunk_overlap", self._settings.chunk_overlap)
-            cuts.setdefault((size, overlap), []).append((pointer, config.get("chunk_threshold", 10_000)))
-        return tuple(cutting.Cut(size, overlap, tuple(places)) for (size, overlap), places in cuts.items())
+    async def _note(self, place: Place, error: Exception) -> None:
+        """Let everyone see why a namespace is behind."""
+        message = said(error) if isinstance(error, FindspotError) else f"INTERNAL: {error or type(error).__name__}"
+        try:
+            async with self._store.write(durable=False) as connection:
+                await states.fail_all(connection, place, message, self._rests.next_s(place))
+        except FindspotError:  # the store is away, which may be all that is wrong
+            log.warning("%s: %s", place.namespace, message)
+        await self._tell()
 
     async def _fill(self, place: Place) -> bool:
         """Give the engine what it does not have yet. The next chunks are prepared while these are written."""
@@ -305,7 +221,12 @@ class Indexing:
                 batch = await self._prepared(some)
                 if writing is not None:
                     await writing
-                writing = asyncio.create_task(self._write(place, batch)) if batch is not None else None
+                    writing = None
+                if batch is None:
+                    continue
+                if not await self._fits(place):
+                    return False
+                writing = asyncio.create_task(self._write(place, batch))
                 done += len(some)
                 self._rate[place] = done / max(1e-6, time.monotonic() - began)
         finally:
@@ -314,32 +235,39 @@ class Indexing:
                 await writing
 
     async def _write(self, place: Place, batch: Batch) -> None:
-        fingerprint = await self._fingerprint(place)
-        await self._in_thread(self._engine.write, place.namespace, fingerprint, batch)
+        await self._in_thread(self._engine.write, place.namespace, await self._fingerprint(), batch)
         async with self._store.write(durable=False) as connection:
             await rows.mark(connection, list(batch.ids), indexed=True)
 
-    async def _fingerprint(self, place: Place) -> str:
-        """The embedder's fingerprint. If the index in service has another, one with this is built from here on."""
-        mine = self._embeddings.embedder.fingerprint
+    async def _fits(self, place: Place) -> bool:
+        """Whether this embedder's vectors can be written: there, or to what is being built there. If not, an index that
+        takes them is built, and what waits is written when that has begun."""
+        if place.namespace in self.rebuilds:
+            return True
         status = await self._in_thread(self._engine.status, place.namespace)
-        if status.fingerprint not in ("", mine) and place not in self._rebuilding:
-            self._begin_rebuild(place)
-            await self._begun(place)
-        return mine
+        if status.fingerprint in ("", await self._fingerprint()):
+            return True
+        self.renew(place.namespace)
+        return False
+
+    async def _fingerprint(self) -> str:
+        return await asyncio.to_thread(getattr, self._embeddings.embedder, "fingerprint")
 
     async def _prepared(self, some: Sequence[ChunkRow]) -> Batch | None:
-        """Terms and vectors of chunks; None if they could not be had, which is noted with their sources."""
-        texts = [row.text for row in some]
+        """A batch of chunks; None if it could not be made, which is noted with their sources."""
         try:
-            vectors, terms = await asyncio.gather(self._vectors(texts), self._terms(texts))
+            return await self._batch(some)
         except FindspotError as error:
             log.warning("a batch of %d chunks could not be prepared: %s", len(some), error.message)
             async with self._store.write(durable=False) as connection:
-                for source in {_source_of(row): row for row in some}.values():
-                    await states.fail(connection, _is_source(source), f"{error.code}: {error.message}")
+                for row in {(row.table_id, row.document_id): row for row in some}.values():
+                    await states.fail(connection, _is_source(row), said(error))
             await self._tell()
             return None
+
+    async def _batch(self, some: Sequence[ChunkRow]) -> Batch:
+        texts = [row.text for row in some]
+        vectors, terms = await asyncio.gather(self._vectors(texts), self._terms(texts))
         return Batch([row.id for row in some], [row.doc_id for row in some], list(map(_source, some)), terms, vectors)
 
     async def _vectors(self, texts: list[str]) -> Vectors:
@@ -367,114 +295,123 @@ class Indexing:
         return cutting.TEXTS.decode(answer)
 
     async def _forget(self, place: Place) -> bool:
-        """Have the engine forget what the store no longer has; all of it, if the table is gone."""
+        """Have the engine forget what the store no longer has; all of it, if the table or the project is gone."""
         async with self._store.read() as connection:
             gone = await rows.gone(connection, place.namespace, GONE_AT_ONCE)
-            if not gone:
-                return False
-            left = place.table_id is None or await table_rows.get(connection, place.table_id) is not None
-        if left:
+        if not gone:
+            return False
+        if await self._is_there(place):
             await self._in_thread(self._engine.delete, place.namespace, gone)
         else:
             await self._in_thread(self._engine.drop, place.namespace)
         async with self._store.write(durable=False) as connection:
-            if left:
-                await rows.settle_debt(connection, gone)
-            else:
-                await rows.cancel_debt(connection, place.namespace)
+            await rows.settle_debt(connection, gone)
         return True
 
-    # ── agreeing and rebuilding ──
-
-    async def _agree(self) -> None:
-        """After a start: let the engine hold what the store says it holds, namespace by namespace."""
+    async def _is_there(self, place: Place) -> bool:
         async with self._store.read() as connection:
-            known = await rows.namespaces(connection)
-        for namespace in known:
-            await self._agree_on(Place.of(namespace))
+            if place.table_id is not None:
+                return await table_rows.get(connection, place.table_id) is not None
+            return await project_rows.get(connection, place.project_id) is not None
 
-    async def _agree_on(self, place: Place) -> None:
-        try:
-            held = await self._in_thread(self._engine.ids, place.namespace)
-        except Damaged as damage:
-            self.heal(place.namespace, damage)
+    # ── agreeing ──
+
+    async def _agree(self, place: Place) -> None:
+        """After a start or a rebuild: let the engine hold just what the store says it holds."""
+        if self._unsure is None or place not in self._unsure:
             return
-        async with self._store.read() as connection:
-            wanted = await rows.indexed_ids(connection, place.namespace)
-        missing, extra = await asyncio.to_thread(_differences, wanted, held)
+        if not await self._is_there(place):
+            await self._in_thread(self._engine.drop, place.namespace)
+            self._unsure.discard(place)
+            return
+        async with self._store.read() as connection:  # before the engine is asked: what is written now is not missing
+            known = await rows.ids(connection, place.namespace)
+            waiting = await rows.waiting_ids(connection, place.namespace)
+        held = await self._in_thread(self._engine.ids, place.namespace)
+        missing, extra = await asyncio.to_thread(_differences, known, waiting, held)
         if missing:
             log.warning("%s lacks %d chunks, which are indexed again", place.namespace, len(missing))
             async with self._store.write(durable=False) as connection:
                 await rows.mark(connection, missing, indexed=False)
                 await states.resume(connection, missing)
         if extra:
-            await self._in_thread(self._engine.delete, place.namespace, extra)
+            async with self._store.read() as connection:  # after: what was written meanwhile is not too much
+                there = await rows.existing(connection, extra)
+            await self._in_thread(self._engine.delete, place.namespace, [each for each in extra if each not in there])
+        with contextlib.suppress(FindspotError):  # an embedder that is away now is asked before the next write
+            await self._fits(place)
+        self._unsure.discard(place)
 
     async def _check(self) -> None:
         """Look through the files of every index now and then: damage is found before someone searches there."""
         while True:
             await asyncio.sleep(CHECK_EVERY_S)
-            async with self._store.read() as connection:
-                known = await rows.namespaces(connection)
-            for namespace in known:
-                try:
-                    await self._in_thread(self._engine.verify, namespace)
-                except Damaged as damage:
-                    self.heal(namespace, damage)
+            await self._patiently(self._check_all)
+
+    async def _check_all(self) -> None:
+        async with self._store.read() as connection:
+            known = await rows.namespaces(connection)
+        for namespace in known:
+            try:
+                await self._in_thread(self._engine.verify, namespace)
+            except Damaged as damage:
+                self.heal(namespace, damage)
+
+    # ── rebuilding ──
 
     def heal(self, namespace: str, damage: Damaged) -> None:
         """Build a damaged namespace anew, unless that is being done."""
-        place = Place.of(namespace)
-        if place not in self._rebuilding:
+        if Place.of(namespace) not in self._unfit:
             log.warning("%s is damaged and is built anew: %s", namespace, damage)
-            self._begin_rebuild(place)
+        self.renew(namespace)
 
-    def _begin_rebuild(self, place: Place) -> asyncio.Task[None]:
-        if place not in self._rebuilding:
-            task = asyncio.create_task(self._rebuild(place), name=f"rebuild {place.namespace}")
-            self._rebuilding[place] = task
-            task.add_done_callback(partial(self._rebuilt, place))
-        return self._rebuilding[place]
-
-    def _rebuilt(self, place: Place, task: asyncio.Task[None]) -> None:
-        del self._rebuilding[place]
-        self.rebuilds.pop(place.namespace, None)
-        if task.cancelled():
-            return
-        if (error := task.exception()) is not None:
-            log.error("rebuilding %s failed", place.namespace, exc_info=error)
-        telling = asyncio.create_task(self._tell())
-        telling.add_done_callback(lambda _: self._store.written.set())
-
-    async def rebuild(self, place: Place) -> None:
+    def renew(self, namespace: str) -> None:
         """Build a namespace anew from the store, beside the one in service, and switch to it."""
-        await asyncio.shield(self._begin_rebuild(place))
+        self._unfit.add(Place.of(namespace))
+        self._begin_rebuild(Place.of(namespace))
 
-    async def _begun(self, place: Place) -> None:
-        """Wait until what is written reaches the index that is being built."""
-        async with self._moved:
-            await self._moved.wait_for(lambda: place.namespace in self.rebuilds or place not in self._rebuilding)
+    def _begin_rebuild(self, place: Place) -> None:
+        if place not in self._rebuilding and not self._rests.holds(place):
+            self._rebuilding[place] = asyncio.create_task(self._rebuild(place), name=f"rebuild {place.namespace}")
 
     async def _rebuild(self, place: Place) -> None:
-        async with self._gate.rebuild(place.project_id):
-            embedder = self._embeddings.embedder
-            dimension = await asyncio.to_thread(getattr, embedder, "dimension")
-            async with self._store.read() as connection:
-                total = (await rows.counts(connection, place.project_id)).get(place.namespace, (0, 0))[0]
-            build = await self._in_thread(self._engine.build, place.namespace, embedder.fingerprint, dimension)
-            progress = self.rebuilds[place.namespace] = Rebuild(0, total, time.monotonic())
-            await self._tell()
-            try:
-                await self._copy(place, build, progress)
-                await self._in_thread(build.switch)
-            except Abandoned:
-                log.info("the rebuild of %s is no longer wanted", place.namespace)
-            except BaseException:
-                await asyncio.shield(self._in_thread(build.abandon))
-                raise
-        await self._agree_on(place)
+        try:
+            async with self._gate.rebuild(place.project_id):
+                if await self._is_there(place):
+                    await self._build(place)
+            self._unfit.discard(place)
+            self._rests.end(place)
+            if self._unsure is not None:
+                self._unsure.add(place)
+        except Exception as error:
+            log.exception("rebuilding %s failed", place.namespace)
+            await self._note(place, error)
+            self._rests.begin(place)
+        finally:
+            del self._rebuilding[place]
+            self.rebuilds.pop(place.namespace, None)
+            self._store.written.set()
+        await self._tell()
+
+    async def _build(self, place: Place) -> None:
+        fingerprint = await self._fingerprint()
+        dimension = await asyncio.to_thread(getattr, self._embeddings.embedder, "dimension")
+        async with self._store.read() as connection:
+            total, _ = (await rows.counts(connection, [place.namespace])).get(place.namespace, (0, 0))
+        build = await self._in_thread(self._engine.build, place.namespace, fingerprint, dimension)
+        try:
+            self.rebuilds[place.namespace] = Rebuild(0, total, time.monotonic())
+            self._store.written.set()  # what waits can be written from here on
+            await self._copy(place, build, self.rebuilds[place.namespace])
+            await self._in_thread(build.switch)
+        except Abandoned:
+            log.info("the rebuild of %s is no longer wanted", place.namespace)
+        except BaseException:
+            await asyncio.shield(self._in_thread(build.abandon))
+            raise
 
     async def _copy(self, place: Place, build: Building, progress: Rebuild) -> None:
+        """Give a build every chunk. If one cannot be had, it fails: what is in service is worth more than half."""
         after, writing = 0, None
         try:
             while True:
@@ -483,10 +420,10 @@ class Indexing:
                 if not some:
                     return
                 after = some[-1].id
-                batch = await self._prepared(some)
+                batch = await self._batch(some)
                 if writing is not None:
                     await writing
-                writing = asyncio.create_task(self._in_thread(build.write, batch)) if batch is not None else None
+                writing = asyncio.create_task(self._in_thread(build.write, batch))
                 progress.done += len(some)
         finally:
             if writing is not None:
@@ -497,20 +434,19 @@ class Indexing:
     async def report(self, project_id: int) -> list[Report]:
         """How far the index is in each namespace of a project that has something to index."""
         async with self._store.read() as connection:
-            followed = await states.of_project(connection, project_id)
-            counts = await rows.counts(connection, project_id)
-        sources: dict[Place, list[SourceState]] = {}
-        for state in followed:
-            sources.setdefault(Place(project_id, state.table_id), []).append(state)
+            conditions: dict[Place, list[tuple[str, str | None]]] = {}
+            for table_id, status, error in await states.of_project(connection, project_id):
+                conditions.setdefault(Place(project_id, table_id), []).append((status, error))
+            counts = await rows.counts(connection, [place.namespace for place in conditions])
         return [
-            await self._in_thread(self._report, place, mine, *counts.get(place.namespace, (0, 0)))
-            for place, mine in sources.items()
-            if place.table_id is None or place.namespace in counts or any(each.status != "ready" for each in mine)
+            await asyncio.to_thread(self._report, place, mine, *counts.get(place.namespace, (0, 0)))
+            for place, mine in conditions.items()
+            if place.table_id is None or place.namespace in counts or any(status != "ready" for status, _ in mine)
         ]
 
-    def _report(self, place: Place, sources: Sequence[SourceState], total: int, done: int) -> Report:
+    def _report(self, place: Place, conditions: Sequence[tuple[str, str | None]], total: int, done: int) -> Report:
         rebuild = self.rebuilds.get(place.namespace)
-        statuses = {state.status for state in sources}
+        statuses = {status for status, _ in conditions}
         status = next((each for each in ("error", "indexing", "pending") if each in statuses), "ready")
         try:
             held = self._engine.status(place.namespace)
@@ -518,16 +454,22 @@ class Indexing:
             held, status = NOTHING, "indexing"
         if rebuild is not None:
             status, done = "indexing", rebuild.done
-        errors = tuple(dict.fromkeys(state.last_error for state in sources if state.last_error))
+        errors = tuple(dict.fromkeys(error for _, error in conditions if error))
         rate = rebuild.rate if rebuild else self._rate.get(place, 0.0)
         return Report(place.namespace, status, total, done, held.vectors, held.bytes, rate, errors)
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing is being worked on or built, and nothing is still to be compared."""
+        return not (self._working or self._unfit or self._unsure or self._unsure is None)
 
     async def settled(self, done: Callable[[], Awaitable[bool]]) -> None:
         """Wait until a condition on the store holds; it is looked at whenever the index has moved."""
         async with self._moved:
             while not await done():
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._moved.wait(), 1.0)
+                    async with asyncio.timeout(1.0):
+                        await self._moved.wait()
 
     async def _tell(self) -> None:
         async with self._moved:
@@ -537,55 +479,20 @@ class Indexing:
         return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
 
 
-def _differences(wanted: Sequence[int], held: "npt.NDArray[np.int64]") -> tuple[list[int], list[int]]:
+def _differences(
+    known: Sequence[int], waiting: Sequence[int], held: "npt.NDArray[np.int64]"
+) -> tuple[list[int], list[int]]:
+    """What the engine should hold and does not, and what it holds and the store does not know."""
     import numpy as np
 
-    ids = np.array(wanted, np.int64)
-    missing, extra = (np.setdiff1d(*each, assume_unique=True) for each in ((ids, held), (held, ids)))
+    ids = np.array(known, np.int64)
+    wanted = np.setdiff1d(ids, np.array(waiting, np.int64), assume_unique=True)
+    missing, extra = (np.setdiff1d(*each, assume_unique=True) for each in ((wanted, held), (held, ids)))
     return missing.tolist(), extra.tolist()
-
-
-def _document_row(place: Place, passage: cutting.Passage) -> dict[str, Any]:
-    return {
-        "document_id": passage.document_id,
-        "json_pointer": "",
-        "chunk_index": passage.index,
-        "total_chunks": passage.total,
-        "chunk_size": 0,
-        "chunk_overlap": 0,
-        "char_start": passage.start,
-        "char_end": passage.end,
-        "content_hash": passage.content_hash,
-        "turbopuffer_namespace": place.namespace,
-        "turbopuffer_doc_id": passage.doc_id,
-        "chunk_text": passage.text,
-    }
-
-
-def _node_row(place: Place, table_id: int, chunk: cutting.NodeChunk) -> dict[str, Any]:
-    return {
-        "table_id": table_id,
-        "json_pointer": chunk.pointer,
-        "chunk_index": chunk.index,
-        "total_chunks": chunk.total,
-        "chunk_size": chunk.size,
-        "chunk_overlap": chunk.overlap,
-        "char_start": chunk.start,
-        "char_end": chunk.end,
-        "content_hash": chunk.content_hash,
-        "turbopuffer_namespace": place.namespace,
-        "turbopuffer_doc_id": chunk.doc_id,
-        "node_length": chunk.length,
-        "chunk_text": chunk.text,
-    }
 
 
 def _source(row: ChunkRow) -> Source:
     return Source(row.document_id, row.json_pointer, row.chunk_size, row.chunk_overlap, row.node_length)
-
-
-def _source_of(row: ChunkRow) -> tuple[int | None, int | None]:
-    return row.table_id, row.document_id
 
 
 def _is_source(row: ChunkRow) -> "sa.ColumnElement[bool]":

@@ -163,6 +163,25 @@ def documents_namespace(project_id: int) -> str:
     return f"project_{project_id}_documents"
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A namespace, by what it is of: one table, or the documents of a project."""
+
+    project_id: int
+    table_id: int | None
+
+    @property
+    def namespace(self) -> str:
+        if self.table_id is None:
+            return documents_namespace(self.project_id)
+        return table_namespace(self.project_id, self.table_id)
+
+    @classmethod
+    def of(cls, namespace: str) -> "Place":
+        _, project, *table = namespace.split("_")
+        return cls(int(project), int(table[1]) if len(table) == 2 else None)
+
+
 # ── what a backup tells of itself ──
 
 

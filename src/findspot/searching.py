@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from findspot import pointer as pointers
 from findspot.embeddings import Embeddings
-from findspot.engines.protocol import EVERYTHING, Damaged, Engine, Recall, Status, Vector, Within, Words
+from findspot.engines.protocol import EVERYTHING, Damaged, Engine, Recall, Vector, Within, Words
 from findspot.errors import FindspotError
 from findspot.gate import Deadline, Gate
 from findspot.indexing import Indexing
@@ -33,6 +33,7 @@ THREADS = 4
 READ_AT_ONCE = 40  # candidates that are read from the store together
 SHARED_TOO_MUCH = 0.5  # of a hit's characters in a better hit of the same node: it says nothing new
 DAMAGE_RETRY_MS = 1000
+LONG_QUERY = 1000  # characters; reading more takes a thread
 
 _NO_VECTOR = ("EMBEDDING_UNAVAILABLE", "EMBEDDING_DIMENSION_MISMATCH", "SEARCH_TIMEOUT")
 
@@ -100,8 +101,8 @@ class Searching:
         began = time.perf_counter()
         with self._gate.search(ask.project_id):
             deadline = Deadline.within(ask.timeout_s)
-            query = _parsed(ask)
-            recall, code = await self._recall(ask, query, deadline)
+            query = await self._in_thread(_parsed, ask) if len(ask.query) > LONG_QUERY else _parsed(ask)
+            recall, code = await self._recall(ask, query, deadline) if ask.query.strip() else (Recall(), None)
             hits = await self._hits(ask, query, self._fused(ask, recall))
             return Found(
                 hits,
@@ -135,23 +136,24 @@ class Searching:
 
     async def _vector(self, ask: Ask, deadline: Deadline) -> Vector:
         """The query's vector, if the index in service holds vectors of the same kind."""
-        if not ask.query.strip():
-            raise FindspotError("EMBEDDING_UNAVAILABLE", "There is no text to embed.")
         try:
-            vector = await asyncio.wait_for(self._embeddings.query(ask.query), deadline.left_s)
+            async with asyncio.timeout(deadline.left_s):
+                vector = await self._embeddings.query(ask.query)
         except TimeoutError:
             raise FindspotError("SEARCH_TIMEOUT", "The query was not embedded in time.") from None
-        status = await self._in_thread(self._status, ask.namespace)
-        if status.fingerprint not in ("", self._embeddings.embedder.fingerprint):
+        try:
+            status = await self._in_thread(self._engine.status, ask.namespace)
+        except Damaged as damage:
+            raise self._healing(ask, damage) from damage
+        fingerprint = await asyncio.to_thread(getattr, self._embeddings.embedder, "fingerprint")
+        if status.fingerprint not in ("", fingerprint):
+            self._indexing.renew(ask.namespace)
             message = "The index still holds another embedder's vectors; it is being built anew."
             raise FindspotError("EMBEDDING_UNAVAILABLE", message)
+        if status.fingerprint and status.dimension != len(vector):
+            message = f"The index holds vectors of {status.dimension} dimensions, and the query's has {len(vector)}."
+            raise FindspotError("EMBEDDING_DIMENSION_MISMATCH", message)
         return vector
-
-    def _status(self, namespace: str) -> Status:
-        try:
-            return self._engine.status(namespace)
-        except Damaged as damage:
-            raise self._being_rebuilt(namespace) from damage
 
     async def _ask_engine(self, ask: Ask, words: Words | None, vector: "Vector | None", deadline: Deadline) -> Recall:
         def call() -> Recall:
@@ -163,11 +165,11 @@ class Searching:
         try:
             return await self._in_thread(call)
         except Damaged as damage:
-            self._indexing.heal(ask.namespace, damage)
-            raise self._being_rebuilt(ask.namespace) from damage
+            raise self._healing(ask, damage) from damage
 
-    def _being_rebuilt(self, namespace: str) -> FindspotError:
-        message = f"The index {namespace} was damaged and is being rebuilt."
+    def _healing(self, ask: Ask, damage: Damaged) -> FindspotError:
+        self._indexing.heal(ask.namespace, damage)
+        message = f"The index {ask.namespace} was damaged and is being rebuilt."
         return FindspotError("INDEX_REBUILDING", message, retryAfterMs=DAMAGE_RETRY_MS)
 
     # ── ranking ──
@@ -191,7 +193,7 @@ class Searching:
         place = 0
         while len(kept) < ask.limit and place < len(ranked):
             some = ranked[place : place + max(READ_AT_ONCE, ask.limit)]
-            found = await self._vouched([each.id for each in some])
+            found = await self._vouched(ask, [each.id for each in some])
             hits = [Hit(found[each.id], each) for each in some if each.id in found]
             hits = await asyncio.to_thread(_accepted, query, hits) if query.phrases or query.excluded else hits
             if place == 0 and ask.fusion == "convex" and ask.mode is Mode.HYBRID:
@@ -200,8 +202,8 @@ class Searching:
             place += len(some)
         return tuple(kept[: ask.limit])
 
-    async def _vouched(self, ids: Sequence[int]) -> dict[int, FoundChunk]:
-        """Chunks that stand in their source as it is now, or as it was one revision ago."""
+    async def _vouched(self, ask: Ask, ids: Sequence[int]) -> dict[int, FoundChunk]:
+        """Chunks of the namespace that stand in their source as it is now, or as it was one revision ago."""
         async with self._store.read() as connection:
             found = await rows.found(connection, ids)
             behind = {
@@ -210,7 +212,9 @@ class Searching:
                 if each.chunk.table_id is not None and each.revision - each.indexed_revision > 1
             }
             changed = await rows.changed_since(connection, behind) if behind else {}
-        return {id: each for id, each in found.items() if _stands(each, changed)}
+        return {
+            id: each for id, each in found.items() if each.chunk.namespace == ask.namespace and _stands(each, changed)
+        }
 
     async def _looked_at(self, ask: Ask, hits: list[Hit]) -> list[Hit]:
         embedder = self._embeddings.embedder
@@ -253,33 +257,35 @@ def _stands(found: FoundChunk, changed: Mapping[int, Sequence[tuple[int, str]]])
     """Whether the text is that of the current revision or of the one before.
 
     The rows are of `indexed_revision`. If the source has moved on by more than one, a document's hit is left out; a
-    table's stands if nothing at or around its node was changed in between.
+    table's stands if it is known for every revision in between that nothing at or around its node was changed.
     """
     if found.revision - found.indexed_revision <= 1:
         return found.revision > 0
     if found.chunk.table_id is None:
         return False
     here = found.chunk.json_pointer
-    return not any(
-        found.indexed_revision < revision < found.revision
-        and (pointers.holds(place, here) or pointers.holds(here, place))
-        for revision, place in changed.get(found.chunk.table_id, ())
+    between = range(found.indexed_revision + 1, found.revision)
+    noted = [(revision, place) for revision, place in changed.get(found.chunk.table_id, ()) if revision in between]
+    return len({revision for revision, _ in noted}) == len(between) and not any(
+        pointers.holds(place, here) or pointers.holds(here, place) for _, place in noted
     )
 
 
 def _collapsed(hits: Sequence[Hit]) -> list[Hit]:
     """Without hits of which half or more stands in a better hit of the same node or document."""
     kept: list[Hit] = []
+    beside: dict[tuple[int | None, int | None, str], list[Hit]] = {}
     for hit in hits:
-        if not any(_says_the_same(hit, better) for better in kept):
+        chunk = hit.found.chunk
+        neighbours = beside.setdefault((chunk.table_id, chunk.document_id, chunk.json_pointer), [])
+        if not any(_says_the_same(hit, better) for better in neighbours):
+            neighbours.append(hit)
             kept.append(hit)
     return kept
 
 
 def _says_the_same(hit: Hit, better: Hit) -> bool:
     one, other = hit.found.chunk, better.found.chunk
-    if (one.table_id, one.document_id, one.json_pointer) != (other.table_id, other.document_id, other.json_pointer):
-        return False
     shared = min(one.char_end, other.char_end) - max(one.char_start, other.char_start)
     return shared >= SHARED_TOO_MUCH * (one.char_end - one.char_start)
 

@@ -1,7 +1,7 @@
 """Chunks in the store: what an index holds, and what it has yet to take in or to forget."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -9,8 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from findspot.models import ChunkRow, FoundChunk
 from findspot.store.schema import changes, chunks, documents, gone_chunks, index_states, tables
 
-_AT_ONCE = 250  # rows in one statement, which is one moment of the event loop
-_IDS_AT_ONCE = 5000
+_AT_ONCE = 250  # rows in one statement or one part of an answer, which is one moment of the event loop
+_IDS_AT_ONCE = 500
+_WAITS = sa.text("NOT chunks.indexed")  # spelled as in the partial index, or SQLite reads every chunk of the namespace
 
 _columns: tuple[sa.ColumnElement[Any], ...] = (
     chunks.c.id,
@@ -31,6 +32,8 @@ _columns: tuple[sa.ColumnElement[Any], ...] = (
 )
 
 T = TypeVar("T")
+
+Node: TypeAlias = tuple[str, str, int, int]  # pointer, content hash, chunk size and overlap
 
 
 async def insert(connection: AsyncConnection, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -71,45 +74,47 @@ async def of_documents(connection: AsyncConnection, document_ids: Sequence[int])
         chunks.c.chunk_index,
         chunks.c.total_chunks,
     ).where(chunks.c.document_id.in_(document_ids))
-    return list(await connection.execute(query))
+    return [row async for part in _parts(connection, query) for row in part]
 
 
-async def nodes_of(connection: AsyncConnection, table_id: int) -> list[tuple[str, str, int, int]]:
-    """The nodes of a table that have chunks: pointer, content hash, chunk size and overlap."""
+async def nodes_of(connection: AsyncConnection, table_id: int) -> AsyncIterator[list[Node]]:
+    """The nodes of a table that have chunks, some at a time."""
     place = (chunks.c.json_pointer, chunks.c.content_hash, chunks.c.chunk_size, chunks.c.chunk_overlap)
-    query = sa.select(*place).where(chunks.c.table_id == table_id).distinct()
-    return [(row[0], row[1], row[2], row[3]) for row in await connection.execute(query)]
+    query = sa.select(*place).where(chunks.c.table_id == table_id, chunks.c.chunk_index == 0)
+    async for part in _parts(connection, query):
+        yield [(row[0], row[1], row[2], row[3]) for row in part]
 
 
-async def delete_node(connection: AsyncConnection, table_id: int, node: tuple[str, str, int, int]) -> None:
-    """Delete the chunks of one node under one way of cutting."""
-    pointer, content_hash, size, overlap = node
-    where = (
+async def delete_nodes(connection: AsyncConnection, table_id: int, nodes: Sequence[Node]) -> None:
+    """Delete the chunks of nodes, each under one way of cutting."""
+    query = sa.delete(chunks).where(
         chunks.c.table_id == table_id,
-        chunks.c.json_pointer == pointer,
-        chunks.c.content_hash == content_hash,
-        chunks.c.chunk_size == size,
-        chunks.c.chunk_overlap == overlap,
+        chunks.c.json_pointer == sa.bindparam("pointer"),
+        chunks.c.content_hash == sa.bindparam("content"),
+        chunks.c.chunk_size == sa.bindparam("size"),
+        chunks.c.chunk_overlap == sa.bindparam("overlap"),
     )
-    await connection.execute(sa.delete(chunks).where(*where))
+    names = ("pointer", "content", "size", "overlap")
+    for some in _groups(nodes, _AT_ONCE):
+        await connection.execute(query, [dict(zip(names, node, strict=True)) for node in some])
 
 
 async def waiting(connection: AsyncConnection, namespace: str, after: int, limit: int) -> list[ChunkRow]:
     """Chunks that the engine does not have yet, in order of their ids; not those whose source rests after an error."""
-    resting = sa.exists().where(
-        sa.or_(
-            index_states.c.table_id == chunks.c.table_id,
-            index_states.c.document_id == chunks.c.document_id,
-        ),
-        index_states.c.status == "error",
-    )
     query = (
         sa.select(*_columns)
-        .where(chunks.c.turbopuffer_namespace == namespace, ~chunks.c.indexed, chunks.c.id > after, ~resting)
+        .where(chunks.c.turbopuffer_namespace == namespace, _WAITS, chunks.c.id > after)
+        .where(~_rests(chunks.c.table_id, index_states.c.table_id))
+        .where(~_rests(chunks.c.document_id, index_states.c.document_id))
         .order_by(chunks.c.id)
         .limit(limit)
     )
-    return [ChunkRow(*row) for row in await connection.execute(query)]
+    return [ChunkRow(*row) async for part in _parts(connection, query) for row in part]
+
+
+def _rests(column: sa.Column[int], source: sa.Column[int]) -> sa.ColumnElement[bool]:
+    resting = sa.select(source).where(index_states.c.status == "error", source.is_not(None))
+    return sa.func.coalesce(column, 0).in_(resting)
 
 
 async def every(connection: AsyncConnection, namespace: str, after: int, limit: int) -> list[ChunkRow]:
@@ -120,7 +125,7 @@ async def every(connection: AsyncConnection, namespace: str, after: int, limit: 
         .order_by(chunks.c.id)
         .limit(limit)
     )
-    return [ChunkRow(*row) for row in await connection.execute(query)]
+    return [ChunkRow(*row) async for part in _parts(connection, query) for row in part]
 
 
 async def mark(connection: AsyncConnection, ids: Sequence[int], *, indexed: bool) -> None:
@@ -130,28 +135,35 @@ async def mark(connection: AsyncConnection, ids: Sequence[int], *, indexed: bool
         await connection.execute(query)
 
 
-async def indexed_ids(connection: AsyncConnection, namespace: str) -> list[int]:
-    """The chunks that the engine should have, in order."""
-    query = (
-        sa.select(chunks.c.id)
-        .where(chunks.c.turbopuffer_namespace == namespace, chunks.c.indexed)
-        .order_by(chunks.c.id)
-    )
-    return list((await connection.execute(query)).scalars())
+async def ids(connection: AsyncConnection, namespace: str) -> list[int]:
+    """All chunks of a namespace."""
+    query = sa.select(chunks.c.id).where(chunks.c.turbopuffer_namespace == namespace)
+    return [row[0] async for part in _parts(connection, query) for row in part]
 
 
-async def counts(connection: AsyncConnection, project_id: int) -> dict[str, tuple[int, int]]:
-    """How many chunks each namespace of a project has, and how many of them the engine has."""
-    query = (
-        sa.select(
-            chunks.c.turbopuffer_namespace,
-            sa.func.count(),
-            sa.func.sum(sa.case((chunks.c.indexed, 1), else_=0)),
-        )
-        .where(chunks.c.turbopuffer_namespace.like(f"project\\_{project_id}\\_%", escape="\\"))
-        .group_by(chunks.c.turbopuffer_namespace)
-    )
-    return {row[0]: (row[1], int(row[2])) for row in await connection.execute(query)}
+async def waiting_ids(connection: AsyncConnection, namespace: str) -> list[int]:
+    """The chunks that the engine does not have yet."""
+    query = sa.select(chunks.c.id).where(chunks.c.turbopuffer_namespace == namespace, _WAITS)
+    return [row[0] async for part in _parts(connection, query) for row in part]
+
+
+async def existing(connection: AsyncConnection, ids: Sequence[int]) -> set[int]:
+    """Which of these chunks there are."""
+    found: set[int] = set()
+    for some in _groups(ids, _IDS_AT_ONCE):
+        found.update((await connection.execute(sa.select(chunks.c.id).where(chunks.c.id.in_(some)))).scalars())
+    return found
+
+
+async def counts(connection: AsyncConnection, namespaces: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """How many chunks namespaces have, and how many of them the engine has; those without chunks are left out."""
+    query = sa.select(chunks.c.turbopuffer_namespace, sa.func.count()).group_by(chunks.c.turbopuffer_namespace)
+    found: dict[str, tuple[int, int]] = {}
+    for some in _groups(namespaces, _IDS_AT_ONCE):
+        mine = query.where(chunks.c.turbopuffer_namespace.in_(some))
+        waiting = {row[0]: row[1] for row in await connection.execute(mine.where(_WAITS))}
+        found.update({row[0]: (row[1], row[1] - waiting.get(row[0], 0)) for row in await connection.execute(mine)})
+    return found
 
 
 async def namespaces(connection: AsyncConnection) -> list[str]:
@@ -188,11 +200,12 @@ async def cancel_debt(connection: AsyncConnection, namespace: str) -> None:
 
 async def found(connection: AsyncConnection, ids: Iterable[int]) -> dict[int, FoundChunk]:
     """Chunks by id, each with its source as it is now. Those that are gone are left out."""
+    of_table, of_document = index_states.alias("of_table"), index_states.alias("of_document")  # an OR would be slow
     query = (
         sa.select(
             *_columns,
             sa.func.coalesce(tables.c.revision, documents.c.revision),
-            index_states.c.indexed_revision,
+            sa.func.coalesce(of_table.c.indexed_revision, of_document.c.indexed_revision, 0),
             documents.c.title,
             documents.c.type,
             documents.c.updated_at,
@@ -200,10 +213,8 @@ async def found(connection: AsyncConnection, ids: Iterable[int]) -> dict[int, Fo
         .select_from(chunks)
         .outerjoin(tables, tables.c.id == chunks.c.table_id)
         .outerjoin(documents, documents.c.id == chunks.c.document_id)
-        .join(
-            index_states,
-            sa.or_(index_states.c.table_id == chunks.c.table_id, index_states.c.document_id == chunks.c.document_id),
-        )
+        .outerjoin(of_table, of_table.c.table_id == chunks.c.table_id)
+        .outerjoin(of_document, of_document.c.document_id == chunks.c.document_id)
         .where(chunks.c.id.in_(list(ids)))
     )
     width = len(_columns)
@@ -217,6 +228,13 @@ async def changed_since(connection: AsyncConnection, table_ids: Iterable[int]) -
     for row in await connection.execute(query.where(changes.c.table_id.in_(list(table_ids)))):
         places.setdefault(row[0], []).append((row[1], row[2]))
     return places
+
+
+async def _parts(connection: AsyncConnection, query: sa.Select[Any]) -> AsyncIterator[Sequence[Any]]:
+    """The rows of an answer, some at a time: others get their turn in between."""
+    async with connection.stream(query, execution_options={"yield_per": _AT_ONCE}) as rows:
+        async for part in rows.partitions():
+            yield part
 
 
 def _groups(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

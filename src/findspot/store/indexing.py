@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from findspot.models import SourceState
+from findspot.models import Place, SourceState
 from findspot.store.schema import changes, chunks, documents, index_states, installation, tables
 
 FIRST_PAUSE = timedelta(seconds=1)
@@ -43,10 +43,12 @@ def _due(now: datetime) -> sa.ColumnElement[bool]:
 
 
 async def work(connection: AsyncConnection) -> list[tuple[int, int | None]]:
-    """Where something has to be done: projects with a table, or with None for their documents."""
+    """Where something has to be done: projects with a table, or with None for their documents. A table that is being
+    deleted asks for nothing more."""
+    shown = sa.exists().where(tables.c.id == index_states.c.table_id, tables.c.revision > 0)
     query = (
         sa.select(index_states.c.project_id, index_states.c.table_id)
-        .where(_due(datetime.now(UTC)))
+        .where(_due(datetime.now(UTC)), sa.or_(index_states.c.table_id.is_(None), shown))
         .group_by(index_states.c.project_id, index_states.c.table_id)
     )
     return [(row[0], row[1]) for row in await connection.execute(query)]
@@ -58,22 +60,25 @@ async def next_retry(connection: AsyncConnection) -> datetime | None:
     return due
 
 
-async def pending_documents(connection: AsyncConnection, project_id: int, limit: int) -> list[Any]:
-    """Documents whose chunks are behind: id, revision, format and content."""
+async def pending_documents(connection: AsyncConnection, project_id: int, limit: int, most_bytes: int) -> list[Any]:
+    """Documents whose chunks are behind: id, revision, format and content. At least one, if there are any."""
+    mine = index_states.c.project_id == project_id, index_states.c.document_id.is_not(None)
     query = (
-        sa.select(documents.c.id, documents.c.revision, documents.c.format, documents.c.content)
+        sa.select(documents.c.id, sa.func.length(documents.c.content))
         .join(index_states, index_states.c.document_id == documents.c.id)
-        .where(
-            index_states.c.project_id == project_id,
-            sa.or_(
-                index_states.c.status == "pending",
-                sa.and_(index_states.c.status == "error", index_states.c.retry_at <= datetime.now(UTC)),
-            ),
-        )
+        .where(*mine, index_states.c.status.in_(("pending", "error")), _due(datetime.now(UTC)))
         .order_by(documents.c.id)
         .limit(limit)
     )
-    return list(await connection.execute(query))
+    ids: list[int] = []
+    size = 0
+    for row in await connection.execute(query):
+        size += row[1]
+        if ids and size > most_bytes:
+            break
+        ids.append(row[0])
+    columns = (documents.c.id, documents.c.revision, documents.c.format, documents.c.content)
+    return list(await connection.execute(sa.select(*columns).where(documents.c.id.in_(ids)))) if ids else []
 
 
 async def of_table(connection: AsyncConnection, table_id: int) -> SourceState | None:
@@ -94,20 +99,25 @@ async def request(connection: AsyncConnection, table_id: int) -> None:
 
 
 async def revisions(connection: AsyncConnection, document_ids: Sequence[int]) -> dict[int, int]:
-    """The revisions that documents have now, held until this transaction ends."""
+    """The revisions that documents have now, held until this transaction ends: in the order in which an import holds
+    them, so that neither waits for the other in a circle."""
     query = sa.select(documents.c.id, documents.c.revision).where(documents.c.id.in_(document_ids))
-    return {row[0]: row[1] for row in await connection.execute(query.order_by(documents.c.id).with_for_update())}
+    found = await connection.execute(query.order_by(documents.c.path, documents.c.id).with_for_update())
+    return {row[0]: row[1] for row in found}
 
 
 async def table_revision(connection: AsyncConnection, table_id: int) -> int | None:
+    """The revision that a table has now. It is held until this transaction ends, and so is the state of its index."""
     query = sa.select(tables.c.revision).where(tables.c.id == table_id, tables.c.revision > 0).with_for_update()
-    return (await connection.execute(query)).scalar_one_or_none()
+    revision: int | None = (await connection.execute(query)).scalar_one_or_none()
+    await connection.execute(sa.select(index_states.c.id).where(is_table(table_id)).with_for_update())
+    return revision
 
 
 async def followed(
     connection: AsyncConnection, source: sa.ColumnElement[bool], revision: int, *, current: bool, **facts: Any
 ) -> None:
-    """The chunks of a source are now those of this revision; if it is the current one, only the engine is behind."""
+    """The chunks of a source are now those of this revision; if nothing changed since, only the engine is behind."""
     values = {"indexed_revision": revision, "status": "indexing" if current else "pending", **facts}
     await connection.execute(sa.update(index_states).where(source).values(values))
 
@@ -130,43 +140,62 @@ async def note_changes(connection: AsyncConnection, table_id: int, revision: int
         index_states.c.table_id == table_id, index_states.c.indexed_revision > 0, index_states.c.total > 0
     )
     if (await connection.execute(followed)).first() is not None:
-        rows = [{"table_id": table_id, "revision": revision, "json_pointer": each} for each in dict.fromkeys(pointers)]
+        rows = [
+            {"table_id": table_id, "revision": revision, "json_pointer": each}
+            for each in dict.fromkeys(pointers or [""])
+        ]
         await connection.execute(sa.insert(changes), rows)
 
 
-async def finish(connection: AsyncConnection, project_id: int, table_id: int | None) -> list[SourceState]:
+async def finish(connection: AsyncConnection, place: Place) -> None:
     """Sources whose chunks are all in the engine become ready."""
-    mine = chunks.c.table_id == index_states.c.table_id
-    if table_id is None:
-        mine = chunks.c.document_id == index_states.c.document_id
-    query = (
+    source, column = _column(place), chunks.c.document_id if place.table_id is None else chunks.c.table_id
+    waiting = sa.select(column).where(chunks.c.turbopuffer_namespace == place.namespace, sa.text("NOT chunks.indexed"))
+    await connection.execute(
         sa.update(index_states)
-        .where(
-            index_states.c.project_id == project_id,
-            index_states.c.table_id.is_(None) if table_id is None else index_states.c.table_id == table_id,
-            index_states.c.status == "indexing",
-            ~sa.exists().where(mine, ~chunks.c.indexed),
-        )
+        .where(_of(place), index_states.c.status == "indexing", source.not_in(waiting))
         .values(status="ready", done=index_states.c.total, attempts=0, retry_at=None, last_error=None)
-        .returning(*_columns)
     )
-    return [SourceState(*row) for row in await connection.execute(query)]
 
 
-async def fail(connection: AsyncConnection, source: sa.ColumnElement[bool], error: str) -> None:
-    """Let a source rest after an error, each time for longer."""
-    attempts = (await connection.execute(sa.select(index_states.c.attempts).where(source))).scalar_one_or_none()
+def _column(place: Place) -> sa.Column[int]:
+    return index_states.c.document_id if place.table_id is None else index_states.c.table_id
+
+
+def _of(place: Place) -> sa.ColumnElement[bool]:
+    """The sources of a namespace."""
+    if place.table_id is not None:
+        return index_states.c.table_id == place.table_id
+    return sa.and_(index_states.c.project_id == place.project_id, index_states.c.document_id.is_not(None))
+
+
+async def fail(
+    connection: AsyncConnection, source: sa.ColumnElement[bool], error: str, *, pending: bool = False
+) -> None:
+    """Let a source rest after an error, each time for longer. One that has changed meanwhile is looked at anew at once,
+    unless it is just that which failed."""
+    here = (source,) if pending else (source, index_states.c.status != "pending")
+    attempts = (await connection.execute(sa.select(index_states.c.attempts).where(*here))).scalar_one_or_none()
     if attempts is not None:
         pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(attempts, 16))
         values = {"status": "error", "last_error": error, "attempts": attempts + 1}
         await connection.execute(
-            sa.update(index_states).where(source).values(retry_at=datetime.now(UTC) + pause, **values)
+            sa.update(index_states).where(*here).values(retry_at=datetime.now(UTC) + pause, **values)
         )
 
 
-async def of_project(connection: AsyncConnection, project_id: int) -> list[SourceState]:
-    query = sa.select(*_columns).where(index_states.c.project_id == project_id)
-    return [SourceState(*row) for row in await connection.execute(query)]
+async def fail_all(connection: AsyncConnection, place: Place, error: str, pause_s: float) -> None:
+    """Let all sources of a namespace rest that are not ready."""
+    query = sa.update(index_states).where(_of(place), index_states.c.status != "ready")
+    retry_at = datetime.now(UTC) + timedelta(seconds=pause_s)
+    await connection.execute(query.values(status="error", last_error=error, retry_at=retry_at))
+
+
+async def of_project(connection: AsyncConnection, project_id: int) -> list[tuple[int | None, str, str | None]]:
+    """The conditions in which sources of a project are: table (or None for documents), status and last error."""
+    columns = (index_states.c.table_id, index_states.c.status, index_states.c.last_error)
+    query = sa.select(*columns).where(index_states.c.project_id == project_id).distinct()
+    return [(row[0], row[1], row[2]) for row in await connection.execute(query)]
 
 
 async def resume(connection: AsyncConnection, chunk_ids: Sequence[int]) -> None:

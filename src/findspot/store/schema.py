@@ -259,7 +259,7 @@ index_states = _table(
     sa.Column("skipped", sa.JSON(none_as_null=True)),
     _updated_at(),
     sa.CheckConstraint("(table_id IS NULL) <> (document_id IS NULL)", name="one_source"),
-    sa.Index("ix_index_states_status", "status"),
+    sa.Index("ix_index_states_status", "status", "project_id"),
 )
 
 # One row: what tells this store from every other. An index that belongs to another one is not used.

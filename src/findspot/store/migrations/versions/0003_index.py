@@ -51,7 +51,7 @@ def upgrade() -> None:
     op.add_column("index_states", sa.Column("retry_at", sa.DateTime(timezone=True), nullable=True))
     op.add_column("index_states", sa.Column("nodes", ID, nullable=False, server_default="0"))
     op.add_column("index_states", sa.Column("skipped", sa.JSON(), nullable=True))
-    op.create_index("ix_index_states_status", "index_states", ["status"])
+    op.create_index("ix_index_states_status", "index_states", ["status", "project_id"])
     installation = op.create_table(
         "installation",
         sa.Column("identity", sa.Text(), nullable=False),

@@ -1,0 +1,206 @@
+"""What changed → chunk rows. Afterwards the store knows what the engine has to take in and what to forget."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from findspot import cutting
+from findspot.errors import FindspotError
+from findspot.models import Place, Table
+from findspot.offload import Offload, Text
+from findspot.settings import Settings
+from findspot.store import chunks as rows
+from findspot.store import indexing as states
+from findspot.store import tables as table_rows
+from findspot.store import tools as tool_rows
+from findspot.store.database import Store
+
+DOCUMENTS_AT_ONCE = 64
+BYTES_AT_ONCE = 8 << 20
+
+
+class Following:
+    """Brings the chunk rows of sources up to date. One at a time in a namespace."""
+
+    def __init__(self, store: Store, offload: Offload, settings: Settings) -> None:
+        self._store = store
+        self._offload = offload
+        self._settings = settings
+
+    async def follow(self, place: Place) -> bool:
+        """Follow the sources of a namespace that have changed; whether there were any."""
+        return await (self._documents(place) if place.table_id is None else self._table(place, place.table_id))
+
+    # ── documents ──
+
+    async def _documents(self, place: Place) -> bool:
+        async with self._store.read() as connection:
+            pending = await states.pending_documents(connection, place.project_id, DOCUMENTS_AT_ONCE, BYTES_AT_ONCE)
+            known: dict[int, dict[str, Any]] = {row.id: {} for row in pending}
+            for row in await rows.of_documents(connection, list(known)):
+                known[row.document_id][row.turbopuffer_doc_id] = row
+        if not pending:
+            return False
+        try:
+            await self._follow(place, pending, known)
+        except FindspotError as error:
+            if error.code == "STORE_UNAVAILABLE":
+                raise
+            for row in pending:  # one of them cannot be cut: the others are not to wait for it
+                await self._follow_alone(place, row, known)
+        return True
+
+    async def _follow_alone(self, place: Place, row: Any, known: dict[int, dict[str, Any]]) -> None:
+        try:
+            await self._follow(place, [row], known)
+        except FindspotError as error:
+            if error.code == "STORE_UNAVAILABLE":
+                raise
+            async with self._store.write(durable=False) as connection:
+                await states.fail(connection, states.is_document(row.id), said(error), pending=True)
+
+    async def _follow(self, place: Place, pending: Sequence[Any], known: dict[int, dict[str, Any]]) -> None:
+        asked = [cutting.DocumentToCut(row.id, row.format, frozenset(known[row.id])) for row in pending]
+        contents = [row.content for row in pending]
+        parts = await self._offload.run("cut_documents", msgspec.msgpack.encode(asked), *contents)
+        found: dict[int, list[cutting.Passage]] = {row.id: [] for row in pending}
+        for part in parts:
+            for passage in cutting.PASSAGES.decode(part):
+                found[passage.document_id].append(passage)
+            await asyncio.sleep(0)
+        async with self._store.write(durable=False) as connection:
+            now = await states.revisions(connection, list(found))
+            for row in pending:
+                if row.id in now:
+                    await self._replace(connection, place, known[row.id], found[row.id])
+                    source, current = states.is_document(row.id), now[row.id] == row.revision
+                    facts = {"total": len(found[row.id]), "done": 0, "last_error": None}
+                    await states.followed(connection, source, row.revision, current=current, **facts)
+
+    async def _replace(
+        self, connection: AsyncConnection, place: Place, known: dict[str, Any], found: Sequence[cutting.Passage]
+    ) -> None:
+        """Make the rows of a document those of its passages. One whose text is as it was keeps its id."""
+        names = {passage.doc_id for passage in found}
+        await rows.delete(connection, [old.id for name, old in known.items() if name not in names])
+        await rows.insert(connection, [_document_row(place, each) for each in found if each.doc_id not in known])
+        await rows.move(
+            connection,
+            [
+                {"which": old.id, "start": each.start, "end": each.end, "index": each.index, "total": each.total}
+                for each in found
+                if (old := known.get(each.doc_id)) is not None
+                and (old.char_start, old.char_end, old.chunk_index, old.total_chunks)
+                != (each.start, each.end, each.index, each.total)
+            ],
+        )
+
+    # ── tables ──
+
+    async def _table(self, place: Place, table_id: int) -> bool:
+        async with self._store.read() as connection:
+            state = await states.of_table(connection, table_id)
+            if state is None or not state.is_due(datetime.now(UTC)):
+                return False
+            scopes = await tool_rows.search_scopes(connection, table_id)
+            known = [msgspec.msgpack.encode(part) async for part in rows.nodes_of(connection, table_id)]
+            loaded = await table_rows.load(connection, table_id) if scopes else None
+            table = loaded[0] if loaded else await table_rows.get(connection, table_id)
+        if table is None:
+            return False
+        limits = self._settings.max_content_size, self._settings.max_chunks_per_node
+        request = cutting.TableToCut(table_id, self._cuts(scopes), *limits)
+        summary, gone, new = cutting.TableSummary(0, 0, 0, ()), list[Text](), list[Text]()
+        if scopes or known:
+            text = loaded[1] if loaded else b"null"
+            head, *parts = await self._offload.run("cut_table", msgspec.msgpack.encode(request), text, *known)
+            summary = cutting.SUMMARY.decode(head)
+            gone, new = parts[: summary.gone_parts], parts[summary.gone_parts :]
+        if not await self._insert(place, table_id, new):
+            return False
+        await self._delete(table_id, gone)
+        await self._note(table, scopes, summary)
+        return True
+
+    def _cuts(self, scopes: Sequence[tuple[str, dict[str, Any]]]) -> tuple[cutting.Cut, ...]:
+        """The ways in which a table's tools want it cut."""
+        cuts: dict[tuple[int, int], list[tuple[str, int]]] = {}
+        for pointer, config in scopes:
+            size = config.get("chunk_size", self._settings.chunk_size)
+            overlap = config.get("chunk_overlap", self._settings.chunk_overlap)
+            cuts.setdefault((size, overlap), []).append((pointer, config.get("chunk_threshold", 10_000)))
+        return tuple(cutting.Cut(size, overlap, tuple(places)) for (size, overlap), places in cuts.items())
+
+    # Rows come and go in short transactions, so that no writer waits long. A row is never older than the revision that
+    # is noted, which is all that a search relies on.
+
+    async def _insert(self, place: Place, table_id: int, parts: Sequence[Text]) -> bool:
+        """Add chunks; False if the table is gone."""
+        for part in parts:
+            new = [_node_row(place, table_id, each) for each in cutting.NODE_CHUNKS.decode(part)]
+            async with self._store.write(durable=False) as connection:
+                if await states.table_revision(connection, table_id) is None:
+                    return False
+                await rows.insert(connection, new)
+        return True
+
+    async def _delete(self, table_id: int, parts: Sequence[Text]) -> None:
+        for part in parts:
+            async with self._store.write(durable=False) as connection:
+                await rows.delete_nodes(connection, table_id, cutting.NODES.decode(part))
+
+    async def _note(
+        self, table: Table, scopes: Sequence[tuple[str, dict[str, Any]]], summary: cutting.TableSummary
+    ) -> None:
+        """The rows are those of this revision, for these tools. If either has changed since, there is more to do."""
+        async with self._store.write(durable=False) as connection:
+            now = await states.table_revision(connection, table.id)
+            current = now == table.revision and scopes == await tool_rows.search_scopes(connection, table.id)
+            skipped = [{"json_pointer": pointer, "reason": reason} for pointer, reason in summary.skipped]
+            facts = {"total": summary.chunks, "done": 0, "nodes": summary.nodes, "skipped": skipped, "last_error": None}
+            await states.followed(connection, states.is_table(table.id), table.revision, current=current, **facts)
+            await states.prune_changes(connection, table.id, table.revision)
+
+
+def said(error: FindspotError) -> str:
+    """An error as the state of a source shows it."""
+    return f"{error.code}: {error.message}"
+
+
+def _document_row(place: Place, passage: cutting.Passage) -> dict[str, Any]:
+    return {
+        "document_id": passage.document_id,
+        "json_pointer": "",
+        "chunk_index": passage.index,
+        "total_chunks": passage.total,
+        "chunk_size": 0,
+        "chunk_overlap": 0,
+        "char_start": passage.start,
+        "char_end": passage.end,
+        "content_hash": passage.content_hash,
+        "turbopuffer_namespace": place.namespace,
+        "turbopuffer_doc_id": passage.doc_id,
+        "chunk_text": passage.text,
+    }
+
+
+def _node_row(place: Place, table_id: int, chunk: cutting.NodeChunk) -> dict[str, Any]:
+    return {
+        "table_id": table_id,
+        "json_pointer": chunk.pointer,
+        "chunk_index": chunk.index,
+        "total_chunks": chunk.total,
+        "chunk_size": chunk.size,
+        "chunk_overlap": chunk.overlap,
+        "char_start": chunk.start,
+        "char_end": chunk.end,
+        "content_hash": chunk.content_hash,
+        "turbopuffer_namespace": place.namespace,
+        "turbopuffer_doc_id": chunk.doc_id,
+        "node_length": chunk.length,
+        "chunk_text": chunk.text,
+    }

@@ -1,0 +1,203 @@
+"""What tests of the index and of searches share: sources, an embedder that fails when told to, an engine to watch."""
+
+import asyncio
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import sqlalchemy as sa
+
+from findspot.app import App
+from findspot.embedding.calibration import Calibration
+from findspot.embedding.protocol import Vector, Vectors, refused
+from findspot.engines.opening import open_engine
+from findspot.engines.protocol import Engine
+from findspot.errors import FindspotError
+from findspot.models import OWNER, Document, Table, documents_namespace, table_namespace
+from findspot.searching import Ask, Found, Mode
+from findspot.settings import Settings
+from findspot.store import indexing as states
+from findspot.store import projects
+from findspot.store.schema import chunks, gone_chunks, index_states, tools
+
+PATIENCE_S = 30.0
+
+
+class Telling:
+    """An embedder of words by their hashes. It notes what it is asked, and fails as it is told to."""
+
+    id = "telling"
+    batch = 8
+    calibration = Calibration(10, -3)
+    vector_weight = 0.25
+    is_quick = True
+
+    def __init__(self, fingerprint: str = "one", dimension: int = 64) -> None:
+        self.fingerprint = fingerprint
+        self.dimension = dimension
+        self.asked: list[str] = []
+        self.refuses = "\0"  # texts with this in them are refused
+        self.fails_on = "\0"  # and a call with this in it fails as if the service were away
+        self.query_error: FindspotError | None = None
+        self.open = threading.Event()  # documents wait for it
+        self.open.set()
+
+    def documents(self, texts: Sequence[str]) -> Vectors:
+        if not self.open.wait(PATIENCE_S):
+            raise TimeoutError("no one opened the embedder")
+        if any(self.fails_on in text for text in texts):
+            raise FindspotError("EMBEDDING_UNAVAILABLE", "The service is away.")
+        for index, text in enumerate(texts):
+            if self.refuses in text:
+                raise refused(index, "it is not to be read.")
+        self.asked += texts
+        return np.stack([self._vector(text) for text in texts])
+
+    def query(self, text: str) -> Vector:
+        if self.query_error is not None:
+            raise self.query_error
+        return self._vector(text)
+
+    def close(self) -> None:
+        self.open.set()
+
+    def _vector(self, text: str) -> Vector:
+        vector: npt.NDArray[np.float32] = np.zeros(self.dimension, np.float32)
+        for word in text.lower().split():
+            vector[int.from_bytes(hashlib.sha256(word.encode()).digest()[:4]) % self.dimension] += 1
+        length = float(np.linalg.norm(vector))
+        return vector / np.float32(length) if length else vector
+
+
+class Watched:
+    """An engine that does what another does; `instead` of a call a test may put its own."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.instead: dict[str, Callable[..., Any]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return self.instead.get(name) or getattr(self.engine, name)
+
+
+def use(monkeypatch: pytest.MonkeyPatch, embedder: Telling | None = None) -> None:
+    """Have every app that is opened from here on use this embedder, and an engine that can be watched."""
+    if embedder is not None:
+        monkeypatch.setattr("findspot.embeddings.open_embedder", lambda settings: embedder)
+    monkeypatch.setattr("findspot.app.open_engine", _open_watched)
+
+
+def _open_watched(settings: Settings, identity: str) -> Watched:
+    return Watched(open_engine(settings, identity))
+
+
+def watched(app: App) -> Watched:
+    assert isinstance(app.engine, Watched)
+    return app.engine
+
+
+# ── sources ──
+
+
+async def make_project(app: App, name: str = "p") -> int:
+    async with app.store.write() as connection:
+        return (await projects.create(connection, name)).id
+
+
+async def make_document(app: App, project_id: int, *paragraphs: str) -> Document:
+    body = {"title": "t", "format": "text", "content": "\n\n".join(paragraphs)}
+    return await app.documents.create(project_id, json.dumps(body).encode())
+
+
+async def save(app: App, document_id: int, *paragraphs: str) -> Document:
+    body = json.dumps({"content": "\n\n".join(paragraphs)}).encode()
+    return (await app.documents.save(document_id, body, OWNER)).document
+
+
+async def text_of(app: App, document_id: int) -> str:
+    _, shown = await app.documents.read(document_id)
+    return str(json.loads(b"{" + bytes(shown) + b"}")["text"])
+
+
+async def make_table(app: App, project_id: int, data: Any) -> Table:
+    return await app.tables.create(project_id, json.dumps({"name": "t", "data": data}).encode())
+
+
+async def add_tool(app: App, table: Table, pointer: str = "", **config: int) -> int:
+    values = {
+        "project_id": table.project_id,
+        "table_id": table.id,
+        "type": "search",
+        "name": "s",
+        "description": "",
+        "json_pointer": pointer,
+        "metadata": {},
+        "search_config": {"chunk_threshold": 1, "chunk_size": 1000, "chunk_overlap": 100} | config,
+    }
+    async with app.store.write() as connection:
+        tool_id = (await connection.execute(sa.insert(tools).returning(tools.c.id), values)).scalar_one()
+        await states.request(connection, table.id)
+    return int(tool_id)
+
+
+async def remove_tool(app: App, table: Table, tool_id: int) -> None:
+    async with app.store.write() as connection:
+        await connection.execute(sa.delete(tools).where(tools.c.id == tool_id))
+        await states.request(connection, table.id)
+
+
+# ── looking ──
+
+
+async def settle(app: App, *, errors: bool = False) -> None:
+    """Wait until the index has done all there is to do; with `errors`, what failed may stay behind."""
+    unfinished = ("pending", "indexing") if errors else ("pending", "indexing", "error")
+
+    async def done() -> bool:
+        async with app.store.read() as connection:
+            behind = sa.select(sa.func.count()).where(index_states.c.status.in_(unfinished))
+            debts = sa.select(sa.func.count()).select_from(gone_chunks)
+            counts = [(await connection.execute(query)).scalar_one() for query in (behind, debts)]
+        return counts == [0, 0] and app.indexing.is_at_rest
+
+    await until(app, done)
+
+
+async def until(app: App, done: Callable[[], Any]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        await app.indexing.settled(done)
+
+
+async def rows(app: App, **where: int) -> list[Any]:
+    """The chunk rows, or those with these values, in order."""
+    query = sa.select(chunks).where(*(chunks.c[name] == value for name, value in where.items()))
+    async with app.store.read() as connection:
+        return list(await connection.execute(query.order_by(chunks.c.chunk_index, chunks.c.id)))
+
+
+async def state(app: App, source: Document | Table) -> Any:
+    async with app.store.read() as connection:
+        if isinstance(source, Document):
+            return await states.of_document(connection, source.id)
+        return await states.of_table(connection, source.id)
+
+
+async def search(app: App, source: Document | Table, query: str, **more: Any) -> Found:
+    """Search where a source is."""
+    namespace = (
+        documents_namespace(source.project_id)
+        if isinstance(source, Document)
+        else table_namespace(source.project_id, source.id)
+    )
+    return await app.searching.search(Ask(source.project_id, namespace, query, **({"limit": 10} | more)))
+
+
+async def texts(app: App, source: Document | Table, query: str, **more: Any) -> list[str]:
+    """What is found, by words unless another mode is asked for: by meaning, everything is near or far."""
+    found = await search(app, source, query, **({"mode": Mode.KEYWORD} | more))
+    return [hit.found.chunk.text for hit in found.hits]
