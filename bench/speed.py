@@ -32,25 +32,30 @@ VISIBLE_MS, OPEN_MS, MEMORY_MB = 100.0, 1000.0, 1024.0
 EQUAL = 1e-5  # cosines that differ by less are a tie
 
 HOW = f"""\
-`make bench-speed` measures the whole way that a search or a text takes in this process: `open_app` on an empty folder, an import, the index
-worker, the offline model, then `app.searching.search` for {SHOWN} hits. Chunks are real texts, English and Chinese, and texts put together from their
-sentences ({{source}}). There are {{queries}} different queries, as many of each kind: common words, rare words, questions, Chinese, and both
-languages in one. The time to embed the query is part of every vector and hybrid search. Each step has a process of its own.
+`make bench-speed` measures the whole way that a search or a text takes: `open_app` on an empty folder, an import, the
+index worker, the offline model, then `app.searching.search` for {SHOWN} hits. Chunks are real texts, English and Chinese,
+and texts put together from their sentences ({{source}}). There are {{queries}} different queries, as many of each kind:
+common words, rare words, questions, Chinese, and both languages in one. Every vector and hybrid search embeds its
+query. Each step has a process of its own.
 
-Recall compares with an exact search by numpy over the same vectors as 32-bit floats. A document has {OF_A_DOCUMENT} chunks; filters are a set of
-documents, or everything below a pointer of a table that holds the same chunks.
+Recall compares with an exact search by numpy over the same vectors as 32-bit floats. A document has {OF_A_DOCUMENT} chunks;
+filters are a set of documents, or everything below a pointer of a table that holds the same chunks.
 
-The others got the same chunks with their vectors, and the queries with theirs, so **their times hold no embedding**. Each was used as its own
-documentation recommends, in a process of its own, one after the other:
+The others got the same chunks with their vectors, and the queries with theirs, so **their times hold no embedding**.
+Each was used as its own documentation recommends, in a process of its own, one after the other:
 
-- **LanceDB** {{lancedb}}: vector index IVF_RQ in cosine, one partition for 4,096 rows, probes chosen by itself, refine factor 10; full text with the
-  `icu` tokenizer, which segments Chinese; hybrid with the RRF reranker. Its hybrid search fuses as many hits of each leg as it returns: it was
-  asked for 200, as many as Findspot fuses, and once more for 10 as in the examples of its documentation.
-- **Chroma** {{chromadb}}: a persistent collection, HNSW as it is by default, cosine. Keywords only filter there and rank nothing, so there is no keyword
-  and no hybrid search to measure.
-- **FTS5 + sqlite-vec** {{sqlite-vec}} in SQLite {{apsw}}: `porter unicode61`, `vec0` with floats, both put together by reciprocal ranks in one statement,
-  200 of each; any word may match. unicode61 takes a whole Chinese sentence for one word, so Chinese is found by its vectors alone. With `trigram`
-  Chinese is found from three characters on. Who was slow got fewer queries: as many as fit into 40 seconds, and at least 30."""
+- **LanceDB** {{lancedb}}: vector index IVF_RQ in cosine, a partition for 4,096 rows, probes chosen by itself, refine
+  factor 10; full text with the `icu` tokenizer, which segments Chinese; hybrid with the RRF reranker. Its hybrid search
+  fuses as many hits of each leg as it returns: it was asked for 200, as many as Findspot fuses, and once more for 10,
+  as in the examples of its documentation. The bound is on the first.
+- **Chroma** {{chromadb}}: a persistent collection, HNSW as it is by default, cosine. Keywords only filter there and rank
+  nothing, so there is no keyword and no hybrid search to measure.
+- **FTS5 + sqlite-vec** {{sqlite-vec}} in SQLite {{apsw}}: `porter unicode61`, `vec0` with floats, 200 of each put together
+  by reciprocal ranks in one statement; any word may match. unicode61 takes a Chinese sentence for one word, so Chinese
+  is found by its vectors alone. With `trigram`, Chinese is found from three characters on.
+
+Who was slow got fewer queries: as many as fit into 40 seconds, and at least 30. "Built" is from nothing to searchable;
+Findspot's holds the import and the embedding, the others' neither."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +94,7 @@ def _versions(with_peers: bool) -> dict[str, str]:
     return found
 
 
-def _measure(
-    report: Report, corpus: Corpus, count: int, folder: Path, with_peers: bool, *, last: bool
-) -> Measured:
+def _measure(report: Report, corpus: Corpus, count: int, folder: Path, with_peers: bool, *, last: bool) -> Measured:
     data, queries = folder / "data", corpus.asked()
 
     def step(name: str) -> dict[str, Any]:
@@ -116,7 +119,7 @@ def _measure(
 
 
 def _child(command: Sequence[str | Path], asked: Mapping[str, Any]) -> dict[str, Any]:
-    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "RUST_LOG": "error"}
+    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "LANCEDB_LOG": "error"}
     ended = subprocess.run(
         command, input=json.dumps(asked), stdout=subprocess.PIPE, text=True, check=True, env=environment, cwd=ROOT
     )
@@ -129,7 +132,9 @@ def _peer(name: str, corpus: Corpus, count: int, folder: Path) -> dict[str, Any]
     files = {each: str(getattr(corpus, each)) for each in ("texts", "vectors", "queries", "query_vectors")}
     place = folder / "peers" / str(PEERS.index(name))
     place.parent.mkdir(exist_ok=True)
-    return _child([PEERS_PYTHON, ROOT / "bench" / "speed_peers.py"], files | {"peer": name, "folder": str(place), "count": count})
+    return _child(
+        [PEERS_PYTHON, ROOT / "bench" / "speed_peers.py"], files | {"peer": name, "folder": str(place), "count": count}
+    )
 
 
 # ── figures with bounds ──
@@ -192,10 +197,17 @@ def _report_filters(
         }
 
     for share, every in SHARES.items():
-        add(f"{share} by documents", serve["filters"][share], lambda at, every=every: at // OF_A_DOCUMENT % every == 0)  # type: ignore[misc]
+        add(f"{share} by documents", serve["filters"][share], _of_documents(every))
     for share, (every, first) in BRANCHES.items():
-        kept = lambda at, every=every, first=first: at % every == first  # type: ignore[misc]  # noqa: E731
-        add(f"{share} by pointer", table["filters"][share], kept)
+        add(f"{share} by pointer", table["filters"][share], _of_branch(every, first))
+
+
+def _of_documents(every: int) -> Callable[[int], bool]:
+    return lambda number: number // OF_A_DOCUMENT % every == 0
+
+
+def _of_branch(every: int, first: int) -> Callable[[int], bool]:
+    return lambda number: number % every == first
 
 
 def _report_recall(report: Report, section: str, name: str, share: float) -> None:
@@ -246,7 +258,9 @@ def _latencies(found: Any) -> dict[str, float]:
 
 
 def _side_by_side(each: Measured, cosines: Matrix) -> dict[str, dict[str, float]]:
-    def row(built_s: float, times: Mapping[str, list[float]], found: Sequence[Sequence[int]], memory: float) -> dict[str, float]:
+    def row(
+        built_s: float, times: Mapping[str, list[float]], found: Sequence[Sequence[int]], memory: float
+    ) -> dict[str, float]:
         cells = {
             f"{mode} {name}, ms": percentile(times[mode], place)
             for mode in MODES
@@ -261,7 +275,10 @@ def _side_by_side(each: Measured, cosines: Matrix) -> dict[str, dict[str, float]
     for name, peer in each.peers.items():
         rows[name] = row(peer["built_s"], peer["times"], peer["found"]["vector"], peer["resident"])
         if (few := peer["times"].get("hybrid, 10 candidates")) is not None:
-            rows[f"{name}, 10 candidates"] = {"hybrid p50, ms": percentile(few, 0.5), "hybrid p95, ms": percentile(few, 0.95)}
+            rows[f"{name}, 10 candidates"] = {
+                "hybrid p50, ms": percentile(few, 0.5),
+                "hybrid p95, ms": percentile(few, 0.95),
+            }
     return rows
 
 

@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -161,7 +161,7 @@ def _queries(files: Sequence[Path], texts: Sequence[str], chooser: random.Random
         first = chooser.randrange(len(run) - 3)
         return run[first : first + chooser.randint(2, 4)]
 
-    kinds = (
+    kinds: tuple[Callable[[], str], ...] = (
         lambda: words(common, 3),
         lambda: words(rare, 2),
         lambda: chooser.choice(english),

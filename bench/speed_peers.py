@@ -18,6 +18,7 @@ import numpy as np
 SHOWN = 10
 CANDIDATES = 200  # of each leg, as Findspot asks for
 RRF = 60
+REFINE = 10
 LONGEST_S = 40  # of one round of queries: who is slow gets fewer of them
 FEWEST = 30
 ROWS = 5000  # added at once
@@ -57,12 +58,12 @@ class LanceDB:
             self._table.add(rows)
 
     def finish(self, count: int) -> None:
+        from lancedb.index import FTS, IvfRq
+
         self._table.optimize()
         partitions = max(1, count // 4096)
-        self._table.create_index(
-            metric="cosine", vector_column_name="vector", index_type="IVF_RQ", num_partitions=partitions
-        )
-        self._table.create_fts_index("text", base_tokenizer="icu", with_position=False)
+        self._table.create_index("vector", config=IvfRq(distance_type="cosine", num_partitions=partitions))
+        self._table.create_index("text", config=FTS(base_tokenizer="icu"))
 
     def ways(self) -> dict[str, Way]:
         from lancedb.rerankers import RRFReranker
@@ -86,9 +87,6 @@ class LanceDB:
             "hybrid": lambda text, vector: shown(hybrid(text, vector), CANDIDATES),
             "hybrid, 10 candidates": lambda text, vector: shown(hybrid(text, vector), SHOWN),
         }
-
-
-REFINE = 10
 
 
 class Chroma:

@@ -36,7 +36,11 @@ def _side_by_side(sides: Mapping[str, Rows]) -> Any:
         bars = axes.bar(places, heights, width=width * 0.95, label=label)
         axes.bar_label(bars, fmt="%.0f", fontsize=7)
     axes.set_xticks(range(len(sides)), [title.removeprefix("Side by side, ") for title in sides])
-    axes.set(yscale="log", ylabel="ms, p95", title="Hybrid search, one at a time; only Findspot's times hold the embedding of the query")
+    axes.set(
+        yscale="log",
+        ylabel="ms, p95",
+        title="Hybrid search, one at a time; only Findspot's times hold the embedding of the query",
+    )
     axes.legend(fontsize=8, ncols=3)
     return figure
 

@@ -226,7 +226,7 @@ async def _filtered(
 
 
 async def _changed(app: App, queries: Sequence[str]) -> Result:
-    """Milliseconds from asking for a document of 20 chunks to finding it, and from deleting it to finding it no more."""
+    """Milliseconds from sending a document of 20 chunks to finding it, and from deleting it to finding it no more."""
     seen, unseen = [], []
     for turn in range(TIMES):
         word = f"speedmark{chr(ord('a') + turn)}"  # one term: digits would be another
@@ -294,7 +294,8 @@ async def table(step: Result) -> Result:
 
 
 def _table(texts: Sequence[str]) -> bytes:
-    branches: dict[str, dict[str, str]] = {str(every): {} for every, _ in BRANCHES.values()} | {"rest": {}}
+    branches: dict[str, dict[str, str]] = {"rest": {}}
+    branches |= {str(every): {} for every, _ in BRANCHES.values()}
     for number, text in enumerate(texts):
         branch = next((str(every) for every, first in BRANCHES.values() if number % every == first), "rest")
         branches[branch][str(number)] = text
