@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot import cutting
 from findspot.errors import FindspotError
@@ -72,32 +71,18 @@ class Following:
             for passage in cutting.PASSAGES.decode(part):
                 found[passage.document_id].append(passage)
             await asyncio.sleep(0)
+        changes = await asyncio.to_thread(lambda: {id: _changes(place, known[id], each) for id, each in found.items()})
         async with self._store.write(durable=False) as connection:
             now = await states.revisions(connection, list(found))
             for row in pending:
                 if row.id in now:
-                    await self._replace(connection, place, known[row.id], found[row.id])
+                    gone, new, moved = changes[row.id]
+                    await rows.delete(connection, gone)
+                    await rows.insert(connection, new)
+                    await rows.move(connection, moved)
                     source, current = states.is_document(row.id), now[row.id] == row.revision
                     facts = {"total": len(found[row.id]), "done": 0, "last_error": None}
                     await states.followed(connection, source, row.revision, current=current, **facts)
-
-    async def _replace(
-        self, connection: AsyncConnection, place: Place, known: dict[str, Any], found: Sequence[cutting.Passage]
-    ) -> None:
-        """Make the rows of a document those of its passages. One whose text is as it was keeps its id."""
-        names = {passage.doc_id for passage in found}
-        await rows.delete(connection, [old.id for name, old in known.items() if name not in names])
-        await rows.insert(connection, [_document_row(place, each) for each in found if each.doc_id not in known])
-        await rows.move(
-            connection,
-            [
-                {"which": old.id, "start": each.start, "end": each.end, "index": each.index, "total": each.total}
-                for each in found
-                if (old := known.get(each.doc_id)) is not None
-                and (old.char_start, old.char_end, old.chunk_index, old.total_chunks)
-                != (each.start, each.end, each.index, each.total)
-            ],
-        )
 
     # ── tables ──
 
@@ -169,6 +154,24 @@ class Following:
 def said(error: FindspotError) -> str:
     """An error as the state of a source shows it."""
     return f"{error.code}: {error.message}"
+
+
+def _changes(
+    place: Place, known: dict[str, Any], found: Sequence[cutting.Passage]
+) -> tuple[list[int], list[dict[str, Any]], list[dict[str, Any]]]:
+    """What makes the rows of a document those of its passages: which go, come and move. One whose text is as it was
+    keeps its id."""
+    names = {passage.doc_id for passage in found}
+    gone = [old.id for name, old in known.items() if name not in names]
+    new = [_document_row(place, each) for each in found if each.doc_id not in known]
+    moved = [
+        {"which": old.id, "start": each.start, "end": each.end, "index": each.index, "total": each.total}
+        for each in found
+        if (old := known.get(each.doc_id)) is not None
+        and (old.char_start, old.char_end, old.chunk_index, old.total_chunks)
+        != (each.start, each.end, each.index, each.total)
+    ]
+    return gone, new, moved
 
 
 def _document_row(place: Place, passage: cutting.Passage) -> dict[str, Any]:

@@ -44,6 +44,7 @@ NAMESPACES_AT_ONCE = 2  # there are two cores to work with
 LONGEST_SLEEP_S = 30.0
 SHARED_SLEEP_S = 1.0  # where other processes may change the store
 CHECK_EVERY_S = 3600.0
+GRACE_S = 1.0
 
 
 @dataclass(slots=True)
@@ -101,6 +102,7 @@ class Indexing:
         self._rate: dict[Place, float] = {}  # chunks a second, of what is being filled
         self._moved = asyncio.Condition()  # told whenever something was finished or failed
         self._tasks: list[asyncio.Task[None]] = []
+        self._closing = False
 
     # ── its life ──
 
@@ -111,10 +113,12 @@ class Indexing:
         ]
 
     async def close(self) -> None:
-        tasks = [*self._tasks, *self._working.values(), *self._rebuilding.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        """Work ends between two steps, if the next one is near; otherwise where it is."""
+        self._closing = True
+        await _cancelled([*self._tasks, *self._rebuilding.values()])
+        if self._working:
+            await asyncio.wait(self._working.values(), timeout=GRACE_S)
+        await _cancelled(list(self._working.values()))
         await asyncio.to_thread(self._threads.shutdown)
 
     async def _run(self) -> None:
@@ -184,7 +188,7 @@ class Indexing:
             try:
                 await self._agree(place)
                 busy = True
-                while busy:
+                while busy and not self._closing:
                     busy = await self._following.follow(place)
                     busy |= await self._forget(place)
                     busy |= await self._fill(place)
@@ -215,7 +219,7 @@ class Indexing:
             while True:
                 async with self._store.read() as connection:
                     some = await rows.waiting(connection, place.namespace, after, CHUNKS_AT_ONCE)
-                if not some:
+                if not some or self._closing:
                     return after > 0
                 after = some[-1].id
                 batch = await self._prepared(some)
@@ -477,6 +481,12 @@ class Indexing:
 
     async def _in_thread(self, call: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
+
+
+async def _cancelled(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _differences(

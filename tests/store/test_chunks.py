@@ -184,7 +184,7 @@ class Explaining:
         for query in self._asked:
             text = query.compile(dialect=self._connection.dialect, compile_kwargs={"literal_binds": True})
             found = await self._connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}")
-            steps += [row[3] for row in found]
+            steps += [row.detail for row in found]
         return steps
 
 

@@ -1,5 +1,6 @@
 """Chunks in the store: what an index holds, and what it has yet to take in or to forget."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
@@ -109,7 +110,7 @@ async def waiting(connection: AsyncConnection, namespace: str, after: int, limit
         .order_by(chunks.c.id)
         .limit(limit)
     )
-    return [ChunkRow(*row) async for part in _parts(connection, query) for row in part]
+    return await _chunk_rows(connection, query)
 
 
 def _rests(column: sa.Column[int], source: sa.Column[int]) -> sa.ColumnElement[bool]:
@@ -125,7 +126,15 @@ async def every(connection: AsyncConnection, namespace: str, after: int, limit: 
         .order_by(chunks.c.id)
         .limit(limit)
     )
-    return [ChunkRow(*row) async for part in _parts(connection, query) for row in part]
+    return await _chunk_rows(connection, query)
+
+
+async def _chunk_rows(connection: AsyncConnection, query: sa.Select[Any]) -> list[ChunkRow]:
+    found: list[ChunkRow] = []
+    for part in (await connection.execute(query)).partitions(_AT_ONCE):
+        found += [ChunkRow(*row) for row in part]
+        await asyncio.sleep(0)
+    return found
 
 
 async def mark(connection: AsyncConnection, ids: Sequence[int], *, indexed: bool) -> None:
