@@ -35,9 +35,9 @@ EQUAL = 1e-5  # cosines that differ by less are a tie
 HOW = f"""\
 `make bench-speed` measures the whole way that a search or a text takes: `open_app` on an empty folder, an import, the
 index worker, the offline model, then `app.searching.search` for {SHOWN} hits. Chunks are real texts, English and
-Chinese, and texts put together from their sentences ({{source}}). There are {{queries}} different queries, as many of each kind:
-common words, rare words, questions, Chinese, and both languages in one. Every vector and hybrid search embeds its
-query. Each step has a process of its own.
+Chinese, and texts put together from their sentences ({{source}}). There are {{queries}} different queries, as many of
+each kind: common words, rare words, questions, Chinese, and both languages in one. Every vector and hybrid search
+embeds its query. Each step has a process of its own.
 
 Recall compares with an exact search by numpy over the same vectors as 32-bit floats. A document has {OF_A_DOCUMENT}
 chunks; filters are a set of documents, or everything below a pointer of a table that holds the same chunks.
@@ -46,17 +46,17 @@ The others got the same chunks with their vectors, and the queries with theirs, 
 Each was used as its own documentation recommends, in a process of its own, one after the other:
 
 - **LanceDB** {{lancedb}}: vector index IVF_RQ in cosine, a partition for 4,096 rows, probes chosen by itself, refine
-  factor 10; full text with the `icu` tokenizer, which segments Chinese; hybrid with the RRF reranker. Its hybrid search
-  fuses as many hits of each leg as it returns: it was asked for 200, as many as Findspot fuses, and once more for 10,
-  as in the examples of its documentation. The bound is on the first.
+  factor 10; full text with the `icu` tokenizer, which segments Chinese; hybrid with the RRF reranker. Its hybrid
+  search fuses as many hits of each leg as it returns: it was asked for 200, as many as Findspot fuses, and once more
+  for 10, as in the examples of its documentation. The bound is on the first.
 - **Chroma** {{chromadb}}: a persistent collection, HNSW as it is by default, cosine. Keywords only filter there and
   rank nothing, so there is no keyword and no hybrid search to measure.
 - **FTS5 + sqlite-vec** {{sqlite-vec}} in SQLite {{apsw}}: `porter unicode61`, `vec0` with floats, 200 of each put
-  together by reciprocal ranks in one statement; any word may match. unicode61 takes a Chinese sentence for one word, so Chinese
-  is found by its vectors alone. With `trigram`, Chinese is found from three characters on.
+  together by reciprocal ranks in one statement; any word may match. unicode61 takes a Chinese sentence for one word,
+  so Chinese is found by its vectors alone. With `trigram`, Chinese is found from three characters on.
 
-Who was slow got fewer queries: as many as fit into 25 seconds, and at least 30. "Built" is from nothing to searchable;
-Findspot's holds the import and the embedding, the others' neither."""
+Who was slow got fewer queries: as many as fit into 25 seconds, and at least 30. "Built" is from nothing to
+searchable; Findspot's holds the import and the embedding, the others' neither."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -278,6 +278,7 @@ async def table(step: Result) -> Result:
     """The same chunks as strings of one table, searched below pointers."""
     async with _opened(step) as app:
         took, made = await _timed(app.tables.create(PROJECT, _table(list(_texts(step)))))
+        await _settled(app)
         async with app.store.write() as connection:
             tool = {"project_id": PROJECT, "table_id": made.id, "type": "search", "name": "all", "description": "all"}
             config = {"json_pointer": "", "metadata": {}, "search_config": {"chunk_threshold": 1}}
