@@ -151,7 +151,7 @@ def _queries(files: Sequence[Path], texts: Sequence[str], chooser: random.Random
     common = [word for word, _ in counts.most_common(300)]
     rare = sorted(word for word, number in counts.items() if 2 <= number <= 10)
     english, chinese = _questions(files, texts, chooser)
-    runs = [run for text in texts[:5000] for run in _HAN_RUN.findall(text)]
+    runs: list[str] = [run for text in texts[:5000] for run in _HAN_RUN.findall(text)]
 
     def words(choices: Sequence[str], most: int) -> str:
         return " ".join(chooser.sample(choices, chooser.randint(1, most)))

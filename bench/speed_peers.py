@@ -19,7 +19,7 @@ SHOWN = 10
 CANDIDATES = 200  # of each leg, as Findspot asks for
 RRF = 60
 REFINE = 10
-LONGEST_S = 40  # of one round of queries: who is slow gets fewer of them
+LONGEST_S = 25  # of one round of queries: who is slow gets fewer of them
 FEWEST = 30
 ROWS = 5000  # added at once
 
