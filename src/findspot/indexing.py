@@ -38,7 +38,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-CHUNKS_AT_ONCE = 1000
+CHUNKS_AT_ONCE = 2000
+TERMS_AT_ONCE = 500
 GONE_AT_ONCE = 10_000
 NAMESPACES_AT_ONCE = 2  # there are two cores to work with
 LONGEST_SLEEP_S = 30.0
@@ -295,8 +296,12 @@ class Indexing:
             return vectors
 
     async def _terms(self, texts: list[str]) -> list[str]:
-        (answer,) = await self._offload.run("index_terms", msgspec.msgpack.encode(texts))
-        return cutting.TEXTS.decode(answer)
+        """In several parts, because there are several helpers."""
+        parts = [texts[start : start + TERMS_AT_ONCE] for start in range(0, len(texts), TERMS_AT_ONCE)]
+        answers = await asyncio.gather(
+            *(self._offload.run("index_terms", msgspec.msgpack.encode(part)) for part in parts)
+        )
+        return [terms for (answer,) in answers for terms in cutting.TEXTS.decode(answer)]
 
     async def _forget(self, place: Place) -> bool:
         """Have the engine forget what the store no longer has; all of it, if the table or the project is gone."""
@@ -373,6 +378,12 @@ class Indexing:
         """Build a namespace anew from the store, beside the one in service, and switch to it."""
         self._unfit.add(Place.of(namespace))
         self._begin_rebuild(Place.of(namespace))
+
+    async def rebuild(self, place: Place) -> None:
+        """The same, and wait until it is done, or has failed."""
+        self.renew(place.namespace)
+        if (task := self._rebuilding.get(place)) is not None:
+            await asyncio.shield(task)
 
     def _begin_rebuild(self, place: Place) -> None:
         if place not in self._rebuilding and not self._rests.holds(place):
