@@ -188,11 +188,10 @@ class Indexing:
         async with self._seats:
             try:
                 await self._agree(place)
-                busy = True
-                while busy and not self._closing:
-                    busy = await self._following.follow(place)
-                    busy |= await self._forget(place)
-                    busy |= await self._fill(place)
+                followed, filled = await self._following.follow(place), True
+                while (followed or filled) and not self._closing:
+                    # the next sources are cut while the chunks of these are written
+                    followed, filled = await _together(self._following.follow(place), self._catch_up(place))
                     async with self._store.write(durable=False) as connection:
                         await states.finish(connection, place)
                     await self._tell()
@@ -211,6 +210,11 @@ class Indexing:
         except FindspotError:  # the store is away, which may be all that is wrong
             log.warning("%s: %s", place.namespace, message)
         await self._tell()
+
+    async def _catch_up(self, place: Place) -> bool:
+        """Bring the engine up to date with the chunk rows; whether it was behind."""
+        forgot = await self._forget(place)
+        return await self._fill(place) or forgot
 
     async def _fill(self, place: Place) -> bool:
         """Give the engine what it does not have yet. The next chunks are prepared while these are written."""
@@ -498,6 +502,15 @@ async def _cancelled(tasks: Sequence[asyncio.Task[None]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _together(*steps: Awaitable[bool]) -> list[bool]:
+    """Take steps side by side. When all have ended, raise what one of them raised."""
+    results = await asyncio.gather(*steps, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in results if isinstance(result, bool)]
 
 
 def _differences(

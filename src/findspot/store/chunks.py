@@ -234,10 +234,9 @@ async def cancel_debt(connection: AsyncConnection, namespace: str) -> None:
 # ── what a search shows ──
 
 
-async def found(connection: AsyncConnection, ids: Iterable[int]) -> dict[int, FoundChunk]:
-    """Chunks by id, each with its source as it is now. Those that are gone are left out."""
+def _found() -> sa.Select[Any]:
     of_table, of_document = index_states.alias("of_table"), index_states.alias("of_document")  # an OR would be slow
-    query = (
+    return (
         sa.select(
             *_columns,
             sa.func.coalesce(tables.c.revision, documents.c.revision),
@@ -251,10 +250,18 @@ async def found(connection: AsyncConnection, ids: Iterable[int]) -> dict[int, Fo
         .outerjoin(documents, documents.c.id == chunks.c.document_id)
         .outerjoin(of_table, of_table.c.table_id == chunks.c.table_id)
         .outerjoin(of_document, of_document.c.document_id == chunks.c.document_id)
-        .where(chunks.c.id.in_(list(ids)))
+        .where(chunks.c.id.in_(sa.bindparam("ids", expanding=True)))
     )
+
+
+_FOUND = _found()  # once: every search needs it
+
+
+async def found(connection: AsyncConnection, ids: Iterable[int]) -> dict[int, FoundChunk]:
+    """Chunks by id, each with its source as it is now. Those that are gone are left out."""
     width = len(_columns)
-    return {row[0]: FoundChunk(ChunkRow(*row[:width]), *row[width:]) for row in await connection.execute(query)}
+    rows = await connection.execute(_FOUND, {"ids": list(ids)})
+    return {row[0]: FoundChunk(ChunkRow(*row[:width]), *row[width:]) for row in map(tuple, rows)}
 
 
 async def changed_since(connection: AsyncConnection, table_ids: Iterable[int]) -> dict[int, list[tuple[int, str]]]:

@@ -92,7 +92,11 @@ class EmbeddedEngine:
             return Status(0, 0, 0, "", 0)
         manifest, vectors = snapshot.manifest, snapshot.vectors
         return Status(
-            len(vectors.ids()), int(vectors.hits.sum()), manifest.bytes, manifest.fingerprint, manifest.dimension
+            int(np.count_nonzero(vectors.living)),
+            int(np.count_nonzero(vectors.hits)),
+            manifest.bytes,
+            manifest.fingerprint,
+            manifest.dimension,
         )
 
     def verify(self, namespace: str) -> None:
