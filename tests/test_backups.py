@@ -28,12 +28,15 @@ from findspot.models import TableShape
 from findspot.settings import Settings
 from findspot.store import migrate, projects, snapshot
 from findspot.store.database import Store
-from findspot.store.schema import documents, embedding_cache, keys, metadata, versions
+from findspot.store.schema import chunks, documents, embedding_cache, index_states, keys, metadata, versions
 from findspot.store.schema import projects as projects_table
-from tests.store.test_schema import fill
+from tests.store.test_schema import a_chunk, add, fill
 
 TEXT = json.dumps(["English", "中文 繁體", "\0", "🎈👩‍👩‍👧 é", "ל\u2028"], ensure_ascii=False).encode()
 BIG = b'["' + "大き な text ".encode() * 200_000 + b'"]'  # about 3 MB: many pieces
+
+DERIVED = {"chunks", "gone_chunks", "changes", "index_states", "installation"}  # not in a backup, made anew
+BACKED_UP = [table for table in metadata.sorted_tables if table.name not in DERIVED]
 
 Everything = dict[str, list[tuple[Any, ...]]]
 NewSettings = Callable[..., Settings]
@@ -71,6 +74,16 @@ async def everything(where: Settings) -> Everything:
     return {**rows, "last ids": last}
 
 
+def backed_up(found: Everything) -> Everything:
+    """What of it a backup brings back."""
+    return {name: rows for name, rows in found.items() if name not in DERIVED}
+
+
+def made_in(found: Everything) -> list[str]:
+    """The tables that hold a row which a store does not have from its start."""
+    return [name for name, rows in found.items() if rows and name not in ("last ids", "installation")]
+
+
 async def save(store: Store, file: Path, **options: bool) -> Path:
     with file.open("wb") as out:
         async for piece in backups.stream(store, **options):
@@ -88,6 +101,8 @@ async def fill_all(app: App) -> None:
         await projects.delete(connection, gone.id)
         await connection.execute(sa.update(documents).values(content=BIG))  # longer than a block
         await connection.execute(sa.update(versions).values(content=TEXT, title="题目 \u2028"))
+        chunk = await add(connection, chunks, **a_chunk(ids["table"], turbopuffer_doc_id="gone", json_pointer="/b"))
+        await connection.execute(sa.delete(chunks).where(chunks.c.id == chunk))
     for text in (TEXT, BIG, b"null"):
         await app.tables.create(ids["project"], b'{"name":"t","data":' + text + b"}")
     table = await app.tables.create(ids["project"], b'{"name":"t","data":1}')
@@ -98,20 +113,19 @@ def listing(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
 
 
-async def test_every_row_of_every_table_comes_back_on_either_database_from_either(
-    new_settings: NewSettings, tmp_path: Path
-) -> None:
+async def test_every_row_comes_back_on_either_database_from_either(new_settings: NewSettings, tmp_path: Path) -> None:
     first = new_settings("first")
     async with open_app(first) as app:
         await fill_all(app)
         file = await save(app.store, tmp_path / "0.backup")
-    wanted = await everything(first)
-    assert all(wanted.values()), "every table holds a row"
+    found = await everything(first)
+    assert all(found.values()), "every table holds a row"
+    wanted = backed_up(found)
     for number, kind in enumerate(("postgres", "sqlite", "sqlite", "postgres", "postgres"), 1):
         target = new_settings(f"target {number}", kind)
         verified = backups.verify(file)
         await backups.restore(verified, target)
-        assert await everything(target) == wanted, (number, kind)
+        assert backed_up(await everything(target)) == wanted, (number, kind)
         assert verified.rows == {name: len(rows) for name, rows in wanted.items() if name != "last ids"}
         async with opened(target) as store:
             file = await save(store, tmp_path / f"{number}.backup")
@@ -151,7 +165,7 @@ async def test_an_empty_store_and_one_that_was_only_started_can_be_restored_into
     async with open_app(target):
         pass
     await backups.restore(backups.verify(full), target)
-    assert await everything(target) == await everything(source)
+    assert backed_up(await everything(target)) == backed_up(await everything(source))
     files = {file.name for file in target.data.iterdir()}
     assert files <= {"lock", "owner-token", "findspot.db", "findspot.db-wal", "findspot.db-shm"}
 
@@ -269,7 +283,7 @@ async def test_a_backup_that_no_one_reads_to_its_end_lets_go_of_the_database(app
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A small backup with rows in every table."""
+    """A small backup with a row of everything a project can own."""
     folder = tmp_path_factory.mktemp("whole")
 
     async def make() -> bytes:
@@ -344,13 +358,13 @@ def test_two_halves_of_two_backups_are_refused(whole: bytes, tmp_path: Path) -> 
 # ── files made to do harm: their seals are right ──
 
 
+def _shape(table: sa.Table) -> TableShape:
+    return TableShape(str(table.name), snapshot.columns(table), 0 if "id" in table.columns else None)
+
+
 def _header(**other: Any) -> Header:
-    shapes = tuple(
-        TableShape(str(table.name), snapshot.columns(table), 0 if table.autoincrement_column is not None else None)
-        for table in metadata.sorted_tables
-    )
     known = {"findspot": "0.1.0", "schema": migrate.HEAD, "database": "sqlite", "created_at": datetime.now(UTC)}
-    return Header(**{**known, "tables": shapes, **other})
+    return Header(**{**known, "tables": tuple(map(_shape, BACKED_UP)), **other})
 
 
 def _forged(*blocks: Block, header: Header | None = None) -> bytes:
@@ -358,7 +372,7 @@ def _forged(*blocks: Block, header: Header | None = None) -> bytes:
     return b"".join((writer.begin(), *map(writer.seal, blocks), writer.end()))
 
 
-NAMES = [table.name for table in metadata.sorted_tables]
+NAMES = [table.name for table in BACKED_UP]
 PROJECT = (1, "p", datetime(2026, 1, 1, tzinfo=UTC))
 
 
@@ -436,6 +450,7 @@ def test_tables_in_another_order_or_of_no_number_are_refused(tmp_path: Path) -> 
         (_header(schema="0000"), "a schema that no Findspot had"),
         (_header(tables=_header().tables[1:4]), "its tables are not those of schema"),
         (_header(tables=(*_header().tables, TableShape("sqlite_master", (), None))), "its tables are not those"),
+        (_header(tables=(*_header().tables, _shape(chunks))), "its tables are not those of schema"),
         (_header(tables=(TableShape('x" DROP', (), None),)), "its tables are not those of schema"),
     ],
 )
@@ -495,8 +510,7 @@ async def test_rows_that_contradict_each_other_leave_the_target_empty(
         with pytest.raises(BadBackup, match="do not fit this database"):
             await backups.restore(verified, target)
         assert not any("restoring" in name for name in listing(target.data))
-    left = await everything(target)
-    assert not any(rows for name, rows in left.items() if name != "last ids")
+    assert made_in(await everything(target)) == []
 
 
 async def test_a_file_exchanged_after_it_was_looked_at_is_not_restored(
@@ -552,6 +566,108 @@ async def test_a_backup_of_an_older_schema_is_restored_and_then_brought_up_to_da
         assert (await connection.execute(sa.text("SELECT colour FROM projects"))).scalars().all() == ["green p"]
         assert await migrate.revision(connection) == "9000"
         assert len((await connection.execute(sa.select(keys))).all()) == 1
+
+
+# ── what the index follows by is made anew ──
+
+
+def assert_the_index_starts_over(found: Everything) -> None:
+    """Every source waits as if it had just been made, and nothing is left that another index did or still owes."""
+    names = [column.name for column in index_states.columns]
+    states = [dict(zip(names, row, strict=True)) for row in found["index_states"]]
+    wanted = {("table_id", row[0]) for row in found["tables"]} | {("document_id", row[0]) for row in found["documents"]}
+    kinds = ("table_id", "document_id")
+    assert len(states) == len(wanted) > 1
+    assert {(kind, state[kind]) for state in states for kind in kinds if state[kind] is not None} == wanted
+    for state in states:
+        assert (state["status"], state["indexed_revision"], state["fingerprint"]) == ("pending", 0, None)
+        assert (state["done"], state["total"], state["attempts"], state["retry_at"]) == (0, 0, 0, None)
+    assert (found["chunks"], found["gone_chunks"], found["changes"]) == ([], [], [])
+    assert len(found["installation"]) == 1
+
+
+@pytest.mark.parametrize("kinds", [("sqlite", "postgres"), ("postgres", "sqlite")])
+@pytest.mark.parametrize("started", [False, True])
+async def test_after_a_restore_every_source_waits_for_the_index_of_a_store_that_is_another(
+    kinds: tuple[str, str], started: bool, new_settings: NewSettings, tmp_path: Path
+) -> None:
+    source, targets = new_settings("source", kinds[0]), [new_settings(f"target {kind}", kind) for kind in kinds]
+    source.data.mkdir()
+    async with opened(source) as store:
+        async with store.write() as connection:
+            ids = await fill(connection)
+            chunk = await add(connection, chunks, **a_chunk(ids["table"], turbopuffer_doc_id="gone", json_pointer="/b"))
+            await connection.execute(sa.delete(chunks).where(chunks.c.id == chunk))
+            ready = {"status": "ready", "indexed_revision": 1, "fingerprint": "f", "done": 1, "total": 1}
+            await connection.execute(sa.update(index_states).values(**ready))
+        file = await save(store, tmp_path / "a.backup")
+    before = await everything(source)
+    assert all(before[name] for name in DERIVED)
+    identities = {before["installation"][0]}
+    for target in targets:
+        if started:
+            async with open_app(target):
+                pass
+        await backups.restore(backups.verify(file), target)
+        found = await everything(target)
+        assert_the_index_starts_over(found)
+        identities.add(found["installation"][0])
+    assert len(identities) == 3
+    assert await everything(source) == before
+
+
+async def _tables_of(schema: str, folder: Path) -> tuple[TableShape, ...]:
+    """The tables as a Findspot of that schema listed them."""
+    async with backups._unprepared(None, folder / f"{schema}.db") as store, store.write() as connection:
+        await migrate.rebuild(connection, schema)
+        built = sa.MetaData()
+        await connection.run_sync(built.reflect)
+    return tuple(_shape(table) for table in built.sorted_tables if table.name != "alembic_version")
+
+
+def _rows_of_0002() -> dict[str, dict[str, Any]]:
+    """A table and a document, both indexed; in that schema, chunks and index states were in a backup."""
+    at = {"created_at": PROJECT[2], "updated_at": PROJECT[2]}
+    source = {"project_id": 1, "revision": 3, **at}
+    done = {"project_id": 1, "status": "ready", "indexed_revision": 3, "fingerprint": "f", "done": 1, "total": 1}
+    return {
+        "projects": {"id": 1, "name": "旧 📕", **at},
+        "tables": {"id": 4, "name": "舊", "size": len(TEXT), "text_id": 1, **source},
+        "pieces": {"table_id": 4, "text_id": 1, "number": 0, "piece": TEXT},
+        "documents": {"id": 6, "title": "d", "type": "note", "format": "text", "word_count": 1, "content": b"x"}
+        | source,
+        "chunks": {"id": 41, **a_chunk(4), "chunk_text": "字".encode(), **at},
+        "index_states": {"id": 5, "table_id": 4, **done, **at},
+    }
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+@pytest.mark.parametrize("started", [False, True])
+async def test_a_backup_from_when_chunks_were_in_it_is_restored_and_they_are_made_anew(
+    kind: str, started: bool, new_settings: NewSettings, tmp_path: Path
+) -> None:
+    shapes, rows, target = await _tables_of("0002", tmp_path), _rows_of_0002(), new_settings("target", kind)
+    assert {"chunks", "index_states"} < {shape.name for shape in shapes}
+    blocks = [
+        block
+        for number, shape in enumerate(shapes)
+        if shape.name in rows
+        for block in pack(number, [tuple(rows[shape.name].get(column.name) for column in shape.columns)])
+    ]
+    (tmp_path / "old").write_bytes(_forged(*blocks, header=_header(schema="0002", tables=shapes)))
+    verified = backups.verify(tmp_path / "old")
+    assert {name for name, count in verified.rows.items() if count} == rows.keys()
+    if started:
+        async with open_app(target):
+            pass
+    await backups.restore(verified, target)
+    found = await everything(target)
+    assert_the_index_starts_over(found)
+    assert {name: len(found[name]) for name in rows.keys() - DERIVED} == dict.fromkeys(rows.keys() - DERIVED, 1)
+    assert found["pieces"] == [(4, 1, 0, TEXT)]
+    async with opened(target) as store, store.write() as connection:
+        assert await migrate.revision(connection) == migrate.HEAD
+        assert await add(connection, chunks, **a_chunk(4)) == 42  # no id is used twice
 
 
 # ── kill -9 ──
@@ -613,10 +729,10 @@ async def test_kill_9_in_the_middle_of_a_restore_leaves_nothing_or_everything(
         with pytest.raises(backups.NotEmpty):
             await backups.restore(verified, target)
     else:
-        assert not any(rows for name, rows in left.items() if name != "last ids")
+        assert made_in(left) == []
         await backups.restore(verified, target)
         left = await everything(target)
-    assert {name: len(rows) for name, rows in left.items() if name != "last ids"} == verified.rows
+    assert {name: len(rows) for name, rows in backed_up(left).items() if name != "last ids"} == verified.rows
     assert not any("restoring" in name for name in listing(target.data))
 
 

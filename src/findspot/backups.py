@@ -1,4 +1,4 @@
-"""Backups: everything the store holds at one moment, as one file, and back from that file into an empty store."""
+"""Backups: the store at one moment, without what the index makes of it, as one file; and back into an empty store."""
 
 import asyncio
 import contextlib

@@ -1,7 +1,9 @@
 """Projects, keys and status over HTTP, on both databases."""
 
+import asyncio
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 import httpx2
 
@@ -99,11 +101,32 @@ async def test_a_body_is_json_whatever_the_client_calls_it(owner: httpx2.AsyncCl
         assert answer.status_code == 201, answer.text
 
 
+async def ready(owner: httpx2.AsyncClient, project: int) -> dict[str, Any]:
+    """The status of a project once its index has followed everything."""
+    while True:
+        status: dict[str, Any] = (await owner.get(f"/api/v1/projects/{project}/status")).json()
+        if status["index_state"] == "ready":
+            return status
+        await asyncio.sleep(0.02)
+
+
 async def test_status_tells_what_a_project_holds(owner: httpx2.AsyncClient) -> None:
-    project = await make_project(owner)
-    await owner.post(f"/api/v1/projects/{project}/tables", json={"name": "t", "data": "世界"})
-    status = (await owner.get(f"/api/v1/projects/{project}/status")).json()
+    project = (await owner.post("/api/v1/projects", json={"name": "p"})).json()["id"]
+    await owner.post(f"/api/v1/projects/{project}/tables", json={"name": "t", "data": {"a": 1}})
+    status = await ready(owner, project)
     assert status["tables"] == 1
-    assert status["disk"]["table_bytes"] == 8
+    assert status["disk"]["table_bytes"] == 7
     assert (status["chunks"], status["documents"], status["vectors"], status["evicted_vectors"]) == (0, 0, 0, 0)
-    assert (status["namespaces"], status["last_errors"], status["index_state"]) == ([], [], "ready")
+    assert (status["namespaces"], status["last_errors"]) == ([], [])
+
+
+async def test_status_tells_how_far_the_index_is(owner: httpx2.AsyncClient) -> None:
+    project = (await owner.post("/api/v1/projects", json={"name": "p"})).json()["id"]
+    body = {"title": "t", "content": "A lantern.\n\n夜里下雨。", "format": "text"}
+    await owner.post(f"/api/v1/projects/{project}/documents", json=body)
+    status = await ready(owner, project)
+    assert (status["documents"], status["chunks"], status["vectors"]) == (1, 2, 2)
+    assert status["disk"]["index_bytes"] > 0
+    (namespace,) = status["namespaces"]
+    assert namespace["namespace"] == f"project_{project}_documents"
+    assert (namespace["status"], namespace["progress"]["done"], namespace["progress"]["total"]) == ("ready", 2, 2)

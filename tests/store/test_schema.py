@@ -16,6 +16,7 @@ from findspot.store import migrate
 from findspot.store.database import Store
 from findspot.store.schema import (
     bindings,
+    changes,
     chunks,
     documents,
     embedding_cache,
@@ -90,6 +91,7 @@ async def fill(connection: AsyncConnection) -> dict[str, int]:
         sa.insert(bindings), {"endpoint_id": endpoint, "tool_id": tool, "tool_name": "find", "enabled": True}
     )
     await add(connection, chunks, **a_chunk(table))
+    await connection.execute(sa.insert(changes), {"table_id": table, "revision": 1, "json_pointer": "/a"})
     return {"project": project, "table": table, "document": document, "tool": tool, "endpoint": endpoint}
 
 
@@ -177,9 +179,11 @@ async def test_deleting_a_table_takes_its_text_tools_chunks_and_state_along(stor
     async with store.write() as connection:
         ids = await fill(connection)
         await connection.execute(sa.delete(tables).where(tables.c.id == ids["table"]))
-        for gone in (pieces, tools, bindings, chunks, index_states):
+        for gone in (pieces, tools, bindings, chunks, changes):
             assert await count(connection, gone) == 0
         assert await count(connection, documents) == 1
+        states = (await connection.execute(sa.select(index_states.c.document_id))).scalars().all()
+    assert states == [ids["document"]]
 
 
 @pytest.mark.scenario(

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -49,12 +50,14 @@ class Calibration:
     def closeness(self, cosine: float) -> float:
         """Another scale for ranking, straight from 0 (surely unrelated) to 1 (the same): a score is steep where related
         and unrelated meet, and knows no difference between good and better."""
-        return min(1.0, max(0.0, (cosine - self._unrelated) / (1 - self._unrelated)))
-
-    @property
-    def _unrelated(self) -> float:
-        return self.cosine(SURELY_UNRELATED)
+        least = _surely_unrelated(self)
+        return min(1.0, max(0.0, (cosine - least) / (1 - least)))
 
     def cosine(self, score: float) -> float:
         """The cosine that gets this score."""
         return (math.log(score / (1 - score)) - self.b) / self.a
+
+
+@cache  # asked for every candidate of every search
+def _surely_unrelated(calibration: Calibration) -> float:
+    return calibration.cosine(SURELY_UNRELATED)

@@ -1,7 +1,7 @@
 """Two legs, one order: by rank (RRF), by score (convex), and the workspace's fixed formula."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
@@ -45,7 +45,7 @@ def rrf(keyword: Leg[Id], vector: Leg[Id], weights: Weights, k: int = RRF_K) -> 
             for leg, weight, ranks in legs
         ]
 
-    return _ordered(ranked(id, parts(id)) for id in keyword.scores.keys() | vector.scores.keys())
+    return _ordered(ranked(id, *parts(id)) for id in keyword.scores.keys() | vector.scores.keys())
 
 
 def convex(
@@ -55,14 +55,15 @@ def convex(
     scaled = weights.scaled()
     keyword_ranks, vector_ranks = keyword.ranks(), vector.ranks()
 
-    def parts(id: Id) -> list[Part]:
+    def hit(id: Id) -> Ranked[Id]:
         bm25, cosine = keyword.raw(id), vector.raw(id)
-        return [
+        return ranked(
+            id,
             Part("keyword", bm25, keyword_ranks.get(id), bm25_norm(bm25 or 0.0), scaled.keyword),
             Part("vector", cosine, vector_ranks.get(id), 0.0 if cosine is None else closeness(cosine), scaled.vector),
-        ]
+        )
 
-    return _ordered(ranked(id, parts(id)) for id in keyword.scores.keys() | vector.scores.keys())
+    return _ordered(map(hit, keyword.scores.keys() | vector.scores.keys()))
 
 
 def look_closer(
@@ -78,10 +79,8 @@ def look_closer(
         if whole is None or stretch is None:
             return hit
         raw = (whole + max(whole, stretch)) / 2
-        return ranked(
-            hit.id,
-            [replace(part, raw=raw, norm=closeness(raw)) if part.leg == "vector" else part for part in hit.parts],
-        )
+        parts = (part._replace(raw=raw, norm=closeness(raw)) if part.leg == "vector" else part for part in hit.parts)
+        return ranked(hit.id, *parts)
 
     return _ordered(map(closer, hits))
 
@@ -112,10 +111,10 @@ def workspace(
             Part("recency", None, None, recency(updated_at[id], now), weights["recency"]),
         ]
 
-    found = [ranked(id, parts(id)) for id in keyword_ranks.keys() | vector_ranks.keys()]
+    found = [ranked(id, *parts(id)) for id in keyword_ranks.keys() | vector_ranks.keys()]
     return sorted(found, key=lambda hit: (-hit.score, -updated_at[hit.id].timestamp(), hit.id))
 
 
 def _ordered(hits: Iterable[Ranked[Id]]) -> list[Ranked[Id]]:
-    """Best first. Of two with one score, the one that keywords put first, then by id: never by chance."""
-    return sorted(hits, key=lambda hit: (-hit.score, hit.part("keyword").rank or _LAST, hit.id))
+    """Best first. Of two with one score, the one that keywords (the first part) put first, then by id."""
+    return sorted(hits, key=lambda hit: (-hit.score, hit.parts[0].rank or _LAST, hit.id))

@@ -1,8 +1,8 @@
 """What goes in and what comes out: the hits of each leg, and one ranked list whose scores add up."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 Id = TypeVar("Id", bound=int | str)
 
@@ -38,8 +38,7 @@ def vector_leg(cosines: Mapping[Id, float], also: Mapping[Id, float] | None = No
     return Leg("vector", dict(cosines), dict(also or {}))
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """One leg's share in a score: what it said, where that stands among its hits, and what it counts for."""
 
     leg: LegName
@@ -53,8 +52,7 @@ class Part:
         return self.weight * self.norm
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked(Generic[Id]):
+class Ranked(NamedTuple, Generic[Id]):
     """A hit in its place. The shares of its parts add up to its score."""
 
     id: Id
@@ -65,5 +63,5 @@ class Ranked(Generic[Id]):
         return next(part for part in self.parts if part.leg == leg)
 
 
-def ranked(id: Id, parts: Sequence[Part]) -> Ranked[Id]:
-    return Ranked(id, sum(part.share for part in parts), tuple(parts))
+def ranked(id: Id, *parts: Part) -> Ranked[Id]:
+    return Ranked(id, sum([part.weight * part.norm for part in parts]), parts)

@@ -1,4 +1,5 @@
-"""All rows of all tables: read at one moment, and written into an empty database. Knows no table but by the schema."""
+"""The rows that make up a store: read at one moment, and written into an empty database. What follows from them is not
+read: triggers and the index make it anew."""
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Any
@@ -22,7 +23,8 @@ from findspot.store.schema import (
 
 _BATCH_BYTES = 1 << 20
 _BATCH_ROWS = 512
-_DERIVED = (chunks, gone_chunks, changes, index_states, installation)  # what an index follows by, made anew
+# How far an index is, and which store it belongs to: another store has another index, and begins with none.
+_DERIVED = (chunks, gone_chunks, changes, index_states, installation)
 _COUNTER = "id"  # the column whose values are never used twice
 _WAIT_FOR_LOCKS = sa.text("SET LOCAL lock_timeout = '10s'")
 
@@ -131,7 +133,7 @@ async def _last_ids(connection: AsyncConnection, names: Sequence[str]) -> dict[s
 
 
 async def is_empty(connection: AsyncConnection) -> bool:
-    """Whether there is no row in any of our tables; on PostgreSQL, none comes until this transaction ends."""
+    """Whether nothing was made in any of our tables; on PostgreSQL, nothing is until this transaction ends."""
     present = set(await connection.run_sync(lambda sync: sa.inspect(sync).get_table_names()))
     ours = [table for table in metadata.sorted_tables if table.name in present and table is not installation]
     if connection.dialect.name == "postgresql" and ours:

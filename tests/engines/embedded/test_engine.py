@@ -171,6 +171,26 @@ def test_writing_the_same_again_and_again_takes_no_more_room(engine: EmbeddedEng
     assert kept == manifest.read(tmp_path / "project_1" / NAMESPACE).keywords.keys()
 
 
+def test_an_index_that_is_closed_after_every_write_does_not_fall_into_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "_MANY_SEGMENTS", 10)
+    for number in range(25):
+        engine = EmbeddedEngine(tmp_path)
+        engine.write(NAMESPACE, MODEL, chunks([number]))
+        assert everything(engine) == set(range(number + 1))
+        engine.close()
+    kept = (tmp_path / "project_1" / NAMESPACE).glob("gen-1/kept/*.store")
+    assert len(list(kept)) <= 12
+
+
+def test_any_limit_may_be_asked_for(engine: EmbeddedEngine) -> None:
+    engine.write(NAMESPACE, MODEL, chunks(range(3)))
+    recall = engine.recall(NAMESPACE, Words(("mark",)), np.ones(DIMENSION, np.float32), limit=10**12)
+    assert set(recall.keyword) == set(recall.vector) == {0, 1, 2}
+    assert engine.recall(NAMESPACE, Words(("mark",)), np.ones(DIMENSION, np.float32), limit=0).keyword == {}
+
+
 def test_many_namespaces_do_not_hold_many_threads(
     engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -185,6 +205,23 @@ def test_many_namespaces_do_not_hold_many_threads(
         assert engine.ids(name).tolist() == [number]
         engine.write(name, MODEL, chunks([number + 100]))
         assert set(engine.recall(name, Words(("mark",)), None, limit=5).keyword) == {number, number + 100}
+
+
+def test_what_nobody_uses_is_closed_unless_it_takes_long_to_open(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.write("project_1_table_1", MODEL, chunks(range(3)))
+    engine.write("project_1_table_2", MODEL, chunks(range(200)))
+    small, large = (engine._namespaces[f"project_1_table_{number}"] for number in (1, 2))
+    assert small.is_open
+    assert large.is_writing
+    monkeypatch.setattr(engines, "_SMALL", large.size)
+    monkeypatch.setattr(engines, "_IDLE_S", 0)
+    engine._shed()
+    assert not small.is_open
+    assert not large.is_writing
+    assert large.is_open
+    assert engine.ids("project_1_table_1").tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("name", ["", "table_1", "project_1", "project_x_documents", "project_1_table_1/..", "../x"])

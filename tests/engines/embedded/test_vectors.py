@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from findspot import pointer
-from findspot.engines.embedded import marked, scan
+from findspot.engines.embedded import finder, marked, scan
 from findspot.engines.embedded.codes import Coder
 from findspot.engines.embedded.marked import Mark
 from findspot.engines.embedded.rows import FILES, Rows
@@ -74,6 +74,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "_LEAST", 8)
     monkeypatch.setattr(scan, "_LARGEST", 32)
     monkeypatch.setattr(scan, "_AT_ONCE", 4)
+    monkeypatch.setattr(finder, "_UNSORTED", 8)
 
 
 @pytest.fixture
@@ -403,6 +404,13 @@ def test_no_rows_at_all_hold_nothing(tmp_path: Path) -> None:
     assert view.cosines(vector(1), [1]) == {}
 
 
+def test_appending_and_deleting_nothing_changes_nothing(rows: Rows) -> None:
+    before = state(rows)
+    rows.append([], [], np.empty((0, DIMENSION), np.float32))
+    rows.delete([])
+    assert state(rows) == before
+
+
 def test_of_two_with_one_id_the_later_counts(tmp_path: Path) -> None:
     rows = Rows.create(tmp_path, DIMENSION)
     rows.append([1, 1], [Source(pointer="/früher"), Source(pointer="/später")], np.stack([vector(1), vector(2)]))
@@ -413,9 +421,11 @@ def test_of_two_with_one_id_the_later_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_stop_ends_a_search_between_slices(rows: Rows) -> None:
+def test_stop_ends_a_search_between_slices(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     class Enough(Exception):
         pass
+
+    monkeypatch.setattr(scan, "_CORES", 1)  # else another thread may do all the work before stop is asked
 
     for turns in (0, 1, 5):
         left = iter(range(turns))
@@ -434,23 +444,23 @@ def test_stop_ends_a_search_between_slices(rows: Rows) -> None:
 
 @given(st.integers(1, 300), st.integers(1, 99))
 @settings(max_examples=40, deadline=None)
-def test_a_vector_is_nearest_to_itself_in_any_dimension(dimension: int, seed: int) -> None:
+def test_codes_give_cosines_in_any_dimension(dimension: int, seed: int) -> None:
     numbers = np.random.default_rng(seed).standard_normal((5, dimension)).astype(np.float32)
     coder = Coder(dimension)
     query = coder.query(numbers[0])
     assert query is not None
     exact = numbers @ numbers[0] / (np.linalg.norm(numbers, axis=1) * np.linalg.norm(numbers[0]))
     products = (coder.codes(numbers).astype(np.float32) - 128) @ query.numbers
-    # One number that says everything cannot be spread, and is cut off: the fewer numbers, the coarser.
-    assert products * query.worth == pytest.approx(exact, abs=CLOSE if dimension >= 32 else 0.5)
+    # A number far out is cut off: that happens to one vector in hundreds.
+    assert products * query.worth == pytest.approx(exact, abs=0.05)
 
 
 def test_codes_are_the_same_everywhere() -> None:
     numbers = (np.arange(384, dtype=np.float32) % 7) - 3
     codes = Coder(384).codes(numbers[np.newaxis])[0].astype(int)
     # What was written on one machine is read on another; a product may differ there in its last digit.
-    assert codes[:8] == pytest.approx([172, 103, 110, 146, 142, 100, 167, 113], abs=1)
-    assert codes[-8:] == pytest.approx([120, 114, 110, 158, 136, 115, 96, 120], abs=1)
+    assert codes[:8] == pytest.approx([167, 105, 112, 144, 141, 103, 163, 115], abs=1)
+    assert codes[-8:] == pytest.approx([121, 116, 112, 155, 135, 117, 100, 121], abs=1)
 
 
 # ── many rows ──
@@ -497,6 +507,15 @@ def test_a_filter_costs_no_hits(many: tuple[Rows, Vectors], share: int) -> None:
 def test_a_filter_that_keeps_only_what_is_far_costs_no_hits(many: tuple[Rows, Vectors]) -> None:
     rows, base = many
     assert recall(rows, base, Within(pointer="/1"), lambda row: row >= 30_500) >= 0.95
+
+
+def test_a_vector_of_many_numbers_is_nearest_to_itself(tmp_path: Path) -> None:
+    """The signs of all its numbers agree, which is the highest sum there can be."""
+    rows, base = Rows.create(tmp_path, 3072), vectors(4500, 3072)
+    rows.append(range(len(base)), [Source()] * len(base), base)
+    view = rows.view()
+    assert view.parts[0].signs is not None
+    assert [view.nearest(each, 10)[0][0] for each in base[:50]] == list(range(50))
 
 
 def test_dead_rows_take_no_places(many: tuple[Rows, Vectors], tmp_path: Path) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,8 +21,11 @@ from findspot.engines.embedded.namespace import Build, Namespace
 from findspot.engines.protocol import EVERYTHING, Batch, Recall, Status, Stop, Vector, Within, Words
 
 _NAME = re.compile(r"(project_\d+)_(?:table_\d+|documents)", re.ASCII)
-_MOST_OPEN = 64  # namespaces: each has a thread that watches it, and some dozen mapped files
+_MOST_OPEN = 512  # namespaces: each has some dozen mapped files, of which a process may have 65,530
 _MOST_WRITING = 4  # writers: each has some 20 MB and six threads
+_IDLE_S = 120  # after that, a writer is closed, and an index that is opened again in no time
+_SMALL = 8 << 20  # bytes of such an index; while it is open, tantivy looks twice a second whether it has changed
+_LOOK_S = 30
 
 
 class EmbeddedEngine:
@@ -33,7 +36,9 @@ class EmbeddedEngine:
         self._leftovers = Leftovers(folder / ".leftovers")
         self._namespaces: dict[str, Namespace] = {}
         self._lock = threading.Lock()
-        self._clock = itertools.count(1)
+        self._closed = threading.Event()
+        self._watch = threading.Thread(target=self._shed_now_and_then, name="engine", daemon=True)
+        self._watch.start()
         self._pool = ThreadPoolExecutor(max(4, 2 * (os.cpu_count() or 1)), thread_name_prefix="keywords")
 
     def write(self, namespace: str, fingerprint: str, batch: Batch) -> None:
@@ -108,6 +113,8 @@ class EmbeddedEngine:
             self.drop(name)
 
     def close(self) -> None:
+        self._closed.set()
+        self._watch.join()
         self._pool.shutdown(cancel_futures=True)
         with self._lock:
             namespaces = list(self._namespaces.values())
@@ -120,7 +127,7 @@ class EmbeddedEngine:
             namespace = self._namespaces.get(name)
             if namespace is None:
                 namespace = self._namespaces[name] = Namespace(folder, self._leftovers)
-        namespace.used = next(self._clock)
+        namespace.used = time.monotonic()
         return namespace
 
     def _snapshot(self, namespace: Namespace) -> Snapshot | None:
@@ -130,14 +137,20 @@ class EmbeddedEngine:
         self._shed()
         return snapshot
 
+    def _shed_now_and_then(self) -> None:
+        while not self._closed.wait(_LOOK_S):
+            self._shed()
+
     def _shed(self) -> None:
-        """Close what was not used for longest, if too much is open."""
+        """Close what was not used for longest if too much is open, and what is idle if it costs something."""
         with self._lock:
             namespaces = list(self._namespaces.values())
         in_use = sorted((each for each in namespaces if each.is_open), key=lambda each: each.used)
-        for each in in_use[:-_MOST_OPEN]:
+        writing = [each for each in in_use if each.is_writing]
+        idle = [each for each in in_use if each.used < time.monotonic() - _IDLE_S]
+        for each in [*in_use[:-_MOST_OPEN], *(each for each in idle if each.size < _SMALL)]:
             each.try_to(Namespace.close)
-        for each in [each for each in in_use if each.is_writing][:-_MOST_WRITING]:
+        for each in [*writing[:-_MOST_WRITING], *idle]:
             each.try_to(Namespace.rest)
 
 

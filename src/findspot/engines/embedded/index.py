@@ -16,6 +16,7 @@ from findspot.engines.embedded.view import View
 from findspot.engines.protocol import Batch
 
 _KEPT, _WORK, _VECTORS = "kept", "work", "vectors"
+_MANY_SEGMENTS = 40  # where merges never come to an end, because the index is closed before: then one waits for them
 _DEAD_ENOUGH = 1000  # rows, before it is worth while to write the others anew
 
 
@@ -82,6 +83,8 @@ class Index:
     def commit(self) -> Manifest:
         """The manifest of all that was written so far."""
         self.keywords.commit()
+        if sum(name.endswith(".store") for name in self.manifest.keywords) > _MANY_SEGMENTS:
+            self.keywords.settle()
         return self._named()
 
     def finish(self) -> Manifest:

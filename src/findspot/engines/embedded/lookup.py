@@ -39,7 +39,8 @@ class Lookup:
         return self._found(_filtered(query, [Query.disjunction_max_query(these)]), len(ids))
 
     def _found(self, query: Query, limit: int) -> dict[int, float]:
-        hits = self.searcher.search(query, limit, count=False).hits
+        room = min(limit, max(self.searcher.num_docs, 1))  # tantivy sets aside as much memory as it is asked for
+        hits = self.searcher.search(query, room, count=False).hits
         ids = self.searcher.fast_field_values("id", [address for _, address in hits])
         pairs = [(-score, int(id or 0)) for (score, _), id in zip(hits, ids, strict=True)]
         return {id: -score for score, id in sorted(pairs)}

@@ -32,11 +32,17 @@ class Namespace:
         self._snapshot: Snapshot | None = None
         self._damage: str | None = None
         self._build: Build | None = None
-        self.used = 0  # when, in the engine's count
+        self.used = 0.0  # when, on the engine's clock
 
     @property
     def is_open(self) -> bool:
         return self._snapshot is not None
+
+    @property
+    def size(self) -> int:
+        """The bytes of what is open."""
+        snapshot = self._snapshot
+        return 0 if snapshot is None else snapshot.manifest.bytes
 
     @property
     def is_writing(self) -> bool:

@@ -38,9 +38,11 @@ class Rows:
         self._marks = dict(marks)
         self._coder = Coder(dimension)
         self._sources = Sources()
-        self._records = Growing(_RECORD)
+        self._ids = Growing(np.int64)
+        self._numbers = Growing(np.int32)  # of the sources
+        self._known = Growing(np.bool_)
         self._living = Growing(np.bool_)
-        self._finder = Finder.of(self._records.array["id"], self._living.array)
+        self._finder = Finder.of(self._ids.array, self._living.array)
         self._parts: tuple[scan.Part, ...] = ()
         self.alive = 0
 
@@ -66,7 +68,7 @@ class Rows:
 
     @property
     def dead(self) -> int:
-        return len(self._records) - self.alive
+        return len(self._ids) - self.alive
 
     def marks(self) -> dict[str, Mark]:
         """The length and the CRC-32 of every file: what `open` needs, and what says how large they are."""
@@ -85,7 +87,7 @@ class Rows:
     def held(self, ids: Sequence[int]) -> list[int]:
         """Those of these chunks that are there."""
         rows = self._rows_of(np.unique(np.asarray(ids, np.int64)))
-        held: list[int] = self._records.array["id"][rows].tolist()
+        held: list[int] = self._ids.array[rows].tolist()
         return held
 
     def delete(self, ids: Sequence[int]) -> None:
@@ -102,15 +104,14 @@ class Rows:
 
     def view(self) -> View:
         """What is there now, to search in. It costs little after a small append."""
-        self._parts = scan.grown(self._parts, self.folder / "codes", len(self._records), self.dimension)
-        records = self._records.array
+        self._parts = scan.grown(self._parts, self.folder / "codes", len(self._ids), self.dimension)
         return View(
             coder=self._coder,
             parts=self._parts,
-            chunk_ids=records["id"],
-            numbers=records["source"],
+            chunk_ids=self._ids.array,
+            numbers=self._numbers.array,
             living=self._living.array.copy(),
-            known=records["known"],
+            known=self._known.array,
             places=self._sources.places(),
             finder=self._finder,
         )
@@ -118,13 +119,15 @@ class Rows:
     def compacted(self, folder: Path) -> "Rows":
         """A copy without the dead rows, and without the sources that only they had."""
         copy = Rows.create(folder, self.dimension)
-        for start in range(0, len(self._records), _COPIED_AT_ONCE):
-            part = slice(start, start + _COPIED_AT_ONCE)
-            living, records = self._living.array[part], self._records.array[part]
-            codes = scan.read(self.folder / "codes", start, len(records), self.dimension)
-            kept = records[living]
-            sources = {number: self._sources[number] for number in np.unique(kept["source"]).tolist()}
-            copy._add(kept.copy(), [sources[number] for number in kept["source"].tolist()], codes[living])
+        for start in range(0, len(self._ids), _COPIED_AT_ONCE):
+            living = self._living.array[start : start + _COPIED_AT_ONCE]
+            rows = np.flatnonzero(living) + start
+            codes = scan.read(self.folder / "codes", start, len(living), self.dimension)
+            numbers = self._numbers.array[rows].tolist()
+            sources = {number: self._sources[number] for number in set(numbers)}
+            records = np.empty(len(rows), _RECORD)
+            records["id"], records["known"] = self._ids.array[rows], self._known.array[rows]
+            copy._add(records, [sources[number] for number in numbers], codes[living])
         return copy
 
     def _add(self, records: npt.NDArray[Any], sources: Sequence[Source], codes: Codes) -> None:
@@ -139,11 +142,8 @@ class Rows:
         }
         self._bury(replaced)
         self._sources.add(fresh)
-        self._records.extend(records)
-        self._living.extend(np.ones(len(records), np.bool_))
-        self.alive += len(records)
+        self._extend(records, np.ones(len(records), np.bool_))
         self._marks = marks
-        self._find_quickly()
 
     def _append(self, name: str, array: npt.NDArray[Any]) -> Mark:
         return marked.append(self.folder / name, self._marks[name], np.ascontiguousarray(array).tobytes())
@@ -154,12 +154,17 @@ class Rows:
 
     def _rows_of(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The living rows of those ids that have one."""
-        rows = self._finder.find(ids, self._records.array["id"], self._living.array)
+        rows = self._finder.find(ids, self._ids.array, self._living.array)
         return rows[rows >= 0]
 
-    def _find_quickly(self) -> None:
-        if self._finder.behind(len(self._records)):
-            self._finder = Finder.of(self._records.array["id"], self._living.array)
+    def _extend(self, records: npt.NDArray[Any], living: Mask) -> None:
+        self._ids.extend(records["id"])
+        self._numbers.extend(records["source"])
+        self._known.extend(records["known"])
+        self._living.extend(living)
+        self.alive += int(np.count_nonzero(living))
+        if self._finder.behind(len(self._ids)):
+            self._finder = Finder.of(self._ids.array, self._living.array)
 
     def _read(self) -> None:
         read = {name: marked.read(self.folder / name, self._marks[name]) for name in FILES if name != "codes"}
@@ -173,7 +178,4 @@ class Rows:
             raise Damaged(f"there are not as many codes as rows in {self.folder.name}")
         living: Mask = np.ones(len(records), np.bool_)
         living[dead] = False
-        self._records.extend(records)
-        self._living.extend(living)
-        self.alive = int(np.count_nonzero(living))
-        self._find_quickly()
+        self._extend(records, living)

@@ -41,7 +41,7 @@ def command(file: Path, as_json: bool) -> None:
 
 def _pairs(file: Path) -> Iterator[tuple[str, str, bool]]:
     try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
+        lines = file.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
         raise Failure(f"{file} cannot be read: {error.strerror}.", exit_code=2) from None
     except UnicodeDecodeError as error:
