@@ -23,8 +23,7 @@ import sqlalchemy as sa
 from findspot.app import App, open_app
 from findspot.engines.opening import open_engine
 from findspot.engines.protocol import EVERYTHING, Within
-from findspot.indexing import Place
-from findspot.models import OWNER, documents_namespace, table_namespace
+from findspot.models import OWNER, Place, documents_namespace, table_namespace
 from findspot.searching import Ask, Found, Mode
 from findspot.settings import Settings
 from findspot.store import documents as document_rows

@@ -374,6 +374,15 @@ class Indexing:
         self._unfit.add(Place.of(namespace))
         self._begin_rebuild(Place.of(namespace))
 
+    async def rebuild(self, place: Place) -> None:
+        """The same, and wait for it."""
+        self.renew(place.namespace)
+
+        async def done() -> bool:
+            return place not in self._unfit
+
+        await self.settled(done)
+
     def _begin_rebuild(self, place: Place) -> None:
         if place not in self._rebuilding and not self._rests.holds(place):
             self._rebuilding[place] = asyncio.create_task(self._rebuild(place), name=f"rebuild {place.namespace}")
