@@ -384,10 +384,13 @@ class Indexing:
         self._begin_rebuild(Place.of(namespace))
 
     async def rebuild(self, place: Place) -> None:
-        """The same, and wait until it is done, or has failed."""
+        """The same, and wait for it."""
         self.renew(place.namespace)
-        if (task := self._rebuilding.get(place)) is not None:
-            await asyncio.shield(task)
+
+        async def done() -> bool:
+            return place not in self._unfit
+
+        await self.settled(done)
 
     def _begin_rebuild(self, place: Place) -> None:
         if place not in self._rebuilding and not self._rests.holds(place):
