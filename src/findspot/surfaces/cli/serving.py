@@ -48,7 +48,9 @@ async def _serve(settings: "Settings", listening: socket.socket, folder: "DataFo
         if not line.greeted:
             welcome(settings, url, token)
             line.greet()
+        warming = asyncio.create_task(api.state.app.searching.prepare())
         await server.serve([listening])
+        warming.cancel()
     farewell()
 
 
