@@ -167,7 +167,7 @@ async def test_an_empty_store_and_one_that_was_only_started_can_be_restored_into
     await backups.restore(backups.verify(full), target)
     assert backed_up(await everything(target)) == backed_up(await everything(source))
     files = {file.name for file in target.data.iterdir()}
-    assert files <= {"lock", "owner-token", "findspot.db", "findspot.db-wal", "findspot.db-shm"}
+    assert files <= {"lock", "owner-token", "findspot.db", "findspot.db-wal", "findspot.db-shm", "index"}
 
 
 async def test_the_owners_token_and_leftovers_are_not_in_a_backup_and_embeddings_need_not_be(
@@ -261,6 +261,15 @@ class _Writer:
         return number
 
 
+async def at_rest(app: App) -> None:
+    """Wait until the index has nothing to do."""
+
+    async def is_at_rest() -> bool:
+        return app.indexing.is_at_rest
+
+    await app.indexing.settled(is_at_rest)
+
+
 async def test_a_backup_that_no_one_reads_to_its_end_lets_go_of_the_database(app: App) -> None:
     await fill_all(app)
     for _ in range(12):
@@ -268,6 +277,7 @@ async def test_a_backup_that_no_one_reads_to_its_end_lets_go_of_the_database(app
         await anext(stream)
         await anext(stream)
         await stream.aclose()
+    await at_rest(app)
     async with app.store.read() as connection:
         if app.store.kind == "sqlite":
             assert (await connection.execute(sa.text("PRAGMA wal_checkpoint(TRUNCATE)"))).one()[0] == 0
@@ -717,7 +727,9 @@ async def test_kill_9_in_the_middle_of_a_restore_leaves_nothing_or_everything(
 ) -> None:
     target, file = new_settings("target", kind), tmp_path / "a"
     file.write_bytes(whole)
-    async with open_app(target, worker=False):  # a store that was started once, and a log that its end leaves to be cleared
+    async with open_app(
+        target, worker=False
+    ):  # a store that was started once, and a log that its end leaves to be cleared
         pass
     command = ["-c", _KILLED, *map(str, place), "restore", str(file), "--data", str(target.data)]
     url = {"FINDSPOT_DATABASE_URL": target.database_url.get_secret_value()} if target.database_url else {}
