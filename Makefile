@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 UV := $(BIN)/uv pip --quiet
 
-.PHONY: help run install test check format torture bench bench-relevance scenarios docs lock clean
+.PHONY: help run install test check format torture bench bench-relevance bench-speed scenarios docs lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -37,6 +37,9 @@ bench: .venv/.installed-dev ## figures, written to docs/bench/
 bench-relevance: .venv/.installed-dev ## does search find the answers? ARGS="--data DIR"
 	$(BIN)/python -m bench.relevance $(ARGS)
 
+bench-speed: .venv/.installed-dev .venv-peers/.installed ## how quick is it, beside others? ARGS="--data DIR --sizes 10000"
+	$(BIN)/python -m bench.speed $(ARGS)
+
 scenarios: .venv/.installed-dev ## which requirements have a test
 	@$(BIN)/python -m tests.scenarios $(ARGS)
 
@@ -50,7 +53,7 @@ lock: .venv/.python ## resolve the newest dependencies and pin them with hashes
 	  --custom-compile-command "make lock" -c requirements/run.txt pyproject.toml --group dev -o requirements/dev.txt
 
 clean: ## remove .venv and caches; your data in .findspot stays
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 .venv/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -69,3 +72,10 @@ clean: ## remove .venv and caches; your data in .findspot stays
 	@$(UV) install --compile-bytecode --require-hashes -r requirements/dev.txt
 	@$(UV) install --no-deps --no-build-isolation -e .
 	@touch $@ .venv/.installed
+
+# In an environment of their own: what others depend on is not to change what Findspot runs with.
+.venv-peers/.installed: .venv/.python pyproject.toml
+	@echo "Setting up .venv-peers"
+	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .venv-peers
+	@$(UV) install --python .venv-peers/bin/python --group bench
+	@touch $@

@@ -225,7 +225,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench-relevance", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="a folder with a folder for each set")
     report = run(parser.parse_args().data)
-    report.write(plot="relevance.svg")
+    report.write("relevance.svg")
     return 0 if report.holds else 1
 
 

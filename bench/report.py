@@ -48,6 +48,7 @@ class Report:
     how: str
     sections: dict[str, list[Figure]] = field(default_factory=dict)
     tables: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)  # title → row → column → value
+    unranked: set[str] = field(default_factory=set)  # titles of tables in which more is not better
 
     def add(self, section: str, figure: Figure) -> None:
         self.sections.setdefault(section, []).append(figure)
@@ -58,7 +59,7 @@ class Report:
     def holds(self) -> bool:
         return all(figure.holds for figures in self.sections.values() for figure in figures)
 
-    def write(self, plot: str | None = None) -> None:
+    def write(self, *plots: str) -> None:
         machine = (
             f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
         )
@@ -70,10 +71,10 @@ class Report:
             f"Findspot {__version__}, {datetime.now(UTC):%Y-%m-%d}, {machine}.",
             "",
         ]
-        if plot:
+        for plot in plots:
             lines += [f"![{self.title}]({plot})", ""]
         for title, rows in self.tables.items():
-            lines += [f"## {title}", "", *_grid(rows), ""]
+            lines += [f"## {title}", "", *_grid(rows, ranked=title not in self.unranked), ""]
         for section, figures in self.sections.items():
             lines += [f"## {section}", "", "| what | measured | bound | holds |", "|---|---|---|---|"]
             lines += [*(figure.row() for figure in figures), ""]
@@ -86,15 +87,20 @@ class Report:
         (FOLDER / f"{self.name}.json").write_text(json.dumps(body, indent=1, ensure_ascii=False) + "\n")
 
 
-def _grid(rows: dict[str, dict[str, float]]) -> list[str]:
-    """Rows and columns of numbers, the best of each column in bold."""
-    columns = list(next(iter(rows.values())))
-    best = {column: max(row[column] for row in rows.values()) for column in columns}
+def _grid(rows: dict[str, dict[str, float]], *, ranked: bool) -> list[str]:
+    """Rows and columns of numbers, the best of each column in bold; what was not measured is a dash."""
+    columns = list(dict.fromkeys(column for row in rows.values() for column in row))
+    best = {column: max(row[column] for row in rows.values() if column in row) for column in columns if ranked}
     lines = [f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
     for name, row in rows.items():
-        cells = [f"**{row[each]:.3f}**" if row[each] == best[each] else f"{row[each]:.3f}" for each in columns]
+        cells = ["–" if each not in row else _cell(row[each], best.get(each)) for each in columns]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return lines
+
+
+def _cell(value: float, best: float | None) -> str:
+    shown = f"{value:.3f}" if abs(value) <= 1 else f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
+    return f"**{shown}**" if value == best else shown
 
 
 def percentile(values: list[float], share: float) -> float:

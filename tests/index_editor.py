@@ -13,8 +13,7 @@ import sqlalchemy as sa
 
 from findspot.app import App, open_app
 from findspot.engines.embedded import index
-from findspot.indexing import Place
-from findspot.models import OWNER
+from findspot.models import OWNER, Place
 from findspot.settings import Settings
 from findspot.store import documents, projects
 from findspot.store import tables as table_rows

@@ -115,7 +115,7 @@ def listing(folder: Path) -> dict[str, bytes]:
 
 async def test_every_row_comes_back_on_either_database_from_either(new_settings: NewSettings, tmp_path: Path) -> None:
     first = new_settings("first")
-    async with open_app(first) as app:
+    async with open_app(first, worker=False) as app:
         await fill_all(app)
         file = await save(app.store, tmp_path / "0.backup")
     found = await everything(first)
@@ -135,7 +135,7 @@ async def test_every_row_comes_back_on_either_database_from_either(new_settings:
 async def test_a_restored_store_works_and_its_new_ids_follow_all_that_were_ever_given_out(
     kind: str, new_settings: NewSettings, tmp_path: Path
 ) -> None:
-    async with open_app(new_settings("source")) as app:
+    async with open_app(new_settings("source"), worker=False) as app:
         await fill_all(app)
         async with app.store.write() as connection:
             for _ in range(3):
@@ -144,7 +144,7 @@ async def test_a_restored_store_works_and_its_new_ids_follow_all_that_were_ever_
         file = await save(app.store, tmp_path / "a.backup")
     target = new_settings("target", kind)
     await backups.restore(backups.verify(file), target)
-    async with open_app(target) as app:
+    async with open_app(target, worker=False) as app:
         async with app.store.write() as connection:
             assert (await projects.create(connection, "next")).id == gone.id + 1
         texts = [b"".join((await app.tables.read(id, ""))[1]) for id in (2, 3, 4, 5)]
@@ -157,17 +157,17 @@ async def test_an_empty_store_and_one_that_was_only_started_can_be_restored_into
     kind: str, new_settings: NewSettings, tmp_path: Path
 ) -> None:
     source, target = new_settings("source", kind), new_settings("target", kind)
-    async with open_app(source) as app:
+    async with open_app(source, worker=False) as app:
         empty = await save(app.store, tmp_path / "empty.backup")
         await fill_all(app)
         full = await save(app.store, tmp_path / "full.backup")
     await backups.restore(backups.verify(empty), target)
-    async with open_app(target):
+    async with open_app(target, worker=False):
         pass
     await backups.restore(backups.verify(full), target)
     assert backed_up(await everything(target)) == backed_up(await everything(source))
     files = {file.name for file in target.data.iterdir()}
-    assert files <= {"lock", "owner-token", "findspot.db", "findspot.db-wal", "findspot.db-shm"}
+    assert files <= {"lock", "owner-token", "findspot.db", "findspot.db-wal", "findspot.db-shm", "index"}
 
 
 async def test_the_owners_token_and_leftovers_are_not_in_a_backup_and_embeddings_need_not_be(
@@ -220,7 +220,7 @@ async def test_a_backup_under_write_load_equals_the_source_at_one_moment(
 
     target = new_settings("target", "sqlite" if app.store.kind == "postgresql" else "postgres")
     await backups.restore(backups.verify(file), target)
-    async with open_app(target) as restored:
+    async with open_app(target, worker=False) as restored:
         for writer in writers:
             numbers = [await writer.number_in(restored, table) for table in writer.tables]
             assert numbers == sorted(numbers, reverse=True), numbers
@@ -261,6 +261,15 @@ class _Writer:
         return number
 
 
+async def at_rest(app: App) -> None:
+    """Wait until the index has nothing to do."""
+
+    async def is_at_rest() -> bool:
+        return app.indexing.is_at_rest
+
+    await app.indexing.settled(is_at_rest)
+
+
 async def test_a_backup_that_no_one_reads_to_its_end_lets_go_of_the_database(app: App) -> None:
     await fill_all(app)
     for _ in range(12):
@@ -268,6 +277,7 @@ async def test_a_backup_that_no_one_reads_to_its_end_lets_go_of_the_database(app
         await anext(stream)
         await anext(stream)
         await stream.aclose()
+    await at_rest(app)
     async with app.store.read() as connection:
         if app.store.kind == "sqlite":
             assert (await connection.execute(sa.text("PRAGMA wal_checkpoint(TRUNCATE)"))).one()[0] == 0
@@ -287,7 +297,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     folder = tmp_path_factory.mktemp("whole")
 
     async def make() -> bytes:
-        async with open_app(Settings(data=folder / "data")) as app:
+        async with open_app(Settings(data=folder / "data"), worker=False) as app:
             async with app.store.write() as connection:
                 await fill(connection)
             return (await save(app.store, folder / "a.backup")).read_bytes()
@@ -471,7 +481,7 @@ async def test_a_store_that_holds_something_is_left_as_it_is(
     kind: str, whole: bytes, new_settings: NewSettings, tmp_path: Path
 ) -> None:
     target = new_settings("target", kind)
-    async with open_app(target) as app, app.store.write() as connection:
+    async with open_app(target, worker=False) as app, app.store.write() as connection:
         await projects.create(connection, "mine")
     before, files = await everything(target), listing(target.data)
     (tmp_path / "a").write_bytes(whole)
@@ -500,7 +510,7 @@ async def test_rows_that_contradict_each_other_leave_the_target_empty(
 ) -> None:
     target = new_settings("target", kind)
     if started:
-        async with open_app(target):
+        async with open_app(target, worker=False):
             pass
     orphan = _block("keys", _rows((1, 77, "k", "read", "h", "", PROJECT[2])))
     twin = _block("projects", _rows(PROJECT, PROJECT), count=2)
@@ -559,7 +569,7 @@ async def test_a_backup_of_an_older_schema_is_restored_and_then_brought_up_to_da
     monkeypatch.setattr(migrate, "_FOLDER", folder)
     monkeypatch.setattr(migrate, "HEAD", "9000")
     if started:
-        async with open_app(target):
+        async with open_app(target, worker=False):
             pass
     await backups.restore(backups.verify(tmp_path / "a"), target)
     async with opened(target) as store, store.read() as connection:
@@ -606,7 +616,7 @@ async def test_after_a_restore_every_source_waits_for_the_index_of_a_store_that_
     identities = {before["installation"][0]}
     for target in targets:
         if started:
-            async with open_app(target):
+            async with open_app(target, worker=False):
                 pass
         await backups.restore(backups.verify(file), target)
         found = await everything(target)
@@ -658,7 +668,7 @@ async def test_a_backup_from_when_chunks_were_in_it_is_restored_and_they_are_mad
     verified = backups.verify(tmp_path / "old")
     assert {name for name, count in verified.rows.items() if count} == rows.keys()
     if started:
-        async with open_app(target):
+        async with open_app(target, worker=False):
             pass
     await backups.restore(verified, target)
     found = await everything(target)
@@ -717,7 +727,9 @@ async def test_kill_9_in_the_middle_of_a_restore_leaves_nothing_or_everything(
 ) -> None:
     target, file = new_settings("target", kind), tmp_path / "a"
     file.write_bytes(whole)
-    async with open_app(target):  # a store that was started once, and a log that its end leaves to be cleared
+    async with open_app(
+        target, worker=False
+    ):  # a store that was started once, and a log that its end leaves to be cleared
         pass
     command = ["-c", _KILLED, *map(str, place), "restore", str(file), "--data", str(target.data)]
     url = {"FINDSPOT_DATABASE_URL": target.database_url.get_secret_value()} if target.database_url else {}

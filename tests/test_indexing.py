@@ -1,5 +1,6 @@
 """The index follows its sources, on both databases: whatever is edited, fails, is damaged or is killed in between."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -577,7 +578,7 @@ async def test_the_next_process_goes_on_where_a_killed_one_stopped(settings: Set
     await store.close()
     engine = EmbeddedEngine(settings.data / "index")
     engine.delete(namespace, [known[0], known[4]])  # one that the store counts on
-    engine.write(namespace, "one", Batch([9999], ["x"], [Source()], ["word"], np.ones((1, 64), np.float32) / 8))
+    engine.write(namespace, "one", Batch([9999], ["x"], [Source()], ["word"], np.full((1, 64), 0.125, np.float32)))
     engine.close()
     async with open_app(settings) as app:
         await settle(app)
@@ -616,3 +617,10 @@ async def test_the_index_follows_when_the_app_is_closed_in_the_middle(settings: 
         assert all(row.indexed for row in await rows(app))
         assert len(await texts(app, document, "turn")) == 10
         assert Place.of(documents_namespace(project)) == Place(project, None)
+
+
+async def test_it_can_be_closed_at_the_very_moment_something_is_written(app: App, project: int) -> None:
+    await settle(app)
+    app.store.written.set()
+    async with asyncio.timeout(flows.PATIENCE_S):
+        await app.indexing.close()

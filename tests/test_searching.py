@@ -105,10 +105,10 @@ async def test_a_phrase_must_stand_there_and_what_is_excluded_must_not(app: App,
 
 
 async def test_a_word_is_found_while_it_is_typed(app: App, document: Any) -> None:
-    keyword = {"mode": Mode.KEYWORD}
-    assert await texts(app, document, "resid", typing=True, **keyword) == [PARAGRAPHS[1]]
-    assert await texts(app, document, "resid", **keyword) == []
-    assert await texts(app, document, "swimm", typing=True, **keyword) == [PARAGRAPHS[3]]
+    assert await texts(app, document, "swi", typing=True) == [PARAGRAPHS[3]]
+    assert (await texts(app, document, "cards resi", typing=True))[0] == PARAGRAPHS[1]
+    assert await texts(app, document, "swi") == []
+    assert await texts(app, document, "swi ", typing=True) == []
 
 
 async def test_the_limit_and_the_scope_are_kept(app: App, project: int) -> None:
@@ -322,14 +322,18 @@ async def test_a_damaged_index_says_when_to_come_again_and_is_healed(app: App, d
             raise damage
         return getattr(flows.watched(app).engine, call)(*arguments, **more)
 
-    before = flows.watched(app).engine.build
-    built = []
-    flows.watched(app).instead |= {call: damaged, "build": lambda *each: built.append(each) or before(*each)}
+    built: list[str] = []
+
+    def build(namespace: str, *more: Any) -> Any:
+        built.append(namespace)
+        return flows.watched(app).engine.build(namespace, *more)
+
+    flows.watched(app).instead |= {call: damaged, "build": build}
     with pytest.raises(FindspotError) as caught:
         await search(app, document, "swimming pool")
     assert (caught.value.code, caught.value.fields) == ("INDEX_REBUILDING", {"retryAfterMs": 1000})
     await settle(app)
-    assert [each[0] for each in built] == [documents_namespace(document.project_id)]
+    assert built == [documents_namespace(document.project_id)]
     assert (await texts(app, document, "swimming pool"))[0] == PARAGRAPHS[3]
 
 

@@ -49,7 +49,7 @@ class App:
 
 
 @contextlib.asynccontextmanager
-async def open_app(settings: Settings, claimed: DataFolder | None = None) -> AsyncIterator[App]:
+async def open_app(settings: Settings, claimed: DataFolder | None = None, *, worker: bool = True) -> AsyncIterator[App]:
     """Claim the data folder (unless it is, or everything lives elsewhere), open the store, and hand out what stands
     on it."""
     async with contextlib.AsyncExitStack() as closing:
@@ -79,7 +79,8 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None) -> Asy
         closing.push_async_callback(indexing.close)
         searching = Searching(store, engine, embeddings, indexing, gate)
         closing.push_async_callback(searching.close)
-        indexing.start()
+        if worker:
+            indexing.start()
         yield App(
             settings,
             folder,

@@ -3,10 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot import cutting
 from findspot.errors import FindspotError
@@ -19,7 +18,7 @@ from findspot.store import tables as table_rows
 from findspot.store import tools as tool_rows
 from findspot.store.database import Store
 
-DOCUMENTS_AT_ONCE = 64
+DOCUMENTS_AT_ONCE = 256
 BYTES_AT_ONCE = 8 << 20
 
 
@@ -72,32 +71,17 @@ class Following:
             for passage in cutting.PASSAGES.decode(part):
                 found[passage.document_id].append(passage)
             await asyncio.sleep(0)
+        changes = await asyncio.to_thread(lambda: {id: _changes(place, known[id], each) for id, each in found.items()})
         async with self._store.write(durable=False) as connection:
             now = await states.revisions(connection, list(found))
-            for row in pending:
-                if row.id in now:
-                    await self._replace(connection, place, known[row.id], found[row.id])
-                    source, current = states.is_document(row.id), now[row.id] == row.revision
-                    facts = {"total": len(found[row.id]), "done": 0, "last_error": None}
-                    await states.followed(connection, source, row.revision, current=current, **facts)
-
-    async def _replace(
-        self, connection: AsyncConnection, place: Place, known: dict[str, Any], found: Sequence[cutting.Passage]
-    ) -> None:
-        """Make the rows of a document those of its passages. One whose text is as it was keeps its id."""
-        names = {passage.doc_id for passage in found}
-        await rows.delete(connection, [old.id for name, old in known.items() if name not in names])
-        await rows.insert(connection, [_document_row(place, each) for each in found if each.doc_id not in known])
-        await rows.move(
-            connection,
-            [
-                {"which": old.id, "start": each.start, "end": each.end, "index": each.index, "total": each.total}
-                for each in found
-                if (old := known.get(each.doc_id)) is not None
-                and (old.char_start, old.char_end, old.chunk_index, old.total_chunks)
-                != (each.start, each.end, each.index, each.total)
-            ],
-        )
+            there = [row for row in pending if row.id in now]
+            await rows.delete(connection, [id for row in there for id in changes[row.id].gone])
+            await rows.insert(connection, [new for row in there for new in changes[row.id].new])
+            await rows.move(connection, [moved for row in there for moved in changes[row.id].moved])
+            await states.followed_documents(
+                connection,
+                [(row.id, row.revision, len(found[row.id]), now[row.id] == row.revision) for row in there],
+            )
 
     # ── tables ──
 
@@ -171,8 +155,31 @@ def said(error: FindspotError) -> str:
     return f"{error.code}: {error.message}"
 
 
+class _Changes(NamedTuple):
+    """What makes the rows of a document those of its passages. One whose text is as it was keeps its id."""
+
+    gone: list[int]
+    new: list[dict[str, Any]]
+    moved: list[dict[str, Any]]
+
+
+def _changes(place: Place, known: dict[str, Any], found: Sequence[cutting.Passage]) -> _Changes:
+    names = {passage.doc_id for passage in found}
+    gone = [old.id for name, old in known.items() if name not in names]
+    new = [_document_row(place, each) for each in found if each.doc_id not in known]
+    moved = [
+        {"which": old.id, "start": each.start, "end": each.end, "index": each.index, "total": each.total}
+        for each in found
+        if (old := known.get(each.doc_id)) is not None
+        and (old.char_start, old.char_end, old.chunk_index, old.total_chunks)
+        != (each.start, each.end, each.index, each.total)
+    ]
+    return _Changes(gone, new, moved)
+
+
 def _document_row(place: Place, passage: cutting.Passage) -> dict[str, Any]:
     return {
+        "table_id": None,
         "document_id": passage.document_id,
         "json_pointer": "",
         "chunk_index": passage.index,
@@ -184,6 +191,7 @@ def _document_row(place: Place, passage: cutting.Passage) -> dict[str, Any]:
         "content_hash": passage.content_hash,
         "turbopuffer_namespace": place.namespace,
         "turbopuffer_doc_id": passage.doc_id,
+        "node_length": 0,
         "chunk_text": passage.text,
     }
 
@@ -191,6 +199,7 @@ def _document_row(place: Place, passage: cutting.Passage) -> dict[str, Any]:
 def _node_row(place: Place, table_id: int, chunk: cutting.NodeChunk) -> dict[str, Any]:
     return {
         "table_id": table_id,
+        "document_id": None,
         "json_pointer": chunk.pointer,
         "chunk_index": chunk.index,
         "total_chunks": chunk.total,

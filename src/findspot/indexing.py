@@ -38,12 +38,14 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-CHUNKS_AT_ONCE = 1000
+CHUNKS_AT_ONCE = 2000
+TERMS_AT_ONCE = 500
 GONE_AT_ONCE = 10_000
 NAMESPACES_AT_ONCE = 2  # there are two cores to work with
 LONGEST_SLEEP_S = 30.0
 SHARED_SLEEP_S = 1.0  # where other processes may change the store
 CHECK_EVERY_S = 3600.0
+GRACE_S = 1.0
 
 
 @dataclass(slots=True)
@@ -101,6 +103,7 @@ class Indexing:
         self._rate: dict[Place, float] = {}  # chunks a second, of what is being filled
         self._moved = asyncio.Condition()  # told whenever something was finished or failed
         self._tasks: list[asyncio.Task[None]] = []
+        self._closing = False
 
     # ── its life ──
 
@@ -111,10 +114,12 @@ class Indexing:
         ]
 
     async def close(self) -> None:
-        tasks = [*self._tasks, *self._working.values(), *self._rebuilding.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        """Work ends between two steps, if the next one is near; otherwise where it is."""
+        self._closing = True
+        await _cancelled([*self._tasks, *self._rebuilding.values()])
+        if self._working:
+            await asyncio.wait(self._working.values(), timeout=GRACE_S)
+        await _cancelled(list(self._working.values()))
         await asyncio.to_thread(self._threads.shutdown)
 
     async def _run(self) -> None:
@@ -122,8 +127,9 @@ class Indexing:
             self._store.written.clear()
             await self._patiently(self._start_work)
             pause_s = await self._pause()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._store.written.wait(), pause_s)
+            with contextlib.suppress(TimeoutError):  # not wait_for, which can swallow a cancellation
+                async with asyncio.timeout(pause_s):
+                    await self._store.written.wait()
 
     async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
         """A step that fails is tried again with the next change, or after a while: whatever it is, work goes on."""
@@ -182,11 +188,10 @@ class Indexing:
         async with self._seats:
             try:
                 await self._agree(place)
-                busy = True
-                while busy:
-                    busy = await self._following.follow(place)
-                    busy |= await self._forget(place)
-                    busy |= await self._fill(place)
+                followed, filled = await self._following.follow(place), True
+                while (followed or filled) and not self._closing:
+                    # the next sources are cut while the chunks of these are written
+                    followed, filled = await _together(self._following.follow(place), self._catch_up(place))
                     async with self._store.write(durable=False) as connection:
                         await states.finish(connection, place)
                     await self._tell()
@@ -206,6 +211,11 @@ class Indexing:
             log.warning("%s: %s", place.namespace, message)
         await self._tell()
 
+    async def _catch_up(self, place: Place) -> bool:
+        """Bring the engine up to date with the chunk rows; whether it was behind."""
+        forgot = await self._forget(place)
+        return await self._fill(place) or forgot
+
     async def _fill(self, place: Place) -> bool:
         """Give the engine what it does not have yet. The next chunks are prepared while these are written."""
         after, writing = 0, None
@@ -214,7 +224,7 @@ class Indexing:
             while True:
                 async with self._store.read() as connection:
                     some = await rows.waiting(connection, place.namespace, after, CHUNKS_AT_ONCE)
-                if not some:
+                if not some or self._closing:
                     return after > 0
                 after = some[-1].id
                 batch = await self._prepared(some)
@@ -290,8 +300,12 @@ class Indexing:
             return vectors
 
     async def _terms(self, texts: list[str]) -> list[str]:
-        (answer,) = await self._offload.run("index_terms", msgspec.msgpack.encode(texts))
-        return cutting.TEXTS.decode(answer)
+        """In several parts, because there are several helpers."""
+        parts = [texts[start : start + TERMS_AT_ONCE] for start in range(0, len(texts), TERMS_AT_ONCE)]
+        answers = await asyncio.gather(
+            *(self._offload.run("index_terms", msgspec.msgpack.encode(part)) for part in parts)
+        )
+        return [terms for (answer,) in answers for terms in cutting.TEXTS.decode(answer)]
 
     async def _forget(self, place: Place) -> bool:
         """Have the engine forget what the store no longer has; all of it, if the table or the project is gone."""
@@ -368,6 +382,15 @@ class Indexing:
         """Build a namespace anew from the store, beside the one in service, and switch to it."""
         self._unfit.add(Place.of(namespace))
         self._begin_rebuild(Place.of(namespace))
+
+    async def rebuild(self, place: Place) -> None:
+        """The same, and wait for it."""
+        self.renew(place.namespace)
+
+        async def done() -> bool:
+            return place not in self._unfit
+
+        await self.settled(done)
 
     def _begin_rebuild(self, place: Place) -> None:
         if place not in self._rebuilding and not self._rests.holds(place):
@@ -467,7 +490,8 @@ class Indexing:
         async with self._moved:
             while not await done():
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._moved.wait(), 1.0)
+                    async with asyncio.timeout(1.0):
+                        await self._moved.wait()
 
     async def _tell(self) -> None:
         async with self._moved:
@@ -475,6 +499,21 @@ class Indexing:
 
     async def _in_thread(self, call: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
+
+
+async def _cancelled(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _together(*steps: Awaitable[bool]) -> list[bool]:
+    """Take steps side by side. When all have ended, raise what one of them raised."""
+    results = await asyncio.gather(*steps, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in results if isinstance(result, bool)]
 
 
 def _differences(

@@ -58,8 +58,13 @@ class Offload:
             return OPERATIONS[operation](*(b"".join(_pieces(part)) for part in parts))
         await self._seats.acquire()
         work = asyncio.get_running_loop().run_in_executor(None, self._ask, operation, parts)
-        work.add_done_callback(lambda _: self._seats.release())  # a caller that gives up leaves its helper at work
+        work.add_done_callback(self._done)  # a caller that gives up leaves its helper at work
         return await asyncio.shield(work)
+
+    def _done(self, work: "asyncio.Future[tuple[Text, ...]]") -> None:
+        self._seats.release()
+        if not work.cancelled():
+            work.exception()  # whoever still waits gets it; if no one does, that is no one's fault
 
     def _ask(self, operation: str, parts: Sequence[Part]) -> tuple[Text, ...]:
         try:

@@ -2,6 +2,7 @@
 not be done is a value in the answer."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,13 +25,15 @@ from findspot.store.database import Store
 if TYPE_CHECKING:
     from findspot.words import Query
 
+log = logging.getLogger(__name__)
+
 T = TypeVar("T")
 
 CANDIDATES = 200  # of each leg
 TIMEOUT_S = 5.0
 GRACE_S = 1.0  # for keywords alone, when both legs took too long
 THREADS = 4
-READ_AT_ONCE = 40  # candidates that are read from the store together
+READ_AT_ONCE = 24  # candidates that are read from the store together
 SHARED_TOO_MUCH = 0.5  # of a hit's characters in a better hit of the same node: it says nothing new
 DAMAGE_RETRY_MS = 1000
 LONG_QUERY = 1000  # characters; reading more takes a thread
@@ -94,6 +97,15 @@ class Searching:
         self._gate = gate
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="search")
 
+    async def prepare(self) -> None:
+        """Load what the first search would otherwise wait for."""
+        try:
+            await self._in_thread(_load)
+            await self._in_thread(self._engine.prepare)
+            await self._embeddings.prepare()
+        except FindspotError as error:  # a service that is away is asked again by the first search
+            log.warning("search is not ready yet: %s", error.message)
+
     async def close(self) -> None:
         await asyncio.to_thread(self._threads.shutdown)
 
@@ -137,7 +149,8 @@ class Searching:
     async def _vector(self, ask: Ask, deadline: Deadline) -> Vector:
         """The query's vector, if the index in service holds vectors of the same kind."""
         try:
-            vector = await asyncio.wait_for(self._embeddings.query(ask.query), deadline.left_s)
+            async with asyncio.timeout(deadline.left_s):
+                vector = await self._embeddings.query(ask.query)
         except TimeoutError:
             raise FindspotError("SEARCH_TIMEOUT", "The query was not embedded in time.") from None
         try:
@@ -228,6 +241,14 @@ class Searching:
 
     async def _in_thread(self, call: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
+
+
+def _load() -> None:
+    from findspot.chunking import cut
+    from findspot.words import parse
+
+    parse("Any word. 任何词")
+    list(cut("Any text. 任何文字。", STRETCH, 0))
 
 
 def _parsed(ask: Ask) -> "Query":

@@ -125,6 +125,8 @@ class ExactEngine:
         self.builds[namespace] = ExactBuilding(self, namespace, Kept(fingerprint, dimension))
         return self.builds[namespace]
 
+    def prepare(self) -> None: ...
+
     def verify(self, namespace: str) -> None:
         """There are no files that could be damaged."""
 

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from findspot.errors import FindspotError
 from findspot.jsontext.operations import patch
-from findspot.jsontext.patch import equal, read_steps
+from findspot.jsontext.patch import equal, read_steps, touched
 from tests.jsontext.cases import TEXTS, meaning, nested, patch_cases
 from tests.jsontext.spelling import Spelled, unhurried, values
 
@@ -32,7 +32,7 @@ def test_every_case_of_the_patch_suite_ends_as_it_must() -> None:
     wrong: list[tuple[str, object]] = []
     for case in cases:
         try:
-            (result,) = patch(bytes(case.doc), bytes(case.patch), b"1000000")
+            result, _ = patch(bytes(case.doc), bytes(case.patch), b"1000000")
         except FindspotError as error:
             if not case.error or error.code not in ("INVALID_ARGUMENT", "PATCH_CONFLICT"):
                 wrong.append((case.name, error.body()))
@@ -180,8 +180,8 @@ def test_a_patch_cannot_nest_deeper_than_a_whole_value_may() -> None:
 def test_a_value_as_deep_as_a_table_may_be_can_be_patched_in_and_tested() -> None:
     deep = nested(500)
     step = b'[{"op":"%s","path":"","value":' + deep + b"}]"
-    assert patch(b"1", step.replace(b"%s", b"replace"), b"1000000") == (deep,)
-    assert patch(deep, step.replace(b"%s", b"test"), b"1000000") == (deep,)
+    assert patch(b"1", step.replace(b"%s", b"replace"), b"1000000")[0] == deep
+    assert patch(deep, step.replace(b"%s", b"test"), b"1000000")[0] == deep
 
 
 # ── when are two values equal? ──
@@ -266,3 +266,20 @@ def test_a_patch_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch
     error = refused("[]", {"op": "add", "path": "/-", "value": 1})
     assert error.code == "CONTENT_TOO_LARGE"
     assert "send it in parts" in error.message
+
+
+@pytest.mark.parametrize(
+    ("steps", "places"),
+    [
+        ([{"op": "replace", "path": "/a/0", "value": 1}], ["/a/0"]),
+        ([{"op": "add", "path": "/a/0", "value": 1}], ["/a"]),  # the others move up
+        ([{"op": "add", "path": "/a/-", "value": 1}], ["/a"]),
+        ([{"op": "remove", "path": "/a/书"}], ["/a/书"]),
+        ([{"op": "move", "from": "/a/1", "path": "/b"}], ["/b", "/a"]),
+        ([{"op": "copy", "from": "/a/1", "path": "/b"}], ["/b"]),
+        ([{"op": "test", "path": "/a", "value": 1}], []),
+        ([{"op": "add", "path": f"/{n}x", "value": 1} for n in range(51)], [""]),
+    ],
+)
+def test_a_patch_tells_where_it_may_have_changed_something(steps: list[dict[str, Any]], places: list[str]) -> None:
+    assert touched(read_steps(json.dumps(steps).encode())) == places

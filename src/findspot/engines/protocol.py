@@ -120,6 +120,9 @@ class Engine(Protocol):
     killed process finds it again. What was called and did not return is either there as a whole or not at all.
     """
 
+    def prepare(self) -> None:
+        """Load what the first recall would otherwise wait for."""
+
     def write(self, namespace: str, fingerprint: str, batch: Batch) -> None:
         """Keep these chunks, in place of any with the same ids.
 

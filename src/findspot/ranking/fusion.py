@@ -11,7 +11,7 @@ from findspot.ranking.scores import Leg, LegName, Part, Ranked, ranked
 Id = TypeVar("Id", bound=int | str)
 
 RRF_K = 60
-CLOSER_LOOK = 20  # so many of the best hits are looked at closer, in stretches of so many characters
+CLOSER_LOOK = 12  # so many of the best hits are looked at closer, in stretches of so many characters
 STRETCH = 150
 _LAST = 1 << 62
 

@@ -122,6 +122,22 @@ async def followed(
     await connection.execute(sa.update(index_states).where(source).values(values))
 
 
+async def followed_documents(connection: AsyncConnection, them: Sequence[tuple[int, int, int, bool]]) -> None:
+    """The same for many documents: id, revision, how many chunks, and whether nothing changed since."""
+    query = (
+        sa.update(index_states)
+        .where(index_states.c.document_id == sa.bindparam("which"))
+        .values(indexed_revision=sa.bindparam("reached"), status=sa.bindparam("now"), total=sa.bindparam("chunks"))
+        .values(done=0, last_error=None)
+    )
+    rows = [
+        {"which": id, "reached": revision, "chunks": chunks, "now": "indexing" if current else "pending"}
+        for id, revision, chunks, current in them
+    ]
+    if rows:
+        await connection.execute(query, rows)
+
+
 def is_table(table_id: int) -> sa.ColumnElement[bool]:
     return index_states.c.table_id == table_id
 

@@ -41,6 +41,9 @@ class EmbeddedEngine:
         self._watch.start()
         self._pool = ThreadPoolExecutor(max(4, 2 * (os.cpu_count() or 1)), thread_name_prefix="keywords")
 
+    def prepare(self) -> None:
+        import faiss  # noqa: F401
+
     def write(self, namespace: str, fingerprint: str, batch: Batch) -> None:
         self._at(namespace).write(fingerprint, batch)
         self._shed()
@@ -92,7 +95,11 @@ class EmbeddedEngine:
             return Status(0, 0, 0, "", 0)
         manifest, vectors = snapshot.manifest, snapshot.vectors
         return Status(
-            len(vectors.ids()), int(vectors.hits.sum()), manifest.bytes, manifest.fingerprint, manifest.dimension
+            int(np.count_nonzero(vectors.living)),
+            int(np.count_nonzero(vectors.hits)),
+            manifest.bytes,
+            manifest.fingerprint,
+            manifest.dimension,
         )
 
     def verify(self, namespace: str) -> None:

@@ -178,7 +178,7 @@ async def _open_here(settings: "Settings", closing: contextlib.AsyncExitStack) -
     from findspot.surfaces.cli.inprocess import InProcess
 
     logs.configure("error", settings.log_format)
-    api = await open_api(settings, closing)
+    api = await open_api(settings, closing, worker=False)
     return Way("http://findspot", api.state.app.token, InProcess(api))
 
 

@@ -43,13 +43,17 @@ def _sentence(wrong: "ErrorDetails") -> str:
 
 
 async def open_api(
-    settings: "Settings", closing: contextlib.AsyncExitStack, folder: "DataFolder | None" = None
+    settings: "Settings",
+    closing: contextlib.AsyncExitStack,
+    folder: "DataFolder | None" = None,
+    *,
+    worker: bool = True,
 ) -> "FastAPI":
     """The API with everything behind it open, until `closing` closes it; on a data folder that is already claimed, or
-    is claimed here."""
+    is claimed here. Without its worker, what is to be indexed is left to a server."""
     from findspot.surfaces.http.api import create_api
 
-    api = create_api(settings, folder)
+    api = create_api(settings, folder, worker=worker)
     with said_plainly(settings):
         await closing.enter_async_context(api.router.lifespan_context(api))
     return api

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import ctypes
+import gc
 import logging
 import signal
 import socket
@@ -48,7 +49,9 @@ async def _serve(settings: "Settings", listening: socket.socket, folder: "DataFo
         if not line.greeted:
             welcome(settings, url, token)
             line.greet()
+        warming = asyncio.create_task(api.state.app.searching.prepare())
         await server.serve([listening])
+        warming.cancel()
     farewell()
 
 
@@ -66,6 +69,7 @@ def _end_when_asked(server: "Server", line: "Line") -> None:
 def tune_process() -> None:
     """What suits a process that serves many requests at once, some of them large."""
     sys.setswitchinterval(_SWITCH_S)
+    gc.set_threshold(50_000, 20, 100)  # a search makes thousands of small values: none of them is worth a look
     allocator = ctypes.CDLL(None)
     if hasattr(
         allocator, "mallopt"

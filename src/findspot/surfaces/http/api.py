@@ -13,12 +13,12 @@ from findspot.surfaces.http import documents, endpoints, errors, home, operation
 from findspot.surfaces.http.watch import Metrics, Watch
 
 
-def create_api(settings: Settings, folder: DataFolder | None = None) -> FastAPI:
+def create_api(settings: Settings, folder: DataFolder | None = None, *, worker: bool = True) -> FastAPI:
     """The API. Its lifespan opens everything, and closes it."""
 
     @contextlib.asynccontextmanager
     async def lifespan(api: FastAPI) -> AsyncIterator[None]:
-        async with open_app(settings, folder) as app:
+        async with open_app(settings, folder, worker=worker) as app:
             api.state.app = app
             yield
 

@@ -1,0 +1,339 @@
+"""What is measured of Findspot, each step in a process of its own, so that its memory is nobody else's.
+
+`python -m bench.speed_steps` reads a step from standard input and writes what it measured, both JSON.
+"""
+
+import asyncio
+import io
+import json
+import os
+import re
+import sys
+import time
+import zipfile
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import sqlalchemy as sa
+
+from findspot.app import App, open_app
+from findspot.engines.opening import open_engine
+from findspot.engines.protocol import EVERYTHING, Within
+from findspot.models import OWNER, Place, documents_namespace, table_namespace
+from findspot.searching import Ask, Found, Mode
+from findspot.settings import Settings
+from findspot.store import documents as document_rows
+from findspot.store import indexing as states
+from findspot.store import projects
+from findspot.store.database import Store
+from findspot.store.schema import tools
+
+T = TypeVar("T")
+Result = dict[str, Any]
+
+OF_A_DOCUMENT = 20  # chunks
+DOCUMENTS_AT_ONCE = 500  # in one archive
+SHOWN = 10
+TOGETHER = 4
+FEWER = 100  # queries, where both legs are filtered
+TIMES = 20  # that a document is added and deleted
+SHARES = {"10 %": 10, "1 %": 100, "0.1 %": 1000}
+BRANCHES = {"10 %": (10, 1), "1 %": (100, 3), "0.1 %": (1000, 5)}  # of a table: every 10th chunk from 1, and so on
+PROJECT = 1
+PATIENCE_S = 60
+
+
+@asynccontextmanager
+async def _opened(step: Result) -> AsyncIterator[App]:
+    # A query's vector is made anew in every round of the same queries, and once in each search, as it is by default.
+    async with open_app(Settings(data=Path(step["data"]), embedding_cache_ttl=1, log_level="error")) as app:
+        yield app
+
+
+# ── filling ──
+
+
+async def fill(step: Result) -> Result:
+    """Import text files of 20 chunks each, in archives, and wait until the last of them can be found."""
+    async with _opened(step) as app:
+        async with app.store.write() as connection:
+            await projects.create(connection, "speed")
+        texts = _texts(step)
+        began = time.perf_counter()
+        number = 0
+        while some := list(islice(texts, DOCUMENTS_AT_ONCE * OF_A_DOCUMENT)):
+            source = await app.importing.open([_archive(some, number)], None)
+            async for _ in app.importing.run(PROJECT, OWNER, source):
+                pass
+            number += DOCUMENTS_AT_ONCE
+        imported = time.perf_counter() - began
+        await _settled(app)
+        seconds = time.perf_counter() - began
+        held = await asyncio.to_thread(app.engine.status, documents_namespace(PROJECT))
+        assert held.chunks == step["count"], f"{held.chunks:,} chunks were indexed, not {step['count']:,}"
+        return {"imported_s": imported, "seconds": seconds, "bytes": held.bytes, "memory": _memory()}
+
+
+def _texts(step: Result) -> Iterator[str]:
+    with Path(step["texts"]).open(encoding="utf-8", newline="\n") as file:
+        yield from map(json.loads, islice(file, step["count"]))
+
+
+def _archive(texts: Sequence[str], first: int) -> bytes:
+    body = io.BytesIO()
+    with zipfile.ZipFile(body, "w") as archive:
+        for at in range(0, len(texts), OF_A_DOCUMENT):
+            name = f"{first + at // OF_A_DOCUMENT:06}.txt"
+            archive.writestr(name, "\n\n".join(texts[at : at + OF_A_DOCUMENT]))
+    return body.getvalue()
+
+
+async def _settled(app: App) -> None:
+    async def done() -> bool:
+        async with app.store.read() as connection:
+            return not await states.work(connection)
+
+    await app.indexing.settled(done)
+
+
+# ── opening ──
+
+
+async def open_alone(step: Result) -> Result:
+    """Open the engine and one namespace of it, and nothing else."""
+    settings = Settings(data=Path(step["data"]))
+    store = await Store.open(None, settings.data / "findspot.db")
+    async with store.read() as connection:
+        identity = await states.identity(connection)
+    await store.close()
+    began = time.perf_counter()
+    engine = open_engine(settings, identity)
+    chunks = engine.status(documents_namespace(PROJECT)).chunks
+    seconds = time.perf_counter() - began
+    engine.close()
+    assert chunks == step["count"]
+    return {"seconds": seconds}
+
+
+async def reopen(step: Result) -> Result:
+    """Open everything, and answer one search by words and vectors."""
+    began = time.perf_counter()
+    async with _opened(step) as app:
+        await _search(app, "is it ready 了吗", Mode.HYBRID)
+        return {"seconds": time.perf_counter() - began}
+
+
+# ── searching ──
+
+
+async def serve(step: Result) -> Result:
+    """Search in every way, one at a time and four at once; note memory; then add, delete and rebuild."""
+    queries: list[str] = step["queries"]
+    async with _opened(step) as app:
+        for query in queries[:TIMES]:
+            await _search(app, f"warm {query}", Mode.HYBRID)
+        result: Result = {"alone": {}, "together": {}, "found": {}}
+        for mode in Mode:
+            times, numbers = await _one_by_one(app, queries, mode)
+            result["alone"][mode] = times
+            if mode is Mode.VECTOR:
+                result["found"] = numbers
+            result["together"][mode] = await _together(app, queries, mode)
+        result["memory"] = _memory()
+        if step["whole"]:
+            result["filters"] = await _by_documents(app, queries)
+            result |= await _changed(app, queries)
+            result |= await _rebuilt(app, queries, step["count"])
+            result["memory_after"] = _memory()
+        return result
+
+
+def _search(
+    app: App, query: str, mode: Mode, namespace: str = "", within: Within = EVERYTHING
+) -> Coroutine[Any, Any, Found]:
+    namespace = namespace or documents_namespace(PROJECT)
+    return app.searching.search(Ask(PROJECT, namespace, query, SHOWN, mode, within))
+
+
+async def _timed(call: Coroutine[Any, Any, T]) -> tuple[float, T]:
+    began = time.perf_counter()
+    answer = await call
+    return (time.perf_counter() - began) * 1000, answer
+
+
+async def _one_by_one(
+    app: App,
+    queries: Sequence[str],
+    mode: Mode,
+    *,
+    namespace: str = "",
+    within: Within = EVERYTHING,
+    number: Callable[[Any], int] | None = None,
+) -> tuple[list[float], list[list[int]]]:
+    """Milliseconds of each query, and what it found by its number in the corpus."""
+    times, found = [], []
+    for query in queries:
+        took, answer = await _timed(_search(app, query, mode, namespace, within))
+        assert answer.code is None, answer.code
+        times.append(took)
+        found.append([(number or _number)(hit.found) for hit in answer.hits])
+    return times, found
+
+
+def _number(found: Any) -> int:
+    """Documents are named by their number, and their chunks stand in the order of the corpus."""
+    return int(found.title) * OF_A_DOCUMENT + int(found.chunk.chunk_index)
+
+
+async def _together(app: App, queries: Sequence[str], mode: Mode) -> Result:
+    waiting, times = iter(queries), []
+
+    async def asker() -> None:
+        for query in waiting:
+            took, _ = await _timed(_search(app, query, mode))
+            times.append(took)
+
+    took, _ = await _timed(_gathered([asker() for _ in range(TOGETHER)]))
+    return {"times": times, "rate": len(queries) / took * 1000}
+
+
+async def _gathered(calls: Sequence[Coroutine[Any, Any, None]]) -> None:
+    await asyncio.gather(*calls)
+
+
+async def _by_documents(app: App, queries: Sequence[str]) -> Result:
+    async with app.store.read() as connection:
+        ids = [each.id for each in sorted(await document_rows.every(connection, PROJECT), key=lambda each: each.title)]
+    return {
+        share: await _filtered(app, queries, documents_namespace(PROJECT), Within(document_ids=set(ids[::step])))
+        for share, step in SHARES.items()
+    }
+
+
+async def _filtered(
+    app: App, queries: Sequence[str], namespace: str, within: Within, number: Callable[[Any], int] = _number
+) -> Result:
+    times, found = await _one_by_one(app, queries, Mode.VECTOR, namespace=namespace, within=within, number=number)
+    hybrid, _ = await _one_by_one(app, queries[:FEWER], Mode.HYBRID, namespace=namespace, within=within, number=number)
+    return {"vector": times, "hybrid": hybrid, "found": found}
+
+
+# ── changing ──
+
+
+async def _changed(app: App, queries: Sequence[str]) -> Result:
+    """Milliseconds from sending a document of 20 chunks to finding it, and from deleting it to finding it no more."""
+    seen, unseen = [], []
+    for turn in range(TIMES):
+        word = f"speedmark{chr(ord('a') + turn)}"  # one term: digits would be another
+        some = (queries[(turn * OF_A_DOCUMENT + at) % len(queries)] for at in range(OF_A_DOCUMENT))
+        texts = [f"{word} {at} 新的段落 {query}" for at, query in enumerate(some)]
+        body = {"title": word, "format": "text", "content": "\n\n".join(texts)}
+        began = time.perf_counter()
+        document = await app.documents.create(PROJECT, msgspec.json.encode(body))
+        await _until(app, word, OF_A_DOCUMENT)
+        seen.append((time.perf_counter() - began) * 1000)
+        began = time.perf_counter()
+        await app.documents.delete(document.id)
+        await _until(app, word, 0)
+        unseen.append((time.perf_counter() - began) * 1000)
+        await _settled(app)
+    return {"seen": seen, "unseen": unseen}
+
+
+async def _until(app: App, word: str, wanted: int) -> None:
+    """Ask again and again until so many chunks are found by words; where none are wanted, none may be shown."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            found = await _search(app, word, Mode.KEYWORD)
+            if found.keyword_count == wanted if wanted else not found.hits:
+                return
+            await asyncio.sleep(0.001)
+
+
+async def _rebuilt(app: App, queries: Sequence[str], count: int) -> Result:
+    place = Place(PROJECT, None)
+    took, _ = await _timed(app.indexing.rebuild(place))
+    building = asyncio.create_task(app.indexing.rebuild(place))
+    times: list[float] = []
+    began = time.perf_counter()
+    while not building.done():
+        query = queries[len(times) % len(queries)]
+        times.append((await _timed(_search(app, query, Mode.HYBRID)))[0])
+        await asyncio.sleep(0.01)
+    await building
+    both = time.perf_counter() - began
+    return {"rebuild": count / took * 1000, "rebuild_searched": count / both, "meanwhile": times}
+
+
+# ── a table ──
+
+
+async def table(step: Result) -> Result:
+    """The same chunks as strings of one table, searched below pointers."""
+    async with _opened(step) as app:
+        took, made = await _timed(app.tables.create(PROJECT, _table(list(_texts(step)))))
+        await _settled(app)
+        async with app.store.write() as connection:
+            tool = {"project_id": PROJECT, "table_id": made.id, "type": "search", "name": "all", "description": "all"}
+            config = {"json_pointer": "", "metadata": {}, "search_config": {"chunk_threshold": 1}}
+            await connection.execute(sa.insert(tools).values(**tool, **config))
+            await states.request(connection, made.id)
+        indexed, _ = await _timed(_settled(app))
+        namespace = table_namespace(PROJECT, made.id)
+        held = await asyncio.to_thread(app.engine.status, namespace)
+        assert held.chunks == step["count"], f"{held.chunks:,} chunks were indexed, not {step['count']:,}"
+        filters = {
+            share: await _filtered(app, step["queries"], namespace, Within(pointer=f"/{every}"), _table_number)
+            for share, (every, _) in BRANCHES.items()
+        }
+        return {"created_ms": took, "indexed_ms": indexed, "filters": filters, "memory": _memory()}
+
+
+def _table(texts: Sequence[str]) -> bytes:
+    branches: dict[str, dict[str, str]] = {"rest": {}}
+    branches |= {str(every): {} for every, _ in BRANCHES.values()}
+    for number, text in enumerate(texts):
+        branch = next((str(every) for every, first in BRANCHES.values() if number % every == first), "rest")
+        branches[branch][str(number)] = text
+    return msgspec.json.encode({"name": "speed", "data": branches})
+
+
+def _table_number(found: Any) -> int:
+    return int(found.chunk.json_pointer.rpartition("/")[2])
+
+
+# ── the process ──
+
+
+def _memory() -> dict[str, float]:
+    """Megabytes of this process: resident, its own, the most it ever had; and what its helpers have of their own."""
+    mine = _kilobytes(os.getpid(), "smaps_rollup")
+    children = [int(pid) for file in Path("/proc/self/task").glob("*/children") for pid in file.read_text().split()]
+    helpers = [_kilobytes(child, "smaps_rollup") for child in children]
+    return {
+        "resident": mine["Rss"] / 1024,
+        "private": _private(mine) / 1024,
+        "highest": _kilobytes(os.getpid(), "status")["VmHWM"] / 1024,
+        "helpers": sum(map(_private, helpers)) / 1024,
+    }
+
+
+def _kilobytes(pid: int, file: str) -> dict[str, int]:
+    lines = re.findall(r"^(\w+):\s+(\d+) kB$", Path(f"/proc/{pid}/{file}").read_text(), re.MULTILINE)
+    return {name: int(value) for name, value in lines}
+
+
+def _private(parts: dict[str, int]) -> int:
+    return parts["Private_Clean"] + parts["Private_Dirty"]
+
+
+STEPS = {each.__name__: each for each in (fill, open_alone, reopen, serve, table)}
+
+if __name__ == "__main__":
+    asked = json.load(sys.stdin)
+    json.dump(asyncio.run(STEPS[asked["step"]](asked)), sys.stdout)
