@@ -17,9 +17,11 @@ from findspot.app import App
 from findspot.errors import FindspotError, not_found
 from findspot.models import Caller, Role
 from findspot.store import documents as document_rows
+from findspot.store import endpoints as endpoint_rows
 from findspot.store import projects as project_rows
 from findspot.store import tables as table_rows
 from findspot.surfaces.http.body import limited
+from findspot.surfaces.http.pages import check_address
 
 _ID = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 _SMALL = 1024 * 1024
@@ -32,15 +34,18 @@ class Scope(Enum):
     PROJECT = auto()  # the project in the path
     TABLE = auto()  # the project that owns the table in the path
     DOCUMENT = auto()  # the project that owns the document in the path
+    ENDPOINT = auto()  # the project that owns the endpoint in the path
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The least role a route takes (None: open to all), what it is about, and whether its body may be large."""
+    """The least role a route takes (None: open to all), what it is about, whether its body may be large, and whether it
+    is for agents: they come with the key of the endpoint, and not from the page of another site."""
 
     role: Role | None
     scope: Scope = Scope.INSTALLATION
     large: bool = False
+    agents: bool = False
 
 
 OPEN = Rule(None)
@@ -78,6 +83,7 @@ RULES = {
     "GET /api/v1/documents/{document_id}/versions/{version_id}": Rule(READ, Scope.DOCUMENT),
     "GET /api/v1/documents/{document_id}/versions/{version_id}/diff": Rule(READ, Scope.DOCUMENT),
     "POST /api/v1/documents/{document_id}/versions/{version_id}/restore": Rule(WRITE, Scope.DOCUMENT),
+    "POST /mcp/{endpoint_id}": Rule(READ, Scope.ENDPOINT, large=True, agents=True),
 }
 
 
@@ -102,6 +108,11 @@ async def _authorise(app: App, request: Request, rule: Rule) -> Caller | None:
     """The caller, if the rule lets it pass; otherwise the error that says why not."""
     if rule.role is None:
         return None
+    if rule.agents:
+        check_address(request, app.settings)
+        endpoint = await app.endpoints.by_key(_secret(request) or "")
+        if endpoint is not None and request.path_params["endpoint_id"] == str(endpoint.id):
+            return endpoint.caller
     caller = await identify(app, request)
     if caller is None:
         raise FindspotError("UNAUTHORIZED", "A valid key is needed: 'Authorization: Bearer …' or 'X-API-Key'.")
@@ -119,14 +130,16 @@ async def _authorise(app: App, request: Request, rule: Rule) -> Caller | None:
 
 async def identify(app: App, request: Request) -> Caller | None:
     """Who sends this request: by header, or by the cookie that the sign-in link leaves in a browser."""
-    secret = request.headers.get("x-api-key")
-    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer":
-        secret = bearer.strip()
+    secret = _secret(request)
     if secret is not None:
         return await app.keys.identify(secret) if secret else None
     browser_pass = request.cookies.get(cookie_name(request))
     return app.keys.admits(browser_pass) if browser_pass and _own_page(request) else None
+
+
+def _secret(request: Request) -> str | None:
+    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+    return bearer.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key")
 
 
 def cookie_name(request: Request) -> str:
@@ -150,5 +163,8 @@ async def _project_of(app: App, request: Request, scope: Scope) -> int | None:
         if scope is Scope.DOCUMENT:
             document = await document_rows.get(connection, target)
             return document.project_id if document else None
+        if scope is Scope.ENDPOINT:
+            endpoint = await endpoint_rows.get(connection, target)
+            return endpoint.project_id if endpoint else None
         project = await project_rows.get(connection, target)
         return project.id if project else None
