@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from findspot import datafolder
+from findspot.answering import Answering
 from findspot.datafolder import DataFolder
 from findspot.documents import Documents
 from findspot.embeddings import Embeddings
@@ -92,6 +93,6 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None) -> Asy
             engine,
             indexing,
             searching,
-            Tools(),
+            Tools(store, indexing, Answering(tables, searching, offload, settings), settings),
             Endpoints(store),
         )

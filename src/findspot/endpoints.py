@@ -106,10 +106,13 @@ def names_apart() -> Iterator[None]:
     try:
         yield
     except IntegrityError as error:
-        if "bindings" in str(error.orig):
+        said = str(error.orig)
+        if "uq_bindings" in said or "bindings.tool_name" in said:
             message = "An endpoint has another tool of this name. Nothing was changed."
             raise FindspotError("TOOL_NAME_CONFLICT", message) from None
-        raise
+        if "pk_bindings" in said or "bindings.tool_id" in said:
+            return  # bound by someone else at the same moment
+        raise not_found("endpoint or tool") from None  # deleted at the same moment
 
 
 def _new_key() -> str:

@@ -19,11 +19,17 @@ from typing import TypeAlias
 
 import msgspec
 
-from findspot import cutting, drafts, intake
+from findspot import cutting, drafts, intake, viewing
 from findspot.errors import FindspotError
 from findspot.jsontext import operations as jsontext
 
-OPERATIONS = {**jsontext.OPERATIONS, **drafts.OPERATIONS, **intake.OPERATIONS, **cutting.OPERATIONS}
+OPERATIONS = {
+    **jsontext.OPERATIONS,
+    **drafts.OPERATIONS,
+    **intake.OPERATIONS,
+    **cutting.OPERATIONS,
+    **viewing.OPERATIONS,
+}
 
 # Up to so many bytes these are done where they are called: a matter of a millisecond. Everything else goes to a helper
 # whatever its size: a short patch can ask for seconds of work, and a document brings its parser along.

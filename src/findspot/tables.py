@@ -70,6 +70,20 @@ class Tables:
         """Apply a JSON Patch, all of it or nothing; answers the new revision."""
         return await self._edit(table_id, expected, lambda text: self._patch(text, body))
 
+    async def edit(self, table_id: int, action: str, scope: str, arguments: bytes) -> Text:
+        """Create, update or delete elements of the object or list at a pointer: all that the arguments name, or none.
+        Answers their keys as a JSON text."""
+        keys: Text = b""
+
+        async def change(text: list[bytes]) -> tuple[Text, Sequence[str]]:
+            nonlocal keys
+            parts = action.encode(), scope.encode(), arguments, self._limit
+            changed, places, keys = await self._offload.run("edit", text, *parts)
+            return changed, msgspec.json.decode(places, type=list[str])
+
+        await self._edit(table_id, None, change)
+        return keys
+
     async def _put(self, text: list[bytes], pointer: str, body: Part) -> tuple[Text, Sequence[str]]:
         (changed,) = await self._offload.run("put", text, pointer.encode(), body, self._limit)
         return changed, [pointer.removesuffix("/-")]

@@ -1,39 +1,288 @@
 """Tools: make, describe, and call by type. What an agent may do with the value at a scope of a table."""
 
-from typing import Any
+import json
+import math
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
-from findspot.models import Caller, Tool, ToolCard
-from findspot.toolspec import NewSearchTool, ToolChange
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from findspot import cards, notices
+from findspot import pointer as pointers
+from findspot.answering import Answering
+from findspot.endpoints import names_apart
+from findspot.errors import FindspotError, invalid, not_found
+from findspot.indexing import Indexing
+from findspot.models import Caller, Role, SourceState, Table, Tool, ToolCard, ToolType, table_namespace
+from findspot.settings import Settings
+from findspot.store import indexing as states
+from findspot.store import tables as table_rows
+from findspot.store import tools as rows
+from findspot.store.database import Store
+from findspot.toolspec import NewSearchTool, SearchConfig, ToolChange
+
+NODES_LISTED = 1000
+CHUNKS_AT_ONCE = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What the creation of a tool led to. `chunks_created` counts those that were not there before."""
+
+    tool: Tool
+    status: str
+    chunks_created: int
+    nodes: list[tuple[str, int, int]]
+    notice: str | None
+
+    @property
+    def namespace(self) -> str:
+        return table_namespace(self.tool.project_id, self.tool.table_id)
+
+
+class _Sight(NamedTuple):
+    """What a search tool sees: the arguments of the queries that count it."""
+
+    table_id: int
+    pointer: str
+    cut: tuple[int, int]
+    threshold: int
 
 
 class Tools:
     """The tools of every project."""
 
+    def __init__(self, store: Store, indexing: Indexing, answering: Answering, settings: Settings) -> None:
+        self._store = store
+        self._indexing = indexing
+        self._answering = answering
+        self._settings = settings
+
+    # ── making and changing ──
+
     async def create(self, project_id: int, spec: NewSearchTool) -> Tool:
-        raise NotImplementedError
+        """Make a tool. What a search tool needs indexed is noted with it, and is done in the background."""
+        try:
+            async with self._store.write() as connection:
+                return await self._insert(connection, project_id, spec)
+        except IntegrityError:
+            raise not_found("table") from None
+
+    async def make(self, project_id: int, spec: NewSearchTool, *, wait: bool = True, language: str = "en") -> Made:
+        """Make a tool, wait until what it searches is indexed (or answer at once), and tell what was found."""
+        async with self._store.read() as connection:
+            last = await rows.last_chunk(connection)
+        tool = await self.create(project_id, spec)
+        if tool.type is not ToolType.SEARCH:
+            return Made(tool, "ready", 0, [], None)
+        if not wait:
+            return Made(await self.get(tool.id), "pending", 0, [], None)
+        await self.indexed(tool.table_id)
+        return await self._outcome(await self.get(tool.id), last, language)
+
+    async def indexed(self, table_id: int) -> None:
+        """Wait until the index has followed a table, or has failed to."""
+
+        async def done() -> bool:
+            async with self._store.read() as connection:
+                state = await states.of_table(connection, table_id)
+            return state is None or state.status in ("ready", "error")
+
+        await self._indexing.settled(done)
 
     async def get(self, tool_id: int) -> Tool:
-        raise NotImplementedError
+        async with self._store.read() as connection:
+            tool = await rows.get(connection, tool_id)
+            if tool is None:
+                raise not_found("tool")
+            return await self._with_index(connection, tool)
 
     async def every(self, project_id: int) -> list[Tool]:
-        raise NotImplementedError
+        """The tools of a project in order of their ids."""
+        async with self._store.read() as connection:
+            return [await self._with_index(connection, tool) for tool in await rows.every(connection, project_id)]
 
     async def change(self, tool_id: int, change: ToolChange) -> Tool:
-        raise NotImplementedError
+        """Change what is named. A new name is checked against every endpoint; a new scope is indexed."""
+        with names_apart():
+            async with self._store.write() as connection:
+                tool = await rows.get(connection, tool_id)
+                table = await table_rows.get(connection, tool.table_id) if tool else None
+                if tool is None or table is None:
+                    raise not_found("tool")
+                values = self._changes(tool, table, change)
+                if values:
+                    await rows.change(connection, tool_id, values)
+                if tool.type is ToolType.SEARCH and values.keys() & {"json_pointer", "search_config"}:
+                    await states.request(connection, tool.table_id)
+        return await self.get(tool_id)
 
     async def delete(self, tool_id: int) -> None:
-        raise NotImplementedError
+        """Delete a tool. What only it had cut is forgotten in the background."""
+        async with self._store.write() as connection:
+            tool = await rows.delete(connection, tool_id)
+            if tool is None:
+                raise not_found("tool")
+            if tool.type is ToolType.SEARCH:
+                await states.request(connection, tool.table_id)
+
+    async def _insert(self, connection: AsyncConnection, project_id: int, spec: NewSearchTool) -> Tool:
+        table = await table_rows.get(connection, spec.table_id)
+        if table is None or table.project_id != project_id:
+            raise not_found("table")
+        search = spec.kind is ToolType.SEARCH
+        values = {
+            "project_id": project_id,
+            "table_id": table.id,
+            "type": spec.kind.value,
+            "name": spec.name,
+            "description": spec.description or cards.description(spec.kind, table.name, spec.json_pointer),
+            "json_pointer": spec.json_pointer,
+            "metadata": {**spec.metadata, **(_configured() if search else {})},
+            "search_config": (spec.search_config or SearchConfig()).checked(self._settings) if search else None,
+        }
+        tool = await rows.create(connection, values)
+        if search:
+            await states.request(connection, table.id)
+        return tool
+
+    def _changes(self, tool: Tool, table: Table, change: ToolChange) -> dict[str, Any]:
+        values: dict[str, Any] = change.model_dump(exclude_none=True, include={"name", "description", "json_pointer"})
+        index = {key: value for key, value in tool.metadata.items() if key == "search_index"}
+        if change.metadata is not None:
+            values["metadata"] = {**change.metadata, **index}
+        if change.search_config is not None:
+            if tool.type is not ToolType.SEARCH:
+                raise invalid("search_config", "only a search tool has one")
+            values["search_config"] = change.search_config.checked(self._settings)
+        if tool.type is ToolType.SEARCH and values.keys() & {"json_pointer", "search_config"}:
+            values["metadata"] = {**values.get("metadata", tool.metadata), **_configured()}
+        if "json_pointer" in values and tool.description == cards.description(tool.type, table.name, tool.json_pointer):
+            values.setdefault("description", cards.description(tool.type, table.name, values["json_pointer"]))
+        return values
+
+    # ── the index of a search tool ──
+
+    async def search_index(self, tool_id: int) -> dict[str, Any]:
+        """How far the index of a search tool is."""
+        tool = await self.get(tool_id)
+        if tool.type is not ToolType.SEARCH:
+            raise not_found("search tool")
+        index: dict[str, Any] = tool.metadata["search_index"]
+        return index
+
+    async def rebuild_chunks(self, tool_id: int) -> None:
+        """Have what a search tool sees cut and indexed anew."""
+        tool = await self.delete_chunks(tool_id)
+        async with self._store.write() as connection:
+            await states.request(connection, tool.table_id)
+
+    async def delete_chunks(self, tool_id: int) -> Tool:
+        """Delete the chunks that a search tool sees. They come back with the next change, or with a rebuild."""
+        tool = await self.get(tool_id)
+        if tool.type is not ToolType.SEARCH:
+            raise not_found("search tool")
+        more = True
+        while more:
+            async with self._store.write() as connection:
+                more = await rows.delete_seen(connection, *self._sight(tool), CHUNKS_AT_ONCE)
+        return tool
+
+    async def _outcome(self, tool: Tool, last: int, language: str) -> Made:
+        sight = self._sight(tool)
+        async with self._store.read() as connection:
+            nodes, _, _, new = await rows.count_seen(connection, *sight, last)
+            listed = await rows.nodes_seen(connection, *sight, NODES_LISTED)
+        status = tool.metadata["search_index"]["status"]
+        notice = None
+        if not nodes and status == "ready":
+            notice = notices.nothing_to_index(sight.threshold, language)
+        elif nodes > len(listed):
+            notice = notices.more_nodes(len(listed), nodes, language)
+        return Made(tool, status, new, listed, notice)
+
+    async def _with_index(self, connection: AsyncConnection, tool: Tool) -> Tool:
+        """A search tool with the state of its index, which is derived and so never out of date."""
+        if tool.type is not ToolType.SEARCH:
+            return tool
+        state = await states.of_table(connection, tool.table_id)
+        nodes, found, indexed, _ = await rows.count_seen(connection, *self._sight(tool))
+        index = {
+            "status": state.status if state else "pending",
+            **tool.metadata["search_index"],
+            "indexed_at": _moment(state.updated_at) if state and state.status == "ready" else None,
+            "nodes_count": nodes,
+            "chunks_count": found,
+            "indexed_chunks_count": indexed,
+            "skipped_nodes": _skipped(state, tool.json_pointer),
+            "last_error": state.last_error if state else None,
+        }
+        updated_at = max(tool.updated_at, state.updated_at) if state else tool.updated_at
+        return replace(tool, metadata={**tool.metadata, "search_index": index}, updated_at=updated_at)
+
+    def _sight(self, tool: Tool) -> _Sight:
+        config = SearchConfig(**(tool.search_config or {}))
+        return _Sight(tool.table_id, tool.json_pointer, config.cut(self._settings), config.threshold)
+
+    # ── calling ──
 
     def describe(self, tool: Tool) -> ToolCard:
         """The tool as an agent sees it."""
-        raise NotImplementedError
+        return cards.card(tool, self._settings)
 
     async def call(
-        self, tool: Tool, arguments: dict[str, Any], caller: Caller, language: str = "en"
+        self, tool: Tool, arguments: dict[str, Any] | None, caller: Caller, language: str = "en"
     ) -> dict[str, Any]:
         """The structured content of a call's answer. What goes wrong is a FindspotError."""
-        raise NotImplementedError
+        return structured(await self.call_text(tool, _text(arguments or {}), caller, language))
 
     async def call_text(self, tool: Tool, arguments: bytes, caller: Caller, language: str = "en") -> bytes:
         """The same as JSON text, every number spelled as in the table: what belongs into a text block."""
-        raise NotImplementedError
+        if not caller.sees(tool.project_id):
+            raise not_found("tool")
+        if tool.type.edits and not caller.role.covers(Role.WRITE):
+            raise FindspotError("FORBIDDEN", f"Calling this tool needs the role 'write'; the key has '{caller.role}'.")
+        run: Callable[[Tool, bytes, str], Awaitable[bytes]] = self._answering.view
+        if tool.type.edits:
+            run = self._answering.edit
+        elif tool.type is ToolType.SEARCH:
+            run = self._answering.search
+        return await run(tool, arguments, language)
+
+
+def structured(text: bytes) -> dict[str, Any]:
+    """The answer as Python values. A number that Python's own cannot hold is given as its spelling."""
+    value: dict[str, Any] = json.loads(text, parse_float=_float, parse_int=_integer)
+    return value
+
+
+def _float(spelling: str) -> float | str:
+    number = float(spelling)
+    return number if math.isfinite(number) else spelling
+
+
+def _integer(spelling: str) -> int | str:
+    return int(spelling) if len(spelling) < 4300 else spelling
+
+
+def _text(arguments: dict[str, Any]) -> bytes:
+    try:
+        return json.dumps(arguments, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, TypeError, RecursionError) as error:
+        raise invalid("arguments", f"cannot be written as JSON: {error}") from None
+
+
+def _configured() -> dict[str, Any]:
+    return {"search_index": {"configured_at": _moment(datetime.now(UTC))}}
+
+
+def _moment(value: datetime) -> str:
+    return value.isoformat().replace("+00:00", "Z")
+
+
+def _skipped(state: SourceState | None, scope: str) -> list[dict[str, str]]:
+    every = (state.skipped if state else None) or []
+    return [each for each in every if pointers.holds(scope, each["json_pointer"])]

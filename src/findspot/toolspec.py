@@ -46,6 +46,7 @@ def _type(value: Any) -> Any:
 Name = Annotated[str, AfterValidator(_name)]
 Pointer = Annotated[str, AfterValidator(_pointer)]
 Type = Annotated[ToolType, BeforeValidator(_type)]
+Id = Annotated[int, Field(ge=1, lt=10**18)]
 Weight = Annotated[float, Field(ge=0, le=1)]
 _POINTER_NAMES = AliasChoices("json_pointer", "json_path")
 
@@ -76,7 +77,21 @@ class SearchConfig(Spec):
             raise invalid("search_config.top_k", f"must be at most {settings.max_top_k}")
         if self.vector_weight == 0 == self.bm25_weight:
             raise invalid("search_config.vector_weight", "at least one of the two weights must be above 0")
-        return self.model_dump(exclude_none=True)
+        said = self.model_dump(exclude_none=True)
+        return said if self.chunk_size is None else {**said, "chunk_overlap": overlap}
+
+    def effective(self, settings: Settings) -> dict[str, Any]:
+        """All of it, with what the settings say for what was left out."""
+        size, overlap = self.cut(settings)
+        defaults = {
+            "top_k": settings.top_k,
+            "enable_hybrid": True,
+            "chunk_threshold": self.threshold,
+            "chunk_size": size,
+            "chunk_overlap": overlap,
+            "include_metadata": True,
+        }
+        return {**defaults, **self.model_dump(exclude_none=True)}
 
     def cut(self, settings: Settings) -> tuple[int, int]:
         size = self.chunk_size if self.chunk_size is not None else settings.chunk_size
@@ -91,8 +106,8 @@ class SearchConfig(Spec):
 class NewSearchTool(Spec):
     """A search tool to make, in the project that the request names."""
 
-    project_id: int
-    table_id: int
+    project_id: Id
+    table_id: Id
     name: Name
     description: str | None = None
     json_pointer: Pointer = Field("", validation_alias=_POINTER_NAMES)

@@ -1,5 +1,6 @@
 """One working call of every route: what the walk over all routes tries with the wrong callers."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +19,19 @@ class Call:
     file: bytes | None = None
     query: str = ""
 
-    def body(self) -> dict[str, Any]:
-        """What is sent, as an HTTP client takes it."""
-        return {"json": self.json} if self.file is None else {"content": self.file}
+    def body(self, ids: Mapping[str, int]) -> dict[str, Any]:
+        """What is sent, as an HTTP client takes it; `"{table_id}"` in it stands for an id."""
+        return {"json": _filled(self.json, ids)} if self.file is None else {"content": self.file}
 
+
+def _filled(json: Any, ids: Mapping[str, int]) -> Any:
+    if not isinstance(json, dict):
+        return json
+    named = {f"{{{name}}}": id for name, id in ids.items()}
+    return {key: named.get(value, value) if isinstance(value, str) else value for key, value in json.items()}
+
+
+OURS = {"project_id": "{project_id}", "table_id": "{table_id}"}
 
 # Written by hand from the contract's role table, not from the rules in the code: each is the other's check.
 CALLS = {
@@ -56,4 +66,23 @@ CALLS = {
     "GET /api/v1/documents/{document_id}/versions/{version_id}": Call(READ),
     "GET /api/v1/documents/{document_id}/versions/{version_id}/diff": Call(READ),
     "POST /api/v1/documents/{document_id}/versions/{version_id}/restore": Call(WRITE),
+    "POST /api/v1/tools/search": Call(WRITE, {**OURS, "name": "found", "json_pointer": "/0"}),
+    "POST /api/v1/tools": Call(WRITE, {**OURS, "name": "all", "type": "get_all_data"}),
+    "GET /api/v1/projects/{project_id}/tools": Call(READ),
+    "GET /api/v1/tools/{tool_id}": Call(READ),
+    "PATCH /api/v1/tools/{tool_id}": Call(WRITE, {"description": "other words"}),
+    "DELETE /api/v1/tools/{tool_id}": Call(WRITE),
+    "GET /api/v1/tools/{tool_id}/search-index": Call(READ),
+    "POST /api/v1/tools/{tool_id}/call": Call(READ, {"arguments": {"query": "anything"}}),
+    "GET /internal/tools/{tool_id}/chunks/stats": Call(ADMIN),
+    "POST /internal/tools/{tool_id}/chunks/rebuild": Call(ADMIN),
+    "DELETE /internal/tools/{tool_id}/chunks": Call(ADMIN),
+    "POST /api/v1/mcp": Call(WRITE, {"project_id": "{project_id}", "name": "for agents"}),
+    "GET /api/v1/projects/{project_id}/mcp": Call(READ),
+    "GET /api/v1/mcp/{endpoint_id}": Call(READ),
+    "DELETE /api/v1/mcp/{endpoint_id}": Call(WRITE),
+    "POST /api/v1/mcp/{endpoint_id}/rotate-key": Call(WRITE),
+    "PUT /api/v1/mcp/{endpoint_id}/tools/{tool_id}": Call(WRITE),
+    "PATCH /api/v1/mcp/{endpoint_id}/tools/{tool_id}": Call(WRITE, {"enabled": False}),
+    "DELETE /api/v1/mcp/{endpoint_id}/tools/{tool_id}": Call(WRITE),
 }

@@ -38,6 +38,9 @@ class World:
             f"/api/v1/tables/{table}",
             f"/api/v1/documents/{document}",
             f"/api/v1/documents/{document}/versions",
+            f"/api/v1/projects/{project}/tools",
+            f"/api/v1/projects/{project}/mcp",
+            f"/api/v1/mcp/{self.ids['endpoint_id']}",
         ]
         return [(await self.owner.get(path)).json() for path in paths]
 
@@ -57,8 +60,15 @@ async def world(owner: httpx2.AsyncClient) -> World:
         table = await owner.post(f"/api/v1/projects/{project}/tables", json={"name": "t", "data": [1]})
         document = (await owner.post(f"/api/v1/projects/{project}/documents", json=A_DOCUMENT)).json()["id"]
         version = (await owner.put(f"/api/v1/documents/{document}", json={"content": "now"})).json()["versionId"]
+        ours = {"project_id": project, "table_id": table.json()["id"]}
+        tool = (await owner.post("/api/v1/tools/search", json={**ours, "name": "bound"})).json()["tool_id"]
+        body = {"project_id": project, "name": "agents", "tool_ids": [tool]}
+        endpoint = (await owner.post("/api/v1/mcp", json=body)).json()
+        made.keys[f"{side} endpoint"] = endpoint["api_key"]
         made.ids = {
             "project_id": project,
+            "tool_id": tool,
+            "endpoint_id": endpoint["id"],
             "key_id": spare.json()["id"],
             "table_id": table.json()["id"],
             "document_id": document,
@@ -94,7 +104,7 @@ async def test_no_route_opens_for_a_caller_who_may_not(world: World, as_key: Bec
     async def expect(route: str, key: str | None, status: int, code: str) -> None:
         method, path = world.address(route)
         async with as_key(world.owner, key) as caller:
-            answer = await caller.request(method, path, **CALLS[route].body())
+            answer = await caller.request(method, path, **CALLS[route].body(world.ids))
         if (answer.status_code, answer.json().get("code")) != (status, code):
             wrong.append((route, key, answer.status_code, answer.text[:200]))
 
@@ -112,30 +122,40 @@ async def test_no_route_opens_for_a_caller_who_may_not(world: World, as_key: Bec
     assert await world.state() == before
 
 
+async def test_the_key_of_an_endpoint_opens_no_route_of_the_api(world: World, as_key: Become) -> None:
+    before = await world.state()
+    async with as_key(world.owner, world.keys["mine endpoint"]) as agent:
+        for route, call in CALLS.items():
+            if call.role is not None:
+                method, path = world.address(route)
+                answer = await agent.request(method, path, **call.body(world.ids))
+                assert (answer.status_code, answer.json()["code"]) == (401, "UNAUTHORIZED"), route
+    assert await world.state() == before
+
+
 async def test_what_a_caller_may_not_see_answers_like_what_does_not_exist(world: World, as_key: Become) -> None:
     async with as_key(world.owner, world.keys["other admin"]) as stranger:
         for route, call in CALLS.items():
             if not call.of_a_project:
                 continue
             method, path = world.address(route)
-            hidden = await stranger.request(method, path, **call.body())
+            hidden = await stranger.request(method, path, **call.body(world.ids))
             absent_ids = dict.fromkeys(world.ids, 999_999_999)
             nowhere = route.split(" ")[1].format(**absent_ids) + call.query
-            absent = await stranger.request(method, nowhere, **call.body())
+            absent = await stranger.request(method, nowhere, **call.body(absent_ids))
             assert (hidden.status_code, hidden.content) == (absent.status_code, absent.content), route
 
 
 async def test_each_role_may_do_all_that_the_contract_gives_it(world: World, as_key: Become) -> None:
-    last = [
-        f"DELETE /api/v1/{thing}" for thing in ("tables/{table_id}", "documents/{document_id}", "projects/{project_id}")
-    ]
+    things = ("tools/{tool_id}", "mcp/{endpoint_id}", "tables/{table_id}", "documents/{document_id}")
+    last = [f"DELETE /api/v1/{thing}" for thing in (*things, "projects/{project_id}")]
     for route in (*(each for each in CALLS if each not in last), *last):
         call = CALLS[route]
         key = None if call.role in (None, Role.OWNER) else world.keys[f"mine {call.role}"]
         method, path = world.address(route)
         async with as_key(world.owner, key) as caller:
             client = world.owner if call.role is Role.OWNER else caller
-            answer = await client.request(method, path, **call.body())
+            answer = await client.request(method, path, **call.body(world.ids))
         assert answer.status_code < 300, (route, answer.text)
 
 

@@ -1,6 +1,7 @@
 """Tools that do what a test tells them: for what the real ones do too seldom or too quickly."""
 
 import asyncio
+import json
 from typing import Any
 
 from findspot.errors import FindspotError, invalid
@@ -29,11 +30,10 @@ class ToldTools(Tools):
             {"readOnlyHint": not tool.type.edits, "destructiveHint": False, "openWorldHint": False},
         )
 
-    async def call(
-        self, tool: Tool, arguments: dict[str, Any], caller: Caller, language: str = "en"
-    ) -> dict[str, Any]:
-        self.calls.append((tool.name, arguments, caller))
-        match arguments.get("query"):
+    async def call_text(self, tool: Tool, arguments: bytes, caller: Caller, language: str = "en") -> bytes:
+        asked = json.loads(arguments)
+        self.calls.append((tool.name, asked, caller))
+        match asked.get("query"):
             case "wait":
                 await self.go.wait()
             case "busy":
@@ -45,8 +45,9 @@ class ToldTools(Tools):
             case int():
                 raise invalid("query", "must be text")
         if tool.type == "search":
-            return {"query": arguments.get("query", ""), "results": [_hit(tool, "/a/书~1 1"), _hit(tool, "/b")]}
-        return ODD
+            found = {"query": asked.get("query", ""), "results": [_hit(tool, "/a/书~1 1"), _hit(tool, "/b")]}
+            return json.dumps(found, ensure_ascii=False).encode()
+        return json.dumps(ODD, ensure_ascii=False).encode()
 
 
 def _hit(tool: Tool, pointer: str) -> dict[str, Any]:

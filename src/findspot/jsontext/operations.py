@@ -8,12 +8,15 @@ import msgspec
 
 from findspot import pointer as pointers
 from findspot.errors import FindspotError, invalid
+from findspot.jsontext import elements
 from findspot.jsontext import patch as patches
 from findspot.jsontext.check import check
 from findspot.jsontext.tree import Tree
 from findspot.pointer import Missing
 
 Operation: TypeAlias = Callable[..., tuple[bytes, ...]]
+
+EDITS = {each.__name__: each for each in (elements.create, elements.update, elements.delete)}
 
 _FIELD = re.compile(r"\$\.(\w+)|field `(\w+)`")
 
@@ -67,6 +70,14 @@ def patch(text: bytes, steps: bytes, limit: bytes) -> tuple[bytes, ...]:
     return _within(tree.dump(), int(limit)), msgspec.json.encode(patches.touched(read))
 
 
+def edit(text: bytes, action: bytes, scope: bytes, arguments: bytes, limit: bytes) -> tuple[bytes, ...]:
+    """The text after elements of one object or list were created, updated or deleted; the pointers at or below which
+    it may have changed; and the keys of those elements."""
+    tree = Tree(text)
+    keys, places = EDITS[action.decode()](tree, pointers.parse(scope.decode()), arguments)
+    return _within(tree.dump(), int(limit)), msgspec.json.encode(places), msgspec.json.encode(keys)
+
+
 def _within(text: bytes, limit: int) -> bytes:
     if len(text) > limit:
         message = f"The table would have {len(text)} bytes; {limit} is the limit (FINDSPOT_MAX_TABLE)."
@@ -78,4 +89,4 @@ def _nothing_there(missing: Missing) -> FindspotError:
     return FindspotError("NOT_FOUND", f"The JSON pointer leads nowhere: {missing}.", field="json_pointer")
 
 
-OPERATIONS: dict[str, Operation] = {each.__name__: each for each in (accept, open_table, read, put, patch)}
+OPERATIONS: dict[str, Operation] = {each.__name__: each for each in (accept, open_table, read, put, patch, edit)}

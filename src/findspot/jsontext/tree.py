@@ -92,6 +92,13 @@ class Tree:
             return _closed(parent.pop(last))
         return _closed(parent.pop(self._index(parent, tokens)))
 
+    def container(self, tokens: tuple[str, ...]) -> Container:
+        """The object or list at a pointer, opened in place: what is changed in it is changed in the tree."""
+        node = self._find(tokens, keep_open=True)
+        if isinstance(node, msgspec.Raw):
+            raise Missing(f"the value at {_at(tokens)} is neither an object nor a list")
+        return node
+
     def copy(self, tokens: tuple[str, ...]) -> msgspec.Raw:
         """The value at a pointer as text of its own, so that later edits of one do not reach the other."""
         return _closed(self._find(tokens))
@@ -102,10 +109,7 @@ class Tree:
 
     def _parent(self, tokens: tuple[str, ...]) -> tuple[Container, str]:
         """The container that a pointer's last token names something in, opened in place."""
-        node = self._find(tokens[:-1], keep_open=True)
-        if isinstance(node, msgspec.Raw):
-            raise Missing(f"the value at {_at(tokens[:-1])} is neither an object nor a list")
-        return node, tokens[-1]
+        return self.container(tokens[:-1]), tokens[-1]
 
     def _find(self, tokens: tuple[str, ...], keep_open: bool = False) -> Node:
         """Walk to a node. Containers on the way stay open; the node itself only if asked for."""

@@ -66,7 +66,9 @@ async def bind(connection: AsyncConnection, endpoint_id: int, tool_id: int, tool
 
 
 async def is_bound(connection: AsyncConnection, endpoint_id: int, tool_id: int) -> bool:
-    return (await connection.execute(sa.select(bindings.c.tool_id).where(_one(endpoint_id, tool_id)))).first() is not None
+    return (
+        await connection.execute(sa.select(bindings.c.tool_id).where(_one(endpoint_id, tool_id)))
+    ).first() is not None
 
 
 async def unbind(connection: AsyncConnection, endpoint_id: int, tool_id: int) -> bool:

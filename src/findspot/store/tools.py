@@ -109,6 +109,14 @@ async def nodes_seen(
     return [(row[0], row[1], row[2]) for row in await connection.execute(query)]
 
 
+async def delete_seen(
+    connection: AsyncConnection, table_id: int, pointer: str, cut: tuple[int, int], threshold: int, limit: int
+) -> bool:
+    """Delete some of the chunks that a search tool sees; whether there may be more."""
+    some = sa.select(chunks.c.id).where(_seen(table_id, pointer, cut, threshold)).limit(limit)
+    return (await connection.execute(sa.delete(chunks).where(chunks.c.id.in_(some)))).rowcount >= limit
+
+
 async def last_chunk(connection: AsyncConnection) -> int:
     """The highest id of a chunk so far."""
     return int((await connection.execute(sa.select(sa.func.coalesce(sa.func.max(chunks.c.id), 0)))).scalar_one())

@@ -7,19 +7,21 @@ import re
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
+import msgspec
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
 from findspot.app import App
-from findspot.errors import FindspotError, not_found
-from findspot.models import Caller, Role
+from findspot.errors import FindspotError, invalid, not_found
+from findspot.models import Caller, Document, Endpoint, Role, Table, Tool
 from findspot.store import documents as document_rows
 from findspot.store import endpoints as endpoint_rows
 from findspot.store import projects as project_rows
 from findspot.store import tables as table_rows
+from findspot.store import tools as tool_rows
 from findspot.surfaces.http.body import limited
 from findspot.surfaces.http.pages import check_address
 
@@ -34,7 +36,9 @@ class Scope(Enum):
     PROJECT = auto()  # the project in the path
     TABLE = auto()  # the project that owns the table in the path
     DOCUMENT = auto()  # the project that owns the document in the path
+    TOOL = auto()  # the project that owns the tool in the path
     ENDPOINT = auto()  # the project that owns the endpoint in the path
+    BODY = auto()  # the project that the body names as `project_id`
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,34 @@ RULES = {
     "GET /api/v1/documents/{document_id}/versions/{version_id}": Rule(READ, Scope.DOCUMENT),
     "GET /api/v1/documents/{document_id}/versions/{version_id}/diff": Rule(READ, Scope.DOCUMENT),
     "POST /api/v1/documents/{document_id}/versions/{version_id}/restore": Rule(WRITE, Scope.DOCUMENT),
-    "POST /mcp/{endpoint_id}": Rule(READ, Scope.ENDPOINT, large=True, agents=True),
+    "POST /api/v1/tools/search": Rule(WRITE, Scope.BODY),
+    "POST /api/v1/tools": Rule(WRITE, Scope.BODY),
+    "GET /api/v1/projects/{project_id}/tools": Rule(READ, Scope.PROJECT),
+    "GET /api/v1/tools/{tool_id}": Rule(READ, Scope.TOOL),
+    "PATCH /api/v1/tools/{tool_id}": Rule(WRITE, Scope.TOOL),
+    "DELETE /api/v1/tools/{tool_id}": Rule(WRITE, Scope.TOOL),
+    "GET /api/v1/tools/{tool_id}/search-index": Rule(READ, Scope.TOOL),
+    "POST /api/v1/tools/{tool_id}/call": Rule(READ, Scope.TOOL, large=True),  # the tool itself asks for more
+    "GET /internal/tools/{tool_id}/chunks/stats": Rule(ADMIN, Scope.TOOL),
+    "POST /internal/tools/{tool_id}/chunks/rebuild": Rule(ADMIN, Scope.TOOL),
+    "DELETE /internal/tools/{tool_id}/chunks": Rule(ADMIN, Scope.TOOL),
+    "POST /api/v1/mcp": Rule(WRITE, Scope.BODY),
+    "GET /api/v1/projects/{project_id}/mcp": Rule(READ, Scope.PROJECT),
+    "GET /api/v1/mcp/{endpoint_id}": Rule(READ, Scope.ENDPOINT),
+    "DELETE /api/v1/mcp/{endpoint_id}": Rule(WRITE, Scope.ENDPOINT),
+    "POST /api/v1/mcp/{endpoint_id}/rotate-key": Rule(WRITE, Scope.ENDPOINT),
+    "PUT /api/v1/mcp/{endpoint_id}/tools/{tool_id}": Rule(WRITE, Scope.ENDPOINT),
+    "PATCH /api/v1/mcp/{endpoint_id}/tools/{tool_id}": Rule(WRITE, Scope.ENDPOINT),
+    "DELETE /api/v1/mcp/{endpoint_id}/tools/{tool_id}": Rule(WRITE, Scope.ENDPOINT),
+    "POST /mcp/{endpoint_id}": Rule(READ, Scope.ENDPOINT, large=True, agents=True),  # a tool itself asks for more
+}
+
+
+_OWNED: dict[Scope, Callable[..., Coroutine[Any, Any, Table | Document | Tool | Endpoint | None]]] = {
+    Scope.TABLE: table_rows.get,
+    Scope.DOCUMENT: document_rows.get,
+    Scope.TOOL: tool_rows.get,
+    Scope.ENDPOINT: endpoint_rows.get,
 }
 
 
@@ -97,11 +128,23 @@ class GuardedRoute(APIRoute):
 
         async def guarded(request: Request) -> Response:
             app: App = request.app.state.app
-            request.state.caller = await _authorise(app, request, rule)
             limit = app.settings.max_body if rule.large else min(_SMALL, app.settings.max_body)
-            return await handle(limited(request, limit))
+            if rule.scope is not Scope.BODY:
+                request.state.caller = await _authorise(app, request, rule)
+                return await handle(limited(request, limit))
+            await _identified(app, request)  # whoever is unknown is told before a byte is read
+            bounded = limited(request, limit)
+            bounded.state.caller = await _authorise(app, bounded, rule)
+            return await handle(bounded)
 
         return guarded
+
+
+async def _identified(app: App, request: Request) -> Caller:
+    caller = await identify(app, request)
+    if caller is None:
+        raise FindspotError("UNAUTHORIZED", "A valid key is needed: 'Authorization: Bearer …' or 'X-API-Key'.")
+    return caller
 
 
 async def _authorise(app: App, request: Request, rule: Rule) -> Caller | None:
@@ -113,16 +156,14 @@ async def _authorise(app: App, request: Request, rule: Rule) -> Caller | None:
         endpoint = await app.endpoints.by_key(_secret(request) or "")
         if endpoint is not None and request.path_params["endpoint_id"] == str(endpoint.id):
             return endpoint.caller
-    caller = await identify(app, request)
-    if caller is None:
-        raise FindspotError("UNAUTHORIZED", "A valid key is needed: 'Authorization: Bearer …' or 'X-API-Key'.")
+    caller = await _identified(app, request)
     for name, value in request.path_params.items():
         if not _ID.fullmatch(value):  # what cannot be an id is not there
             raise not_found(name.removesuffix("_id"))
     if rule.scope is not Scope.INSTALLATION:
         project_id = await _project_of(app, request, rule.scope)
         if project_id is None or not caller.sees(project_id):
-            raise not_found(rule.scope.name.lower())
+            raise not_found("project" if rule.scope is Scope.BODY else rule.scope.name.lower())
     if not caller.role.covers(rule.role):
         raise FindspotError("FORBIDDEN", f"This needs the role '{rule.role}'; the key has '{caller.role}'.")
     return caller
@@ -155,16 +196,24 @@ def _own_page(request: Request) -> bool:
 
 async def _project_of(app: App, request: Request, scope: Scope) -> int | None:
     """The project a request is about; None if there is none."""
-    target = int(request.path_params[f"{scope.name.lower()}_id"])
+    if scope is Scope.BODY:
+        target = _named_project(await request.body())
+    else:
+        target = int(request.path_params[f"{scope.name.lower()}_id"])
     async with app.store.read() as connection:
-        if scope is Scope.TABLE:
-            table = await table_rows.get(connection, target)
-            return table.project_id if table else None
-        if scope is Scope.DOCUMENT:
-            document = await document_rows.get(connection, target)
-            return document.project_id if document else None
-        if scope is Scope.ENDPOINT:
-            endpoint = await endpoint_rows.get(connection, target)
-            return endpoint.project_id if endpoint else None
+        if scope in _OWNED:
+            owned = await _OWNED[scope](connection, target)
+            return owned.project_id if owned else None
         project = await project_rows.get(connection, target)
         return project.id if project else None
+
+
+class _Named(msgspec.Struct):
+    project_id: Annotated[int, msgspec.Meta(ge=1, lt=10**18)]
+
+
+def _named_project(body: bytes) -> int:
+    try:
+        return msgspec.json.decode(body, type=_Named).project_id
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise invalid("project_id", f"the body must name the project: {error}") from None

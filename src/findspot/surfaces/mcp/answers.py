@@ -5,11 +5,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import mcp_types as types
+import msgspec
+from starlette.requests import Request
 
 from findspot import tokens
-from findspot.errors import FindspotError
+from findspot.errors import FindspotError, invalid
 from findspot.models import Tool, ToolCard, ToolType
 from findspot.surfaces.mcp.nodes import TEMPLATE, NodeAddress
+from findspot.tools import structured
 
 _ROOM_A_TOKEN = 4  # characters: a piece is first cut this long, and then made shorter until it fits
 
@@ -25,11 +28,28 @@ def tool(card: ToolCard) -> types.Tool:
     )
 
 
-def answered(called: Tool, answer: dict[str, Any]) -> types.CallToolResult:
+class _Params(msgspec.Struct):
+    arguments: msgspec.Raw | None = None
+
+
+class _Call(msgspec.Struct):
+    params: _Params
+
+
+async def arguments(request: Request) -> bytes:
+    """The arguments of a call as they were sent: a number keeps its spelling."""
+    try:
+        sent = msgspec.json.decode(await request.body(), type=_Call).params.arguments
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:  # the SDK takes NaN, JSON does not
+        raise invalid("arguments", f"are not JSON: {error}") from None
+    return b"{}" if sent is None else bytes(sent)
+
+
+def answered(called: Tool, answer: bytes) -> types.CallToolResult:
     """Structure for those who read it, the same as text for the others, and the way to the nodes behind hits."""
-    text = types.TextContent(text=json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
-    links = _links(called, answer) if called.type is ToolType.SEARCH else []
-    return types.CallToolResult(content=[text, *links], structured_content=answer)
+    content, text = structured(answer), types.TextContent(text=answer.decode())
+    links = _links(called, content) if called.type is ToolType.SEARCH else []
+    return types.CallToolResult(content=[text, *links], structured_content=content)
 
 
 def _links(called: Tool, answer: dict[str, Any]) -> list[types.ResourceLink]:

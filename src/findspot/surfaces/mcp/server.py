@@ -109,8 +109,9 @@ class AgentServer:
 
     async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
         tool, agent = await self._named(ctx, params.name), _agent(ctx)
-        work = self._app.tools.call(tool, params.arguments or {}, agent.caller, agent.language)
         try:
+            arguments = await answers.arguments(ctx.request)
+            work = self._app.tools.call_text(tool, arguments, agent.caller, agent.language)
             answer = await with_progress(ctx, tool.name, work)
         except FindspotError as error:
             if error.kind.status >= 500:

@@ -1,0 +1,89 @@
+"""Sentences for whoever reads an answer, in English and Chinese."""
+
+from typing import Literal, TypeAlias
+
+Language: TypeAlias = Literal["en", "zh"]
+
+_TRUNCATED = {
+    "en": "This answer was cut to fit; shown of {places}. {narrow}",
+    "zh": "内容过长，已截断；显示的部分：{places}。{narrow}",
+}
+
+_NARROW = {
+    "en": {
+        "get_all_data": "Read a part of it with a query_data, preview or select tool, or with a narrower scope.",
+        "query_data": "Narrow the query: fewer fields, or a slice such as [0:10].",
+        "get_data_schema": "Use a tool with a narrower scope.",
+        "preview": "Name fewer fields in 'keys'.",
+        "select": "Name fewer values in 'keys'.",
+        "search": "Ask for fewer hits with 'top_k'.",
+        "edit": "Everything was done; only this list of keys is shortened.",
+    },
+    "zh": {
+        "get_all_data": "请用 query_data、preview 或 select 工具读取其中一部分，或缩小工具的范围。",
+        "query_data": "请缩小查询：减少字段，或使用切片，例如 [0:10]。",
+        "get_data_schema": "请使用范围更小的工具。",
+        "preview": "请在 keys 中减少字段。",
+        "select": "请在 keys 中减少取值。",
+        "search": "请用 top_k 减少结果数。",
+        "edit": "所有更改均已完成，只是键的列表被缩短。",
+    },
+}
+
+_NOTHING_TO_INDEX = {
+    "en": "No string here has {threshold} characters or more, so there is nothing to search yet. To search shorter "
+    "strings too, set search_config.chunk_threshold lower (1 takes all of them).",
+    "zh": "此范围内没有达到 {threshold} 个字符的字符串，因此暂无可搜索的内容。若要搜索较短的字符串，"
+    "请调低 search_config.chunk_threshold（设为 1 则包含全部）。",
+}
+
+_MORE_NODES = {
+    "en": "{shown} of {total} nodes are listed.",
+    "zh": "共 {total} 个节点，此处列出 {shown} 个。",
+}
+
+_FALLBACK = {
+    "en": "Found by words alone: the search by meaning is not available ({code}).",
+    "zh": "仅按关键词检索：语义检索暂不可用（{code}）。",
+}
+
+_BEHIND = {
+    "en": "The index is still being built ({done} of {total} chunks); hits may be missing.",
+    "zh": "索引仍在建立中（{total} 个片段已完成 {done} 个），结果可能不完整。",
+}
+
+
+def language(accepted: str | None) -> Language:
+    """The language that an Accept-Language header prefers among ours."""
+    best: tuple[float, Language] = (0.0, "en")
+    for part in (accepted or "").split(","):
+        name, _, weight = part.strip().partition(";q=")
+        known: Language | None = {"en": "en", "zh": "zh"}.get(name.lower().split("-")[0])  # type: ignore[assignment]
+        try:
+            value = float(weight or 1)
+        except ValueError:
+            continue
+        if known and value > best[0]:
+            best = (value, known)
+    return best[1]
+
+
+def truncated(type: str, places: str, language: str) -> str:
+    narrow = _NARROW[language]
+    return _TRUNCATED[language].format(places=places, narrow=narrow.get(type, narrow["edit"]))
+
+
+def nothing_to_index(threshold: int, language: str) -> str:
+    return _NOTHING_TO_INDEX[language].format(threshold=threshold)
+
+
+def more_nodes(shown: int, total: int, language: str) -> str:
+    return _MORE_NODES[language].format(shown=shown, total=total)
+
+
+def fallback(code: str, language: str) -> str:
+    return _FALLBACK[language].format(code=code)
+
+
+def behind(done: int, total: int, language: str) -> str:
+    return _BEHIND[language].format(done=done, total=total)
