@@ -9,7 +9,7 @@ from findspot.models import Caller, Tool, ToolCard
 from findspot.tools import Tools
 
 SECRET = "fse_this-never-leaves-the-server"
-ODD = {"data": [None, 0, "", [], False, {"书": None}, "e\u0301 👩‍👧 紅樓夢"]}
+ODD: dict[str, Any] = {"data": [None, 0, "", [], False, {"书": None}, "e\u0301 👩‍👧 紅樓夢"]}
 
 
 class ToldTools(Tools):

@@ -20,7 +20,9 @@ META = {
 }
 
 
-async def post(world: World, key: str | None, endpoint: Any = None, body: Any = None, **headers: str) -> httpx2.Response:
+async def post(
+    world: World, key: str | None, endpoint: Any = None, body: Any = None, **headers: str
+) -> httpx2.Response:
     """A list of tools in the newest revision, as plain HTTP."""
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": META}}
     sent = {
@@ -75,7 +77,9 @@ async def test_the_keys_of_the_project_open_its_endpoints_and_those_of_another_d
     assert (await post(world, theirs)).text == (await post(world, theirs, 999_999)).text
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8321", "localhost.evil.example", "127.0.0.1.nip.io", ""])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8321", "localhost.evil.example", "127.0.0.1.nip.io", ""]
+)
 async def test_a_name_that_is_not_this_servers_is_refused(world: World, host: str) -> None:
     answer = await post(world, world.key, Host=host)
     assert (answer.status_code, answer.json()["code"]) == (421, "MISDIRECTED")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fastapi import Request, Response
 from starlette.types import Receive, Scope, Send
 
+from findspot import notices
 from findspot.app import App
 from findspot.surfaces.http.answers import anything
 from findspot.surfaces.http.router import router
@@ -48,7 +49,7 @@ class Agents:
 async def converse(request: Request, endpoint_id: int) -> Response:
     """The endpoint as an MCP server: streamable HTTP, stateless. Takes the endpoint's key."""
     request.state.endpoint_id = endpoint_id
-    request.state.language = "en"
+    request.state.language = notices.language(request.headers.get("accept-language"))
     agents: Agents = request.app.state.agents
     return _Handed(await agents.server(), request)
 

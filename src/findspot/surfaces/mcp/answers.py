@@ -6,7 +6,6 @@ from typing import Any
 
 import mcp_types as types
 import msgspec
-from starlette.requests import Request
 
 from findspot import tokens
 from findspot.errors import FindspotError, invalid
@@ -29,20 +28,20 @@ def tool(card: ToolCard) -> types.Tool:
 
 
 class _Params(msgspec.Struct):
-    arguments: msgspec.Raw | None = None
+    arguments: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 class _Call(msgspec.Struct):
     params: _Params
 
 
-async def arguments(request: Request) -> bytes:
+def arguments(body: bytes) -> bytes:
     """The arguments of a call as they were sent: a number keeps its spelling."""
     try:
-        sent = msgspec.json.decode(await request.body(), type=_Call).params.arguments
+        sent = msgspec.json.decode(body, type=_Call).params.arguments
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:  # the SDK takes NaN, JSON does not
         raise invalid("arguments", f"are not JSON: {error}") from None
-    return b"{}" if sent is None else bytes(sent)
+    return b"{}" if sent == b"null" else bytes(sent)
 
 
 def answered(called: Tool, answer: bytes) -> types.CallToolResult:

@@ -83,9 +83,7 @@ class Bridge:
     async def _list_resources(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
         return await self._remote.list_resources(cursor=params.cursor if params else None)
 
-    async def _list_templates(
-        self, ctx: Context, params: PaginatedRequestParams | None
-    ) -> ListResourceTemplatesResult:
+    async def _list_templates(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
         return await self._remote.list_resource_templates(cursor=params.cursor if params else None)
 
     async def _read_resource(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:

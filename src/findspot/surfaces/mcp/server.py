@@ -24,6 +24,7 @@ from mcp_types import (
     SubscriptionsListenRequestParams,
     SubscriptionsListenResult,
 )
+from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from findspot import __version__
@@ -110,7 +111,7 @@ class AgentServer:
     async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
         tool, agent = await self._named(ctx, params.name), _agent(ctx)
         try:
-            arguments = await answers.arguments(ctx.request)
+            arguments = answers.arguments(await _request(ctx).body())
             work = self._app.tools.call_text(tool, arguments, agent.caller, agent.language)
             answer = await with_progress(ctx, tool.name, work)
         except FindspotError as error:
@@ -135,9 +136,7 @@ class AgentServer:
         found = nodes.roots(await self._tools(ctx))
         return ListResourcesResult(resources=[answers.root(node, tool) for node, tool in found.items()])
 
-    async def _list_templates(
-        self, ctx: Context, params: PaginatedRequestParams | None
-    ) -> ListResourceTemplatesResult:
+    async def _list_templates(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
         _first_page(params)
         return ListResourceTemplatesResult(resource_templates=[answers.template()])
 
@@ -165,9 +164,13 @@ class AgentServer:
         return tuple(repr(self._app.tools.describe(tool)) for tool in await self._app.endpoints.tools_of(endpoint_id))
 
 
+def _request(ctx: Context) -> Request:
+    assert isinstance(ctx.request, Request)
+    return ctx.request
+
+
 def _agent(ctx: Context) -> Agent:
-    assert ctx.request is not None
-    agent: Agent = ctx.request.state
+    agent: Agent = _request(ctx).state
     return agent
 
 
