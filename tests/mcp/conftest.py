@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import dataclasses
+import json
 import os
+import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
@@ -29,7 +31,9 @@ from findspot.surfaces.http.agents import Agents
 from findspot.surfaces.http.api import create_api
 from tests.mcp.stand_in import ToldTools
 
-TABLE = b'{"name": "t", "data": {"a": {"\xe4\xb9\xa6/ 1": "\xe7\xba\xa2\xe6\xa5\xbc\xe6\xa2\xa6 \xf0\x9f\x93\x95"}, "b": [1.10, null], "c": "out of scope"}}'
+TABLE = json.dumps(
+    {"name": "t", "data": {"a": {"书/ 1": "红楼梦 📕"}, "b": "B", "c": "out of scope"}}, ensure_ascii=False
+).encode().replace(b'"B"', b"[1.10, null]")
 WAYS = ("HTTP, newest", "HTTP, the one before", "stdio, newest", "stdio, the one before")
 
 Connect = Callable[..., AbstractAsyncContextManager[Client]]
@@ -67,11 +71,10 @@ class World:
 @contextlib.asynccontextmanager
 async def listening(api: FastAPI) -> AsyncIterator[str]:
     """The API on a free port, in this process."""
-    server = uvicorn.Server(uvicorn.Config(api, port=0, lifespan="off", log_config=None, access_log=False))
-    serving = asyncio.create_task(server.serve())
-    while not server.started:
-        await asyncio.sleep(0.01)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server = uvicorn.Server(uvicorn.Config(api, lifespan="off", log_config=None, access_log=False))
+    listener = socket.create_server(("127.0.0.1", 0))
+    serving = asyncio.create_task(server.serve([listener]))
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     await api.state.agents.say_goodbye()
     server.should_exit = True
     await serving
@@ -97,9 +100,11 @@ def over_http(world: World) -> Connect:
     @contextlib.asynccontextmanager
     async def connect(mode: str = LATEST_MODERN_VERSION, **options: Any) -> AsyncIterator[Client]:
         headers = {"Authorization": f"Bearer {world.key}"}
-        async with httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False) as http:
-            async with Client(streamable_http_client(world.at, http_client=http), mode=mode, **options) as client:
-                yield client
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False) as http,
+            Client(streamable_http_client(world.at, http_client=http), mode=mode, **options) as client,
+        ):
+            yield client
 
     return connect
 

@@ -191,10 +191,11 @@ async def test_listening_ends_with_the_endpoint(world: World, over_http: Connect
 
 async def test_a_call_that_is_given_up_is_stopped(world: World, over_http: Connect) -> None:
     await world.bind("slow")
-    stopped = asyncio.Event()
+    begun, stopped = asyncio.Event(), asyncio.Event()
 
     class Waiting(asyncio.Event):
         async def wait(self) -> Any:
+            begun.set()
             try:
                 return await super().wait()
             except asyncio.CancelledError:
@@ -204,8 +205,7 @@ async def test_a_call_that_is_given_up_is_stopped(world: World, over_http: Conne
     world.tools.go = Waiting()
     async with over_http() as client:
         call = asyncio.ensure_future(client.call_tool("slow", {"query": "wait"}))
-        while not world.tools.calls:
-            await asyncio.sleep(0.01)
+        await asyncio.wait_for(begun.wait(), 30)
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
         await asyncio.wait_for(stopped.wait(), 30)

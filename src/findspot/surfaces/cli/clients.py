@@ -1,6 +1,5 @@
 """The configuration files of MCP clients: an entry is written into them or taken out, and everything else stays."""
 
-import contextlib
 import json
 import os
 import re
@@ -125,7 +124,11 @@ class TomlFile:
 
     def _place(self, before: str, after: str) -> None:
         """Written only if it says the same as before about everything else."""
-        if self._others(before) != self._others(after):
+        try:
+            same = self._others(before) == self._others(after)
+        except tomllib.TOMLDecodeError:  # a text looked like a heading
+            same = False
+        if not same:
             raise _unreadable(self.file, "it is laid out in another way")
         _replace(self.file, after or None)
 
@@ -182,7 +185,7 @@ def _unreadable(file: Path, why: object) -> Failure:
 
 
 def _replace(file: Path, text: str | None) -> None:
-    """Put the whole text in place at once, readable by its owner alone since it holds a key; None takes the file away."""
+    """Put the whole text in place at once, for its owner's eyes only since it holds a key; None takes it away."""
     target = file.resolve()  # a link to a file elsewhere stays a link
     try:
         if text is None:
@@ -193,10 +196,9 @@ def _replace(file: Path, text: str | None) -> None:
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
                 stream.write(text)
-            os.replace(aside, target)
+            Path(aside).replace(target)
         except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(aside)
+            Path(aside).unlink(missing_ok=True)
             raise
     except OSError as error:
         raise Failure(f"{file} cannot be written: {error.strerror or error}.", exit_code=2) from None

@@ -38,7 +38,7 @@ def command(ctx: click.Context, url: str | None, key: str | None) -> None:
 
 
 @command.command()
-@click.argument("client", type=click.Choice(list(CLIENTS)))
+@click.argument("client", type=click.Choice(list(CLIENTS)), metavar="CLIENT")
 @_URL
 @_KEY
 @click.option("--name", default="findspot", show_default=True, metavar="NAME", help="What the client calls it.")
@@ -48,7 +48,10 @@ def command(ctx: click.Context, url: str | None, key: str | None) -> None:
 def install(
     client: str, url: str | None, key: str | None, name: str, print_: bool, remove: bool, as_json: bool
 ) -> None:
-    """Write an endpoint into the configuration of CLIENT. What else stands there stays."""
+    """Write an endpoint into the configuration of a client. What else stands there stays.
+
+    CLIENT is claude-code, claude-desktop, cursor, vscode or codex.
+    """
     config = client_of(client, name)
     if remove:
         removed = config.remove()

@@ -1,4 +1,4 @@
-"""The addresses of nodes as MCP resources: `findspot://tables/7/articles/0/title` is a table's id and a JSON pointer."""
+"""The addresses of nodes as MCP resources: `findspot://tables/7/articles/0` is a table's id and a JSON pointer."""
 
 import re
 from dataclasses import dataclass

@@ -187,7 +187,7 @@ def _told(handle: Callable[[Context, P], Awaitable[R]]) -> Callable[[Context, P]
             return await handle(ctx, params)
         except MCPError:
             raise
-        except Exception:
+        except Exception:  # noqa: BLE001
             _log.exception("unexpected_error")
             request_id = structlog.contextvars.get_contextvars().get("request_id", "unknown")
             raise MCPError(INTERNAL_ERROR, f"Something went wrong (request {request_id}). Try again.") from None
