@@ -12,7 +12,7 @@ import msgspec
 from findspot import tokens
 
 MARK = "…"
-_ROUNDS = 8
+_ROUNDS = 16
 _BYTES_A_TOKEN = 16  # text in which tokens are longer than this on average is not what people write
 _MOST_NAMED = 3  # places that are named in the notice
 _AIM = 0.97
@@ -67,9 +67,9 @@ def fitted(answer: dict[str, Any], budget: int, say: Callable[[list[str]], str])
         spent = cost(text)
         if len(best) < len(text) and spent <= budget:
             best = text
-        if 0.9 * budget < spent <= budget:
+        if 0.85 * budget < spent <= budget:
             break
-        room = max(16, int(room * _AIM * budget / spent))
+        room = int(room * min(_AIM * budget / spent, 0.9 if spent > budget else 4))
     return best or text
 
 

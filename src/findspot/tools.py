@@ -212,7 +212,7 @@ class Tools:
         nodes, found, indexed, _ = await rows.count_seen(connection, *self._sight(tool))
         index = {
             "status": state.status if state else "pending",
-            **tool.metadata["search_index"],
+            "configured_at": tool.metadata.get("search_index", {}).get("configured_at", _moment(tool.created_at)),
             "indexed_at": _moment(state.updated_at) if state and state.status == "ready" else None,
             "nodes_count": nodes,
             "chunks_count": found,
