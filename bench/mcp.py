@@ -15,13 +15,13 @@ import httpx2
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types.version import LATEST_MODERN_VERSION
+from tests.servers import Server
 
 from findspot.app import open_app
 from findspot.models import OWNER
 from findspot.settings import Settings
 from findspot.store import projects as project_rows
 from findspot.toolspec import NewTool
-from tests.servers import Server
 
 _TABLE = {"items": [{"title": f"第 {n} 条 item", "n": n} for n in range(20)]}
 _ARGUMENTS = {"query": "items[3].title"}

@@ -1,7 +1,6 @@
 """`findspot mcp`: what it needs, and what it writes into the files of clients."""
 
 import json
-import os
 import sys
 import tomllib
 from pathlib import Path
@@ -88,7 +87,12 @@ def test_a_client_that_starts_the_command_gets_the_key_by_the_environment() -> N
 
 @pytest.mark.parametrize(
     ("client", "text"),
-    [("vscode", '{// a comment\n"servers": {}}'), ("cursor", "[]"), ("cursor", '{"mcpServers": []}'), ("codex", "x = [")],
+    [
+        ("vscode", '{// a comment\n"servers": {}}'),
+        ("cursor", "[]"),
+        ("cursor", '{"mcpServers": []}'),
+        ("codex", "x = ["),
+    ],
 )
 def test_a_file_that_cannot_be_changed_safely_is_left_alone(client: str, text: str) -> None:
     file = client_of(client, "findspot").file
@@ -145,4 +149,4 @@ def test_the_command_is_the_one_beside_this_python() -> None:
     install("codex", "--url", URL, "--key", KEY)
     command = tomllib.loads(client_of("codex", "findspot").file.read_text())["mcp_servers"]["findspot"]["command"]
     beside = Path(sys.executable).with_name("findspot")
-    assert command == str(beside) if beside.exists() else os.path.basename(command) == "findspot"
+    assert command == str(beside) if beside.exists() else Path(command).name == "findspot"

@@ -31,9 +31,11 @@ from findspot.surfaces.http.agents import Agents
 from findspot.surfaces.http.api import create_api
 from tests.mcp.stand_in import ToldTools
 
-TABLE = json.dumps(
-    {"name": "t", "data": {"a": {"书/ 1": "红楼梦 📕"}, "b": "B", "c": "out of scope"}}, ensure_ascii=False
-).encode().replace(b'"B"', b"[1.10, null]")
+TABLE = (
+    json.dumps({"name": "t", "data": {"a": {"书/ 1": "红楼梦 📕"}, "b": "B", "c": "out of scope"}}, ensure_ascii=False)
+    .encode()
+    .replace(b'"B"', b"[1.10, null]")
+)
 WAYS = ("HTTP, newest", "HTTP, the one before", "stdio, newest", "stdio, the one before")
 
 Connect = Callable[..., AbstractAsyncContextManager[Client]]

@@ -153,9 +153,10 @@ async def _authorise(app: App, request: Request, rule: Rule) -> Caller | None:
         return None
     if rule.agents:
         check_address(request, app.settings)
-        endpoint = await app.endpoints.by_key(_secret(request) or "")
-        if endpoint is not None and request.path_params["endpoint_id"] == str(endpoint.id):
-            return endpoint.caller
+        opened = await app.endpoints.opened_by(_secret(request) or "")
+        if opened is not None and request.path_params["endpoint_id"] == str(opened[0].id):
+            request.state.tools = opened[1]
+            return opened[0].caller
     caller = await _identified(app, request)
     for name, value in request.path_params.items():
         if not _ID.fullmatch(value):  # what cannot be an id is not there

@@ -48,7 +48,10 @@ class Agents:
 @api.post("/mcp/{endpoint_id}", response_class=Response, openapi_extra=anything("application/json"))
 async def converse(request: Request, endpoint_id: int) -> Response:
     """The endpoint as an MCP server: streamable HTTP, stateless. Takes the endpoint's key."""
+    app: App = request.app.state.app
     request.state.endpoint_id = endpoint_id
+    if not hasattr(request.state, "tools"):  # called with a key of the project
+        request.state.tools = await app.endpoints.tools_of(endpoint_id)
     request.state.language = notices.language(request.headers.get("accept-language"))
     agents: Agents = request.app.state.agents
     return _Handed(await agents.server(), request)

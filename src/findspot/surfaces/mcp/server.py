@@ -47,10 +47,11 @@ Context = ServerRequestContext[Any, Any]
 
 
 class Agent(Protocol):
-    """Who is calling where, as the guard of the route has left it in the request."""
+    """Who is calling where, and what can be called there, as the route has left it in the request."""
 
     caller: Caller
     endpoint_id: int
+    tools: list[Tool]
     language: str
 
 
@@ -73,6 +74,7 @@ class AgentServer:
             on_read_resource=_told(self._read_resource),
             on_subscriptions_listen=_told(self._listen),
         )
+        server.middleware.clear()  # spans that no one collects
         self._manager = StreamableHTTPSessionManager(
             server,
             stateless=True,
@@ -106,10 +108,11 @@ class AgentServer:
 
     async def _list_tools(self, ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         _first_page(params)
-        return ListToolsResult(tools=[answers.tool(self._app.tools.describe(each)) for each in await self._tools(ctx)])
+        return ListToolsResult(tools=[answers.tool(self._app.tools.describe(each)) for each in _agent(ctx).tools])
 
     async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
-        tool, agent = await self._named(ctx, params.name), _agent(ctx)
+        agent = _agent(ctx)
+        tool = self._named(agent.tools, params.name)
         try:
             arguments = answers.arguments(await _request(ctx).body())
             work = self._app.tools.call_text(tool, arguments, agent.caller, agent.language)
@@ -120,20 +123,17 @@ class AgentServer:
             return answers.refused(error)
         return answers.answered(tool, answer)
 
-    async def _named(self, ctx: Context, name: str) -> Tool:
-        for tool in await self._tools(ctx):
+    def _named(self, tools: list[Tool], name: str) -> Tool:
+        for tool in tools:
             if self._app.tools.describe(tool).name == name:
                 return tool
         raise MCPError(INVALID_PARAMS, f"Unknown tool: {name[:200]}. tools/list says which there are.")
-
-    async def _tools(self, ctx: Context) -> list[Tool]:
-        return await self._app.endpoints.tools_of(_agent(ctx).endpoint_id)
 
     # ── resources ──
 
     async def _list_resources(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
         _first_page(params)
-        found = nodes.roots(await self._tools(ctx))
+        found = nodes.roots(_agent(ctx).tools)
         return ListResourcesResult(resources=[answers.root(node, tool) for node, tool in found.items()])
 
     async def _list_templates(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
@@ -143,7 +143,7 @@ class AgentServer:
     async def _read_resource(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         try:
             node = nodes.address_of(params.uri)
-            if not nodes.shown_by(await self._tools(ctx), node):
+            if not nodes.shown_by(_agent(ctx).tools, node):
                 raise not_found("resource")
             _, parts = await self._app.tables.read(node.table_id, node.pointer)
         except FindspotError as error:
