@@ -87,7 +87,7 @@ async def owner(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
     async with api.router.lifespan_context(api):
         transport = httpx2.ASGITransport(app=api, raise_app_exceptions=True)
         headers = {"Authorization": f"Bearer {api.state.app.token}"}
-        async with httpx2.AsyncClient(base_url="http://test", transport=transport, headers=headers) as client:
+        async with httpx2.AsyncClient(base_url="http://localhost", transport=transport, headers=headers) as client:
             yield client
 
 

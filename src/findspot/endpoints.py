@@ -62,6 +62,11 @@ class Endpoints:
         async with self._store.read() as connection:
             return await rows.by_hash(connection, hashed(secret))
 
+    async def opened_by(self, secret: str) -> tuple[Endpoint, list[Tool]] | None:
+        """The endpoint that a key opens, with the tools that can be called there; None if it opens none (any more)."""
+        async with self._store.read() as connection:
+            return await rows.opened_by(connection, hashed(secret))
+
     # ── bindings ──
 
     async def bindings(self, endpoint_id: int) -> list[Binding]:

@@ -8,7 +8,7 @@ from typing import Any, Literal, TextIO
 import structlog
 from structlog.typing import EventDict, Processor
 
-_SECRET = re.compile(r"fsk_[A-Za-z0-9_-]{8,}|(?<=[?&]token=)[^&\s\"']+")
+_SECRET = re.compile(r"fs[ke]_[A-Za-z0-9_-]{8,}|(?<=[?&]token=)[^&\s\"']+")
 
 
 def configure(

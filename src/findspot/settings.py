@@ -19,6 +19,11 @@ class Settings(BaseSettings):
     data: Path = Field(Path(".findspot"), alias="FINDSPOT_DATA", description="Folder that holds all data.")
     host: str = Field("127.0.0.1", alias="FINDSPOT_HOST", description="Address to listen on.")
     port: int = Field(8321, ge=0, le=65535, alias="FINDSPOT_PORT", description="Port to listen on; 0 picks a free one.")
+    allowed_hosts: str = Field(
+        "",
+        alias="FINDSPOT_ALLOWED_HOSTS",
+        description="Further names by which agents and their pages reach this server, separated by commas.",
+    )
     token: SecretStr | None = Field(
         None,
         alias="FINDSPOT_TOKEN",

@@ -85,4 +85,5 @@ CALLS = {
     "PUT /api/v1/mcp/{endpoint_id}/tools/{tool_id}": Call(WRITE),
     "PATCH /api/v1/mcp/{endpoint_id}/tools/{tool_id}": Call(WRITE, {"enabled": False}),
     "DELETE /api/v1/mcp/{endpoint_id}/tools/{tool_id}": Call(WRITE),
+    "POST /mcp/{endpoint_id}": Call(READ, {"jsonrpc": "2.0", "id": 1, "method": "ping"}),
 }

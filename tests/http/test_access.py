@@ -122,14 +122,16 @@ async def test_no_route_opens_for_a_caller_who_may_not(world: World, as_key: Bec
     assert await world.state() == before
 
 
-async def test_the_key_of_an_endpoint_opens_no_route_of_the_api(world: World, as_key: Become) -> None:
+async def test_the_key_of_an_endpoint_opens_no_route_but_its_own(world: World, as_key: Become) -> None:
     before = await world.state()
     async with as_key(world.owner, world.keys["mine endpoint"]) as agent:
         for route, call in CALLS.items():
-            if call.role is not None:
+            if call.role is not None and route != "POST /mcp/{endpoint_id}":
                 method, path = world.address(route)
                 answer = await agent.request(method, path, **call.body(world.ids))
                 assert (answer.status_code, answer.json()["code"]) == (401, "UNAUTHORIZED"), route
+        own = CALLS["POST /mcp/{endpoint_id}"]
+        assert (await agent.post(f"/mcp/{world.ids['endpoint_id']}", **own.body(world.ids))).status_code == 200
     assert await world.state() == before
 
 
@@ -214,7 +216,7 @@ async def test_the_sign_in_link_signs_a_browser_in_and_its_cookie_is_no_use_to_o
         assert token not in cookie
         assert token not in (await browser.get("/")).text
         assert (await browser.get("/api/v1/projects")).status_code == 200
-        here = {"Origin": "http://test"}
+        here = {"Origin": "http://localhost"}
         elsewhere = {"Origin": "http://localhost:3000"}
         body = {"name": "from a page"}
         assert (await browser.post("/api/v1/projects", json=body, headers=here)).status_code == 201

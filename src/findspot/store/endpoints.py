@@ -6,7 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from findspot.models import Binding, Endpoint
+from findspot.models import Binding, Endpoint, Tool
 from findspot.store import tools as tool_rows
 from findspot.store.schema import bindings, endpoints, tools
 
@@ -44,6 +44,25 @@ async def set_key(connection: AsyncConnection, endpoint_id: int, key_hash: str) 
 
 async def delete(connection: AsyncConnection, endpoint_id: int) -> bool:
     return (await connection.execute(sa.delete(endpoints).where(endpoints.c.id == endpoint_id))).rowcount > 0
+
+
+async def opened_by(connection: AsyncConnection, key_hash: str) -> tuple[Endpoint, list[Tool]] | None:
+    """The endpoint of a key and the tools that can be called there, in order of their ids: all that a call has to know,
+    in one statement."""
+    enabled = sa.and_(bindings.c.endpoint_id == endpoints.c.id, bindings.c.enabled)
+    query = (
+        sa.select(*_columns, *tool_rows.columns)
+        .select_from(endpoints)
+        .outerjoin(bindings, enabled)
+        .outerjoin(tools, tools.c.id == bindings.c.tool_id)
+        .where(endpoints.c.key_hash == key_hash)
+        .order_by(tools.c.id)
+    )
+    found = (await connection.execute(query)).all()
+    if not found:
+        return None
+    width = len(_columns)
+    return Endpoint(*found[0][:width]), [tool_rows.read_row(row[width:]) for row in found if row[width] is not None]
 
 
 # ── bindings ──

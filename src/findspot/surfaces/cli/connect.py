@@ -145,7 +145,7 @@ async def _client(
         yield await closing.enter_async_context(
             httpx2.AsyncClient(
                 base_url=way.url,
-                headers=_header(key or way.token),
+                headers=bearer(key or way.token),
                 timeout=httpx2.Timeout(_ANSWER_S, connect=_CONNECT_S),
                 transport=way.transport,
                 verify=way.url.startswith("https:"),  # loading certificates that no one asks for takes a while
@@ -182,7 +182,8 @@ async def _open_here(settings: "Settings", closing: contextlib.AsyncExitStack) -
     return Way("http://findspot", api.state.app.token, InProcess(api))
 
 
-def _header(key: str | None) -> dict[str, str]:
+def bearer(key: str | None) -> dict[str, str]:
+    """The header that carries a key."""
     if not key:
         return {}
     if not key.isascii() or not key.isprintable():

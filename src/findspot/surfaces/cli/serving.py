@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from findspot.datafolder import DataFolder
     from findspot.settings import Settings
     from findspot.surfaces.cli.supervising import Line
+    from findspot.surfaces.http.agents import Agents
 
 _GRACE_S = 8  # a SIGTERM ends within 10 seconds
 _ALLOCATOR = {-8: 2, -3: 64 * 1024, -1: 1024 * 1024}  # M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
@@ -43,6 +44,7 @@ async def _serve(settings: "Settings", listening: socket.socket, folder: "DataFo
         token = api.state.app.token
         configure_logs(settings, token)
         server = uvicorn.Server(uvicorn.Config(api, lifespan="off", **uvicorn_options()))
+        _end_streams_first(server, api.state.agents)
         _end_when_asked(server, line)
         url = url_of(settings, listening)
         folder.announce(url)
@@ -64,6 +66,17 @@ def _end_when_asked(server: "Server", line: "Line") -> None:
 
     signal.signal(signal.SIGTERM, server.handle_exit)
     line.at_once = at_once
+
+
+def _end_streams_first(server: "Server", agents: "Agents") -> None:
+    """uvicorn waits for answers to end; those to agents that listen for changes have to be told to."""
+    shut_down = server.shutdown
+
+    async def after_goodbye(sockets: list[socket.socket] | None = None) -> None:
+        await agents.say_goodbye()
+        await shut_down(sockets)
+
+    server.shutdown = after_goodbye  # type: ignore[method-assign]
 
 
 def tune_process() -> None:

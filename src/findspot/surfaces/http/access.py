@@ -23,6 +23,7 @@ from findspot.store import projects as project_rows
 from findspot.store import tables as table_rows
 from findspot.store import tools as tool_rows
 from findspot.surfaces.http.body import limited
+from findspot.surfaces.http.pages import check_address
 
 _ID = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 _SMALL = 1024 * 1024
@@ -42,11 +43,13 @@ class Scope(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The least role a route takes (None: open to all), what it is about, and whether its body may be large."""
+    """The least role a route takes (None: open to all), what it is about, whether its body may be large, and whether it
+    is for agents: they come with the key of the endpoint, and not from the page of another site."""
 
     role: Role | None
     scope: Scope = Scope.INSTALLATION
     large: bool = False
+    agents: bool = False
 
 
 OPEN = Rule(None)
@@ -103,6 +106,7 @@ RULES = {
     "PUT /api/v1/mcp/{endpoint_id}/tools/{tool_id}": Rule(WRITE, Scope.ENDPOINT),
     "PATCH /api/v1/mcp/{endpoint_id}/tools/{tool_id}": Rule(WRITE, Scope.ENDPOINT),
     "DELETE /api/v1/mcp/{endpoint_id}/tools/{tool_id}": Rule(WRITE, Scope.ENDPOINT),
+    "POST /mcp/{endpoint_id}": Rule(READ, Scope.ENDPOINT, large=True, agents=True),  # a tool itself asks for more
 }
 
 
@@ -147,6 +151,12 @@ async def _authorise(app: App, request: Request, rule: Rule) -> Caller | None:
     """The caller, if the rule lets it pass; otherwise the error that says why not."""
     if rule.role is None:
         return None
+    if rule.agents:
+        check_address(request, app.settings)
+        opened = await app.endpoints.opened_by(_secret(request) or "")
+        if opened is not None and request.path_params["endpoint_id"] == str(opened[0].id):
+            request.state.tools = opened[1]
+            return opened[0].caller
     caller = await _identified(app, request)
     for name, value in request.path_params.items():
         if not _ID.fullmatch(value):  # what cannot be an id is not there
@@ -162,14 +172,16 @@ async def _authorise(app: App, request: Request, rule: Rule) -> Caller | None:
 
 async def identify(app: App, request: Request) -> Caller | None:
     """Who sends this request: by header, or by the cookie that the sign-in link leaves in a browser."""
-    secret = request.headers.get("x-api-key")
-    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer":
-        secret = bearer.strip()
+    secret = _secret(request)
     if secret is not None:
         return await app.keys.identify(secret) if secret else None
     browser_pass = request.cookies.get(cookie_name(request))
     return app.keys.admits(browser_pass) if browser_pass and _own_page(request) else None
+
+
+def _secret(request: Request) -> str | None:
+    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+    return bearer.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key")
 
 
 def cookie_name(request: Request) -> str:

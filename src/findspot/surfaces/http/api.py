@@ -9,7 +9,18 @@ from findspot import __version__
 from findspot.app import open_app
 from findspot.datafolder import DataFolder
 from findspot.settings import Settings
-from findspot.surfaces.http import documents, endpoints, errors, home, operations, projects, tables, tools, transfer
+from findspot.surfaces.http import (
+    agents,
+    documents,
+    endpoints,
+    errors,
+    home,
+    operations,
+    projects,
+    tables,
+    tools,
+    transfer,
+)
 from findspot.surfaces.http.watch import Metrics, Watch
 
 
@@ -20,7 +31,11 @@ def create_api(settings: Settings, folder: DataFolder | None = None, *, worker: 
     async def lifespan(api: FastAPI) -> AsyncIterator[None]:
         async with open_app(settings, folder, worker=worker) as app:
             api.state.app = app
-            yield
+            api.state.agents = agents.Agents(app)
+            try:
+                yield
+            finally:
+                await api.state.agents.close()
 
     api = FastAPI(
         title="Findspot",
@@ -32,7 +47,7 @@ def create_api(settings: Settings, folder: DataFolder | None = None, *, worker: 
         redirect_slashes=False,
     )
     api.state.metrics = Metrics()
-    for part in (home, operations, projects, tables, documents, transfer, tools, endpoints):
+    for part in (home, operations, projects, tables, documents, transfer, tools, endpoints, agents):
         api.router.routes.extend(part.api.routes)  # flat, so that all of them can be counted against the rules
     errors.install(api)
     api.add_middleware(Watch, metrics=api.state.metrics)

@@ -1,0 +1,204 @@
+"""The configuration files of MCP clients: an entry is written into them or taken out, and everything else stays."""
+
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from findspot.surfaces.cli.outcome import Failure
+
+# What a client is called on the command line, and by people.
+CLIENTS = {
+    "claude-code": "Claude Code",
+    "claude-desktop": "Claude Desktop",
+    "cursor": "Cursor",
+    "vscode": "VS Code",
+    "codex": "Codex",
+}
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An endpoint: where it is, and what opens it."""
+
+    url: str
+    key: str
+
+    def over_http(self) -> dict[str, Any]:
+        return {"url": self.url, "headers": {"Authorization": f"Bearer {self.key}"}}
+
+    def as_command(self) -> dict[str, Any]:
+        """Started by the client. The key goes by the environment, since anyone can list the arguments of a process."""
+        beside = Path(sys.executable).with_name("findspot")
+        program = str(beside) if beside.exists() else shutil.which("findspot") or "findspot"
+        return {"command": program, "args": ["mcp"], "env": {"FINDSPOT_URL": self.url, "FINDSPOT_KEY": self.key}}
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFile:
+    """A client that keeps its servers in an object of a JSON file."""
+
+    file: Path
+    section: str
+    name: str
+    style: str
+
+    def _value(self, entry: Entry) -> dict[str, Any]:
+        if self.style == "command":
+            return entry.as_command()
+        return ({"type": "http"} if self.style == "typed" else {}) | entry.over_http()
+
+    def shown(self, entry: Entry) -> str:
+        return _as_text({self.section: {self.name: self._value(entry)}})
+
+    def write(self, entry: Entry) -> None:
+        content = self._read()
+        content.setdefault(self.section, {})[self.name] = self._value(entry)
+        _replace(self.file, _as_text(content) + "\n")
+
+    def remove(self) -> bool:
+        content = self._read()
+        if content.get(self.section, {}).pop(self.name, None) is None:
+            return False
+        if not content[self.section]:
+            del content[self.section]
+        _replace(self.file, _as_text(content) + "\n" if content else None)
+        return True
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            text = self.file.read_text("utf-8-sig") if self.file.exists() else ""
+            content = json.loads(text) if text.strip() else {}
+        except (OSError, ValueError) as error:
+            raise _unreadable(self.file, error) from None
+        if not isinstance(content, dict) or not isinstance(content.get(self.section, {}), dict):
+            raise _unreadable(self.file, "it is laid out in another way")
+        return content
+
+
+@dataclass(frozen=True, slots=True)
+class TomlFile:
+    """A client that keeps each server in a table of a TOML file. The text around it stays as it is."""
+
+    file: Path
+    section: str
+    name: str
+
+    def shown(self, entry: Entry) -> str:
+        value = entry.as_command()
+        lines = [f"[{self.section}.{self.name}]", f"command = {json.dumps(value['command'])}", 'args = ["mcp"]', ""]
+        lines.append(f"[{self.section}.{self.name}.env]")
+        lines += [f"{name} = {json.dumps(text)}" for name, text in value["env"].items()]
+        return "\n".join(lines)
+
+    def write(self, entry: Entry) -> None:
+        before = self._read()
+        rest = self._without(before).rstrip("\n")
+        self._place(before, f"{rest}\n\n{self.shown(entry)}\n" if rest else f"{self.shown(entry)}\n")
+
+    def remove(self) -> bool:
+        before = self._read()
+        after = self._without(before)
+        if after == before:
+            return False
+        self._place(before, after)
+        return True
+
+    def _without(self, text: str) -> str:
+        """The text without the tables of this server: from their headings to the next heading."""
+        ours = re.compile(rf"\[{re.escape(self.section)}\.{re.escape(self.name)}(\.[^\]]*)?\]")
+        kept, inside = [], False
+        for line in text.splitlines(keepends=True):
+            if line.startswith("["):
+                inside = ours.match(line) is not None
+            if not inside:
+                kept.append(line)
+        return "".join(kept).rstrip("\n") + "\n" if any(line.strip() for line in kept) else ""
+
+    def _place(self, before: str, after: str) -> None:
+        """Written only if it says the same as before about everything else."""
+        try:
+            same = self._others(before) == self._others(after)
+        except tomllib.TOMLDecodeError:  # a text looked like a heading
+            same = False
+        if not same:
+            raise _unreadable(self.file, "it is laid out in another way")
+        _replace(self.file, after or None)
+
+    def _others(self, text: str) -> dict[str, Any]:
+        content = tomllib.loads(text)
+        servers = content.get(self.section, {})
+        servers.pop(self.name, None)
+        if not servers:
+            content.pop(self.section, None)
+        return content
+
+    def _read(self) -> str:
+        try:
+            text = self.file.read_text("utf-8") if self.file.exists() else ""
+            tomllib.loads(text)
+        except (OSError, ValueError) as error:
+            raise _unreadable(self.file, error) from None
+        return text
+
+
+def client_of(client: str, name: str) -> JsonFile | TomlFile:
+    """The configuration of a client, and what the entry in it is called."""
+    if not _NAME.fullmatch(name):
+        raise Failure("--name takes up to 64 ASCII letters, digits, '-' and '_'.", exit_code=2)
+    home = Path.home()
+    if client == "claude-code":
+        folder = os.environ.get("CLAUDE_CONFIG_DIR")
+        return JsonFile((Path(folder) if folder else home) / ".claude.json", "mcpServers", name, "typed")
+    if client == "claude-desktop":
+        return JsonFile(_app_folder() / "Claude" / "claude_desktop_config.json", "mcpServers", name, "command")
+    if client == "cursor":
+        return JsonFile(home / ".cursor" / "mcp.json", "mcpServers", name, "plain")
+    if client == "vscode":
+        return JsonFile(_app_folder() / "Code" / "User" / "mcp.json", "servers", name, "typed")
+    return TomlFile(Path(os.environ.get("CODEX_HOME") or home / ".codex") / "config.toml", "mcp_servers", name)
+
+
+def _app_folder() -> Path:
+    """Where programs with windows keep their settings."""
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support"
+    if sys.platform == "win32":
+        return Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming")
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+
+
+def _as_text(content: dict[str, Any]) -> str:
+    return json.dumps(content, indent=2, ensure_ascii=False)
+
+
+def _unreadable(file: Path, why: object) -> Failure:
+    advice = "Nothing was changed. '--print' shows what to put in by hand."
+    return Failure(f"{file} cannot be changed safely: {why}.", advice, 2)
+
+
+def _replace(file: Path, text: str | None) -> None:
+    """Put the whole text in place at once, for its owner's eyes only since it holds a key; None takes it away."""
+    target = file.resolve()  # a link to a file elsewhere stays a link
+    try:
+        if text is None:
+            target.unlink()
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, aside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+                stream.write(text)
+            Path(aside).replace(target)
+        except BaseException:
+            Path(aside).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise Failure(f"{file} cannot be written: {error.strerror or error}.", exit_code=2) from None

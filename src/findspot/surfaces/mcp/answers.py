@@ -1,0 +1,115 @@
+"""What the flows answer, in the words of the protocol."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import mcp_types as types
+import msgspec
+
+from findspot import tokens
+from findspot.errors import FindspotError, invalid
+from findspot.models import Tool, ToolCard, ToolType
+from findspot.surfaces.mcp.nodes import TEMPLATE, NodeAddress
+from findspot.tools import structured
+
+_ROOM_A_TOKEN = 4  # characters: a piece is first cut this long, and then made shorter until it fits
+
+
+def tool(card: ToolCard) -> types.Tool:
+    return types.Tool(
+        name=card.name,
+        title=card.title,
+        description=card.description,
+        input_schema=card.input_schema,
+        output_schema=card.output_schema,
+        annotations=types.ToolAnnotations.model_validate(card.annotations),
+    )
+
+
+class _Params(msgspec.Struct):
+    arguments: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _Call(msgspec.Struct):
+    params: _Params
+
+
+def arguments(body: bytes) -> bytes:
+    """The arguments of a call as they were sent: a number keeps its spelling."""
+    try:
+        sent = msgspec.json.decode(body, type=_Call).params.arguments
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:  # the SDK takes NaN, JSON does not
+        raise invalid("arguments", f"are not JSON: {error}") from None
+    return b"{}" if sent == b"null" else bytes(sent)
+
+
+def answered(called: Tool, answer: bytes) -> types.CallToolResult:
+    """Structure for those who read it, the same as text for the others, and the way to the nodes behind hits."""
+    content, text = structured(answer), types.TextContent(text=answer.decode())
+    links = _links(called, content) if called.type is ToolType.SEARCH else []
+    return types.CallToolResult(content=[text, *links], structured_content=content)
+
+
+def _links(called: Tool, answer: dict[str, Any]) -> list[types.ResourceLink]:
+    found = dict.fromkeys(hit["chunk"]["json_pointer"] for hit in answer["results"])
+    return [
+        types.ResourceLink(
+            uri=NodeAddress(called.table_id, pointer).text, name=pointer or called.name, mime_type="text/plain"
+        )
+        for pointer in found
+    ]
+
+
+def refused(error: FindspotError) -> types.CallToolResult:
+    """An error that the agent can do something about: a sentence, and for machines the code and its fields."""
+    return types.CallToolResult(
+        content=[types.TextContent(text=sentence(error))],
+        is_error=True,
+        _meta={"findspot/error": {"code": error.code, **error.fields}},
+    )
+
+
+def sentence(error: FindspotError) -> str:
+    wait = error.fields.get("retryAfterMs")
+    advice = f"Wait {wait} ms, then try again." if wait is not None else error.kind.advice
+    return f"{error.message} {advice}"
+
+
+def root(node: NodeAddress, shown_by: Tool) -> types.Resource:
+    where = node.pointer or "everything"
+    return types.Resource(
+        uri=node.text, name=f"{shown_by.name}: {where}", description=f"What '{shown_by.name}' works on: {where} of "
+        f"table {node.table_id}.",
+    )  # fmt: skip
+
+
+def template() -> types.ResourceTemplate:
+    return types.ResourceTemplate(
+        name="node",
+        uri_template=TEMPLATE,
+        description="A value in a table by its JSON pointer, as search hits name it. A long one comes in pieces: "
+        "'start' is the character to go on from.",
+    )
+
+
+def read(node: NodeAddress, parts: Sequence[bytes | bytearray], budget: int) -> types.ReadResourceResult:
+    """A string as its text, anything else as its JSON; the address that goes on with what does not fit comes along."""
+    stored = b"".join(parts).strip()
+    is_text = stored.startswith(b'"')
+    whole = json.loads(stored) if is_text else stored.decode()
+    piece = _piece(whole[node.start : node.start + budget * _ROOM_A_TOKEN], budget)
+    end = node.start + len(piece)
+    meta: dict[str, Any] = {"findspot/characters": [node.start, min(end, len(whole)), len(whole)]}
+    if end < len(whole):
+        meta["findspot/next"] = NodeAddress(node.table_id, node.pointer, end).text
+    mime = "text/plain" if is_text else "application/json"
+    content = types.TextResourceContents(uri=node.text, mime_type=mime, text=piece, _meta=meta)
+    return types.ReadResourceResult(contents=[content])
+
+
+def _piece(text: str, budget: int) -> str:
+    """As much of a text as fits."""
+    while text and (needed := tokens.count(text)) > budget:
+        text = text[: min(len(text) - 1, len(text) * budget // needed)]
+    return text

@@ -1,0 +1,152 @@
+"""`findspot mcp`: what it needs, and what it writes into the files of clients."""
+
+import json
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from findspot.surfaces.cli.clients import CLIENTS, client_of
+from tests.cli.command import Outcome, findspot
+from tests.servers import Server
+
+URL, KEY = "http://127.0.0.1:8321/mcp/1", "fse_secret"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own, so that no test touches a real one."""
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    for name in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "APPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def install(*arguments: str, code: int = 0) -> Outcome:
+    ended = findspot("mcp", "install", *arguments)
+    assert ended.code == code, ended
+    return ended
+
+
+def content_of(client: str) -> dict[str, object]:
+    text = client_of(client, "findspot").file.read_text()
+    loaded: dict[str, object] = tomllib.loads(text) if client == "codex" else json.loads(text)
+    return loaded
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_an_entry_is_written_and_taken_out_again_and_everything_else_stays(client: str) -> None:
+    file = client_of(client, "findspot").file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    toml = '# mine 我的\nmodel = "x"\n\n[mcp_servers.other]\ncommand = "o"\n'
+    others = '{"mcpServers": {"other": {"command": "o"}}, "servers": {"other": {}}, "书": [1.5, null, "é"]}'
+    file.write_text(toml if client == "codex" else others)
+    before = content_of(client)
+    for url in (URL, URL + "2"):  # the second time it is brought up to date
+        install(client, "--url", url, "--key", KEY)
+        text = file.read_text()
+        assert text.count(KEY) == 1
+        assert url in text
+    assert content_of(client) != before
+    assert file.stat().st_mode & 0o077 == 0
+    assert "no longer names 'findspot'" in install(client, "--remove").out
+    assert content_of(client) == before
+    assert client != "codex" or file.read_text() == toml
+    assert "does not name 'findspot'" in install(client, "--remove").out
+    assert [each.name for each in file.parent.iterdir() if each.name.startswith(f".{file.name}-")] == []
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_file_that_was_not_there_is_made_and_goes_with_its_last_entry(client: str) -> None:
+    file = client_of(client, "findspot").file
+    install(client, "--url", URL, "--key", KEY)
+    install(client, "--url", URL, "--key", KEY, "--name", "second")
+    assert file.exists()
+    install(client, "--remove")
+    assert KEY in file.read_text()
+    install(client, "--remove", "--name", "second")
+    assert not file.exists()
+    install(client, "--remove")
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_what_would_be_written_can_be_printed_and_then_nothing_is(client: str) -> None:
+    shown = install(client, "--url", URL, "--key", KEY, "--print").out
+    assert not client_of(client, "findspot").file.exists()
+    install(client, "--url", URL, "--key", KEY)
+    assert (tomllib.loads(shown) if client == "codex" else json.loads(shown)) == content_of(client)
+
+
+def test_a_client_that_starts_the_command_gets_the_key_by_the_environment() -> None:
+    install("claude-desktop", "--url", URL, "--key", KEY)
+    entry = json.loads(client_of("claude-desktop", "findspot").file.read_text())["mcpServers"]["findspot"]
+    assert entry["args"] == ["mcp"]
+    assert entry["env"] == {"FINDSPOT_URL": URL, "FINDSPOT_KEY": KEY}
+
+
+@pytest.mark.parametrize(
+    ("client", "text"),
+    [
+        ("vscode", '{// a comment\n"servers": {}}'),
+        ("cursor", "[]"),
+        ("cursor", '{"mcpServers": []}'),
+        ("codex", "x = ["),
+    ],
+)
+def test_a_file_that_cannot_be_changed_safely_is_left_alone(client: str, text: str) -> None:
+    file = client_of(client, "findspot").file
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    assert "cannot be changed safely" in install(client, "--url", URL, "--key", KEY, code=2).err
+    assert file.read_text() == text
+
+
+def test_a_text_that_only_looks_like_a_heading_is_not_taken_for_one() -> None:
+    file = client_of("codex", "findspot").file
+    file.parent.mkdir(parents=True)
+    file.write_text('notes = """\n[mcp_servers.findspot]\n"""\n')
+    assert "laid out in another way" in install("codex", "--remove", code=2).err
+
+
+def test_a_link_to_a_file_elsewhere_stays_a_link(home: Path) -> None:
+    (home / "dotfiles").write_text("{}")
+    (home / ".claude.json").symlink_to(home / "dotfiles")
+    install("claude-code", "--url", URL, "--key", KEY)
+    assert (home / ".claude.json").is_symlink()
+    assert KEY in (home / "dotfiles").read_text()
+
+
+def test_what_is_missing_or_wrong_is_said() -> None:
+    assert "--url and --key must be given" in findspot("mcp").err
+    assert "--key must be given" in install("cursor", "--url", URL, code=2).err
+    assert "must start with http" in install("cursor", "--url", "x", "--key", KEY, code=2).err
+    assert "--name takes" in install("cursor", "--url", URL, "--key", KEY, "--name", "a b", code=2).err
+    assert "no key" in install("cursor", "--url", URL, "--key", "钥匙", code=4).err
+
+
+def test_the_bridge_says_at_once_why_it_cannot_begin(served: tuple[Server, Path]) -> None:
+    server, _ = served
+    wrong = findspot("mcp", "--url", f"{server.url}/mcp/1", "--key", KEY)
+    assert (wrong.code, wrong.out) == (4, "")
+    assert "A valid key is needed" in wrong.err
+    absent = findspot("mcp", "--url", f"{server.url}/mcp/999999", "--key", server.token)
+    assert absent.code == 3
+    silent = findspot("mcp", "--url", "http://127.0.0.1:1/mcp/1", "--key", KEY)
+    assert silent.code == 7
+    assert "does not answer" in silent.err
+
+
+def test_json_is_given_for_machines() -> None:
+    shown = install("cursor", "--url", URL, "--key", KEY, "--print", "--json").json
+    assert shown["client"] == "cursor"
+    assert KEY in shown["text"]
+    assert install("cursor", "--url", URL, "--key", KEY, "--json").json["name"] == "findspot"
+    assert install("cursor", "--remove", "--json").json["removed"] is True
+
+
+def test_the_command_is_the_one_beside_this_python() -> None:
+    install("codex", "--url", URL, "--key", KEY)
+    command = tomllib.loads(client_of("codex", "findspot").file.read_text())["mcp_servers"]["findspot"]["command"]
+    beside = Path(sys.executable).with_name("findspot")
+    assert command == str(beside) if beside.exists() else Path(command).name == "findspot"

@@ -1,0 +1,54 @@
+"""Tools that do what a test tells them: for what the real ones do too seldom or too quickly."""
+
+import asyncio
+import json
+from typing import Any
+
+from findspot.errors import FindspotError, invalid
+from findspot.models import Caller, Tool, ToolCard
+from findspot.tools import Tools
+
+SECRET = "fse_this-never-leaves-the-server"
+ODD: dict[str, Any] = {"data": [None, 0, "", [], False, {"书": None}, "e\u0301 👩‍👧 紅樓夢"]}
+
+
+class ToldTools(Tools):
+    """Answers by what it is asked; `go` lets a call go on that waits for it."""
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+        self.calls: list[tuple[str, dict[str, Any], Caller]] = []
+
+    def describe(self, tool: Tool) -> ToolCard:
+        schema = {"type": "object", "properties": {"query": {"type": "string"}}, "additionalProperties": False}
+        return ToolCard(
+            tool.name if tool.name.isascii() else f"tool-{tool.id}",
+            tool.name,
+            tool.description,
+            schema,
+            {"type": "object"},
+            {"readOnlyHint": not tool.type.edits, "destructiveHint": False, "openWorldHint": False},
+        )
+
+    async def call_text(self, tool: Tool, arguments: bytes, caller: Caller, language: str = "en") -> bytes:
+        asked = json.loads(arguments)
+        self.calls.append((tool.name, asked, caller))
+        match asked.get("query"):
+            case "wait":
+                await self.go.wait()
+            case "busy":
+                raise FindspotError("SEARCH_BACKPRESSURE", "64 searches are running.", retryAfterMs=200)
+            case "late":
+                raise FindspotError("SEARCH_TIMEOUT", "The search took too long.")
+            case "broken":
+                raise RuntimeError(SECRET)
+            case int():
+                raise invalid("query", "must be text")
+        if tool.type == "search":
+            found = {"query": asked.get("query", ""), "results": [_hit(tool, "/a/书~1 1"), _hit(tool, "/b")]}
+            return json.dumps(found, ensure_ascii=False).encode()
+        return json.dumps(ODD, ensure_ascii=False).encode()
+
+
+def _hit(tool: Tool, pointer: str) -> dict[str, Any]:
+    return {"score": 0.5, "chunk": {"table_id": tool.table_id, "json_pointer": pointer, "chunk_text": "x"}}

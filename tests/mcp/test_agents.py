@@ -1,0 +1,169 @@
+"""What an agent sees, by the SDK's own clients: over HTTP and over standard input, in both revisions."""
+
+import json
+from typing import Any
+
+import pytest
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, ResourceLink, TextContent, TextResourceContents
+
+from tests.mcp.conftest import Connect, World
+from tests.mcp.stand_in import ODD, SECRET
+
+
+def text_of(result: CallToolResult) -> str:
+    (first, *_) = result.content
+    assert isinstance(first, TextContent)
+    return first.text
+
+
+async def test_the_list_holds_the_enabled_tools_in_the_order_they_were_made(world: World, connect: Connect) -> None:
+    for name in ("zebra", "ant", "查询"):
+        await world.bind(name)
+    await world.bind("cow", "create")
+    ant = world.made[1]
+    await world.app.endpoints.enable(world.endpoint_id, ant.id, False)
+    async with connect() as client:
+        listed = (await client.list_tools()).tools
+    assert [tool.name for tool in listed] == ["zebra", f"tool-{world.made[2].id}", "cow"]
+    assert listed[1].title == "查询"
+    assert listed[0].input_schema == world.tools.describe(world.made[0]).input_schema
+    assert listed[0].output_schema == {"type": "object"}
+    assert [tool.annotations.read_only_hint for tool in listed if tool.annotations] == [True, True, False]
+    assert [tool.annotations.open_world_hint for tool in listed if tool.annotations] == [False] * 3
+
+
+async def test_an_answer_is_structure_and_the_same_as_text_and_null_is_a_value(world: World, connect: Connect) -> None:
+    await world.bind("all")
+    async with connect() as client:
+        result = await client.call_tool("all", {"query": "e\u0301 👩‍👧 查"})
+    assert not result.is_error
+    assert result.structured_content == ODD
+    assert json.loads(text_of(result)) == ODD
+    ((name, arguments, caller),) = world.tools.calls
+    assert (name, arguments) == ("all", {"query": "e\u0301 👩‍👧 查"})
+    assert caller.project_id == world.project_id
+
+
+async def test_a_call_may_come_without_arguments(world: World, connect: Connect) -> None:
+    await world.bind("all")
+    async with connect() as client:
+        assert not (await client.call_tool("all")).is_error
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "said"),
+    [
+        ("busy", "SEARCH_BACKPRESSURE", "64 searches are running. Wait 200 ms, then try again."),
+        ("late", "SEARCH_TIMEOUT", "The search took too long. Ask again, or narrow the search."),
+        (7, "INVALID_ARGUMENT", "query: must be text Correct the field that the message names"),
+    ],
+)
+async def test_what_an_agent_can_repair_is_an_answer_with_a_sentence(
+    world: World, connect: Connect, query: Any, code: str, said: str
+) -> None:
+    await world.bind("find")
+    async with connect() as client:
+        result = await client.call_tool("find", {"query": query})
+    assert result.is_error
+    assert text_of(result).startswith(said)
+    assert result.structured_content is None
+    assert result.meta is not None
+    assert result.meta["findspot/error"]["code"] == code
+
+
+async def test_an_unknown_disabled_or_unbound_tool_is_an_error_of_the_protocol(world: World, connect: Connect) -> None:
+    tool, other = await world.bind("find"), await world.bind("other")
+    async with connect() as client:
+        assert not (await client.call_tool("find")).is_error
+        await world.app.endpoints.enable(world.endpoint_id, tool.id, False)
+        await world.app.endpoints.unbind(world.endpoint_id, other.id)
+        for name in ("find", "other", "nothing", "查" * 5000):
+            with pytest.raises(MCPError) as refused:
+                await client.call_tool(name)
+            assert refused.value.code == INVALID_PARAMS
+            assert "Unknown tool" in refused.value.message
+            assert len(refused.value.message) < 300
+    assert len(world.tools.calls) == 1
+
+
+async def test_a_failure_inside_tells_nothing_of_the_inside(
+    world: World, connect: Connect, capfd: pytest.CaptureFixture[str]
+) -> None:
+    await world.bind("find")
+    async with connect() as client:
+        with pytest.raises(MCPError) as failed:
+            await client.call_tool("find", {"query": "broken"})
+    assert failed.value.code == INTERNAL_ERROR
+    assert SECRET not in str(failed.value.error)
+    assert "Traceback" not in str(failed.value.error)
+    assert "Something went wrong (request " in failed.value.message
+
+
+async def test_a_long_call_tells_that_it_is_at_work(world: World, connect: Connect) -> None:
+    await world.bind("slow")
+    told: list[float] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        assert message is not None
+        assert message.startswith("slow: at work for ")
+        told.append(progress)
+        if len(told) == 2:
+            world.tools.go.set()  # only then does the call end
+
+    async with connect() as client:
+        result = await client.call_tool("slow", {"query": "wait"}, progress_callback=hear)
+    assert not result.is_error
+    assert told == sorted(set(told))
+    assert len(told) >= 2
+
+
+async def test_a_hit_links_to_the_whole_node_behind_it(world: World, connect: Connect) -> None:
+    await world.bind("find", "search")
+    async with connect() as client:
+        result = await client.call_tool("find", {"query": "x"})
+        links = [block for block in result.content if isinstance(block, ResourceLink)]
+        assert [link.name for link in links] == ["/a/书~1 1", "/b"]
+        (text,) = (await client.read_resource(links[0].uri)).contents
+        (value,) = (await client.read_resource(links[1].uri)).contents
+    assert isinstance(text, TextResourceContents)
+    assert isinstance(value, TextResourceContents)
+    assert (text.text, text.mime_type) == ("红楼梦 📕", "text/plain")
+    assert (value.text, value.mime_type) == ("[1.10, null]", "application/json")
+
+
+async def test_resources_show_what_the_reading_tools_show_and_nothing_else(world: World, connect: Connect) -> None:
+    await world.bind("find", "search", "/a")
+    await world.bind("schema", "get_data_schema", "/c")
+    await world.bind("create", "create", "/c")
+    table = f"findspot://tables/{world.table_id}"
+    async with connect() as client:
+        assert [each.uri for each in (await client.list_resources()).resources] == [f"{table}/a"]
+        (template,) = (await client.list_resource_templates()).resource_templates
+        assert template.uri_template.startswith("findspot://tables/{table_id}")
+        assert (await client.read_resource(f"{table}/a")).contents
+        for uri in (
+            table, f"{table}/", f"{table}/c", f"{table}/ab", f"{table}/a/missing", "findspot://tables/999999/a",
+            f"{table}/a/%ff", f"{table}/a?start=x", "file:///etc/passwd", "findspot://tables/٣", f"{table}/a/../c",
+        ):  # fmt: skip
+            with pytest.raises(MCPError) as refused:
+                await client.read_resource(uri)
+            assert refused.value.code == INVALID_PARAMS, uri
+            assert refused.value.data == {"uri": uri}
+
+
+async def test_a_node_too_long_for_one_answer_comes_in_pieces(world: World, connect: Connect) -> None:
+    whole = "".join(f"{n} 汉字 e\u0301 👩‍👧 " for n in range(20_000))
+    await world.app.tables.put(world.table_id, "/b", [json.dumps(whole).encode()], None)
+    await world.bind("find", "search")
+    uri: str | None = f"findspot://tables/{world.table_id}/b"
+    pieces = []
+    async with connect() as client:
+        while uri is not None:
+            (content,) = (await client.read_resource(uri)).contents
+            assert isinstance(content, TextResourceContents)
+            assert content.meta is not None
+            pieces.append(content.text)
+            uri = content.meta.get("findspot/next")
+    assert len(pieces) > 2
+    assert "".join(pieces) == whole
