@@ -1,21 +1,23 @@
 """The calculations of an index: sources into chunks, texts into terms. Bytes in, bytes out, to run in a helper.
 
 Answers come in parts of about half a megabyte, so that whoever reads them is never held up for long. Of what is known
-already only the name comes back.
+already only the name comes back. What they need is imported where it is used: a server that only hands them on never
+loads it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from findspot.chunking import NodeChunks, cut_node, cut_paragraphs
 from findspot.drafts import read
 from findspot.errors import FindspotError
 from findspot.jsontext.operations import Operation
 from findspot.models import Node, Skipped
 from findspot.sources import json_tree
-from findspot.words import terms
+
+if TYPE_CHECKING:
+    from findspot.chunking import NodeChunks
 
 _PART = 1 << 19  # characters
 _ROW = 200  # what a row takes beside its text
@@ -108,6 +110,8 @@ def _passages(document: DocumentToCut, content: bytes) -> Iterator[Passage]:
         found = read(content, document.format)
     except ValueError as error:  # nothing that is saved is like this
         raise FindspotError("INTERNAL", f"The document cannot be read: {error}") from None
+    from findspot.chunking import cut_paragraphs
+
     passages = list(cut_paragraphs(found.text, [(block.start, block.end) for block in found.blocks]))
     for each in passages:
         name = each.id(document.id)
@@ -119,6 +123,8 @@ def cut_table(request: bytes, text: bytes, *known_parts: bytes) -> tuple[bytes, 
     """A summary, the known nodes that are gone, and the chunks of the nodes that are new."""
     table = TABLE.decode(request)
     known = {node for part in known_parts for node in NODES.decode(part)}
+    from findspot.chunking import cut_node
+
     found: dict[Known, tuple[Node, NodeChunks]] = {}
     skipped: dict[str, str] = {}
     for cut in table.cuts:
@@ -152,7 +158,7 @@ def _nodes(text: bytes, scopes: Sequence[tuple[str, int]], max_length: int) -> I
     return found.values()
 
 
-def _node_chunks(table_id: int, node: Node, chunks: NodeChunks) -> Iterator[NodeChunk]:
+def _node_chunks(table_id: int, node: Node, chunks: "NodeChunks") -> Iterator[NodeChunk]:
     for each in chunks.chunks:
         yield NodeChunk(
             chunks.pointer,
@@ -171,6 +177,8 @@ def _node_chunks(table_id: int, node: Node, chunks: NodeChunks) -> Iterator[Node
 
 def index_terms(texts: bytes) -> tuple[bytes, ...]:
     """The terms of each text, separated by blanks."""
+    from findspot.words import terms
+
     return (msgspec.msgpack.encode([" ".join(terms(text)) for text in TEXTS.decode(texts)]),)
 
 

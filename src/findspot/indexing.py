@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-CHUNKS_AT_ONCE = 2000
+CHUNKS_AT_ONCE = 5000
 TERMS_AT_ONCE = 500
 GONE_AT_ONCE = 10_000
 NAMESPACES_AT_ONCE = 2  # there are two cores to work with
@@ -438,7 +438,7 @@ class Indexing:
         try:
             while True:
                 async with self._store.read() as connection:
-                    some = await rows.every(connection, place.namespace, after, 2 * CHUNKS_AT_ONCE)
+                    some = await rows.every(connection, place.namespace, after, CHUNKS_AT_ONCE)
                 if not some:
                     return
                 after = some[-1].id

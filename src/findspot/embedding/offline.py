@@ -31,7 +31,7 @@ class OfflineEmbedder:
     """The static model. It is loaded when it is first used."""
 
     id = "offline"
-    batch = 256
+    batch = 1024
     vector_weight = 0.25
     is_quick = True
 

@@ -21,7 +21,7 @@ from findspot.engines.embedded.lookup import Lookup
 from findspot.engines.embedded.manifest import Mark, Marks, mark
 from findspot.engines.protocol import Source
 
-_SMALL = (15_000_000, 1)  # bytes and threads of a writer; the least that tantivy takes
+_SMALL = (48_000_000, 1)  # bytes and threads of a writer: room for some thousand chunks between two commits
 _LARGE = (256_000_000, 2)
 _PARTS = ("fast", "fieldnorm", "idx", "pos", "store", "term")  # the files of every segment
 _LOOKS = 1000
