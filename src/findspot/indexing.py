@@ -20,7 +20,7 @@ from findspot.engines.protocol import Abandoned, Batch, Building, Damaged, Engin
 from findspot.errors import FindspotError
 from findspot.following import Following, said
 from findspot.gate import Gate, Rests
-from findspot.models import ChunkRow, Place
+from findspot.models import ChunkToIndex, Place
 from findspot.offload import Offload
 from findspot.settings import Settings
 from findspot.store import chunks as rows
@@ -262,7 +262,7 @@ class Indexing:
     async def _fingerprint(self) -> str:
         return await asyncio.to_thread(getattr, self._embeddings.embedder, "fingerprint")
 
-    async def _prepared(self, some: Sequence[ChunkRow]) -> Batch | None:
+    async def _prepared(self, some: Sequence[ChunkToIndex]) -> Batch | None:
         """A batch of chunks; None if it could not be made, which is noted with their sources."""
         try:
             return await self._batch(some)
@@ -274,7 +274,7 @@ class Indexing:
             await self._tell()
             return None
 
-    async def _batch(self, some: Sequence[ChunkRow]) -> Batch:
+    async def _batch(self, some: Sequence[ChunkToIndex]) -> Batch:
         texts = [row.text for row in some]
         vectors, terms = await asyncio.gather(self._vectors(texts), self._terms(texts))
         return Batch([row.id for row in some], [row.doc_id for row in some], list(map(_source, some)), terms, vectors)
@@ -528,9 +528,9 @@ def _differences(
     return missing.tolist(), extra.tolist()
 
 
-def _source(row: ChunkRow) -> Source:
+def _source(row: ChunkToIndex) -> Source:
     return Source(row.document_id, row.json_pointer, row.chunk_size, row.chunk_overlap, row.node_length)
 
 
-def _is_source(row: ChunkRow) -> "sa.ColumnElement[bool]":
+def _is_source(row: ChunkToIndex) -> "sa.ColumnElement[bool]":
     return states.is_table(row.table_id) if row.table_id is not None else states.is_document(row.document_id or 0)
