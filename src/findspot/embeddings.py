@@ -36,8 +36,7 @@ class Embeddings:
 
     async def prepare(self) -> None:
         """Load the model, or find out about the service, before anyone waits for it."""
-        await asyncio.to_thread(getattr, self.embedder, "fingerprint")
-        await asyncio.to_thread(getattr, self.embedder, "dimension")
+        await asyncio.to_thread(self._kind)
 
     async def close(self) -> None:
         await asyncio.to_thread(self.embedder.close)
@@ -55,7 +54,7 @@ class Embeddings:
         more than one."""
         import numpy as np
 
-        fingerprint = await asyncio.to_thread(getattr, self.embedder, "fingerprint")
+        fingerprint, dimension = await asyncio.to_thread(self._kind)
         parts, storing = [], None
         try:
             for start in range(0, len(texts), self.embedder.batch):
@@ -67,8 +66,13 @@ class Embeddings:
         finally:
             if storing is not None:
                 await storing
-        dimension = await asyncio.to_thread(getattr, self.embedder, "dimension")
+        if len(parts) == 1:
+            return parts[0]
         return await asyncio.to_thread(np.concatenate, parts) if parts else np.zeros((0, dimension), np.float32)
+
+    def _kind(self) -> tuple[str, int]:
+        """What tells this embedder's vectors from others."""
+        return self.embedder.fingerprint, self.embedder.dimension
 
     async def _batch(self, texts: Sequence[str], start: int, fingerprint: str) -> tuple[Vectors, dict[bytes, bytes]]:
         """A row for every text, and what was made and is to be stored."""

@@ -30,6 +30,11 @@ class Following:
         self._offload = offload
         self._settings = settings
 
+    async def prepare(self) -> None:
+        """Start a helper and let it load what cuts, before anyone waits for it."""
+        any_text = msgspec.msgpack.encode([cutting.DocumentToCut(0, "text", frozenset())])
+        await self._offload.run("cut_documents", any_text, b"Any text.")
+
     async def follow(self, place: Place) -> bool:
         """Follow the sources of a namespace that have changed; whether there were any."""
         return await (self._documents(place) if place.table_id is None else self._table(place, place.table_id))
@@ -39,11 +44,11 @@ class Following:
     async def _documents(self, place: Place) -> bool:
         async with self._store.read() as connection:
             pending = await states.pending_documents(connection, place.project_id, DOCUMENTS_AT_ONCE, BYTES_AT_ONCE)
+            if not pending:
+                return False
             known: dict[int, dict[str, Any]] = {row.id: {} for row in pending}
             for row in await rows.of_documents(connection, list(known)):
                 known[row.document_id][row.turbopuffer_doc_id] = row
-        if not pending:
-            return False
         try:
             await self._follow(place, pending, known)
         except FindspotError as error:

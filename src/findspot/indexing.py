@@ -5,14 +5,16 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot import cutting
 from findspot.embeddings import Embeddings
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Pages: TypeAlias = Callable[[AsyncConnection, str, int, int], Awaitable[list[ChunkToIndex]]]
 
 CHUNKS_AT_ONCE = 5000
 TERMS_AT_ONCE = 500
@@ -91,6 +94,7 @@ class Indexing:
         self._gate = gate
         self._settings = settings
         self._following = Following(store, offload, settings)
+        self.prepare = self._following.prepare
         self._threads = ThreadPoolExecutor(NAMESPACES_AT_ONCE + 1, thread_name_prefix="index")
         self._seats = asyncio.Semaphore(NAMESPACES_AT_ONCE)
         self._working: dict[Place, asyncio.Task[None]] = {}
@@ -188,10 +192,11 @@ class Indexing:
         async with self._seats:
             try:
                 await self._agree(place)
-                followed, filled = await self._following.follow(place), True
-                while (followed or filled) and not self._closing:
+                await self._following.follow(place)
+                more = True
+                while more and not self._closing:
                     # the next sources are cut while the chunks of these are written
-                    followed, filled = await _together(self._following.follow(place), self._catch_up(place))
+                    more = any(await _together(self._following.follow(place), self._catch_up(place)))
                     async with self._store.write(durable=False) as connection:
                         await states.finish(connection, place)
                     await self._tell()
@@ -212,36 +217,51 @@ class Indexing:
         await self._tell()
 
     async def _catch_up(self, place: Place) -> bool:
-        """Bring the engine up to date with the chunk rows; whether it was behind."""
-        forgot = await self._forget(place)
-        return await self._fill(place) or forgot
+        """Bring the engine up to date with the chunk rows; whether there is more to forget."""
+        more = await self._forget(place)
+        await self._fill(place)
+        return more
 
-    async def _fill(self, place: Place) -> bool:
+    async def _fill(self, place: Place) -> None:
         """Give the engine what it does not have yet. The next chunks are prepared while these are written."""
-        after, writing = 0, None
+        writing = None
         done, began = 0, time.monotonic()
         try:
-            while True:
-                async with self._store.read() as connection:
-                    some = await rows.waiting(connection, place.namespace, after, CHUNKS_AT_ONCE)
-                if not some or self._closing:
-                    return after > 0
-                after = some[-1].id
-                batch = await self._prepared(some)
-                if writing is not None:
-                    await writing
-                    writing = None
-                if batch is None:
-                    continue
-                if not await self._fits(place):
-                    return False
-                writing = asyncio.create_task(self._write(place, batch))
-                done += len(some)
-                self._rate[place] = done / max(1e-6, time.monotonic() - began)
+            async with aclosing(self._pages(rows.waiting, place)) as pages:
+                async for some in pages:
+                    batch = None if self._closing else await self._prepared(some)
+                    if writing is not None:
+                        await writing
+                        writing = None
+                    if batch is None:
+                        continue
+                    if not await self._fits(place):
+                        return
+                    writing = asyncio.create_task(self._write(place, batch))
+                    done += len(some)
+                    self._rate[place] = done / max(1e-6, time.monotonic() - began)
         finally:
             self._rate.pop(place, None)
             if writing is not None:
                 await writing
+
+    async def _pages(self, which: Pages, place: Place) -> AsyncGenerator[list[ChunkToIndex], None]:
+        """Chunks in order of their ids, so many at a time. The next ones are read while these are worked on."""
+
+        async def read(after: int) -> list[ChunkToIndex]:
+            async with self._store.read() as connection:
+                return await which(connection, place.namespace, after, CHUNKS_AT_ONCE)
+
+        coming = asyncio.create_task(read(0))
+        try:
+            while some := await coming:
+                if len(some) < CHUNKS_AT_ONCE:  # the last
+                    yield some
+                    return
+                coming = asyncio.create_task(read(some[-1].id))
+                yield some
+        finally:
+            await _cancelled([coming])
 
     async def _write(self, place: Place, batch: Batch) -> None:
         await self._in_thread(self._engine.write, place.namespace, await self._fingerprint(), batch)
@@ -308,7 +328,8 @@ class Indexing:
         return [terms for (answer,) in answers for terms in cutting.TEXTS.decode(answer)]
 
     async def _forget(self, place: Place) -> bool:
-        """Have the engine forget what the store no longer has; all of it, if the table or the project is gone."""
+        """Have the engine forget what the store no longer has; all of it, if the table or the project is gone. Whether
+        there may be more."""
         async with self._store.read() as connection:
             gone = await rows.gone(connection, place.namespace, GONE_AT_ONCE)
         if not gone:
@@ -319,7 +340,7 @@ class Indexing:
             await self._in_thread(self._engine.drop, place.namespace)
         async with self._store.write(durable=False) as connection:
             await rows.settle_debt(connection, gone)
-        return True
+        return len(gone) == GONE_AT_ONCE
 
     async def _is_there(self, place: Place) -> bool:
         async with self._store.read() as connection:
@@ -434,19 +455,15 @@ class Indexing:
 
     async def _copy(self, place: Place, build: Building, progress: Rebuild) -> None:
         """Give a build every chunk. If one cannot be had, it fails: what is in service is worth more than half."""
-        after, writing = 0, None
+        writing = None
         try:
-            while True:
-                async with self._store.read() as connection:
-                    some = await rows.every(connection, place.namespace, after, CHUNKS_AT_ONCE)
-                if not some:
-                    return
-                after = some[-1].id
-                batch = await self._batch(some)
-                if writing is not None:
-                    await writing
-                writing = asyncio.create_task(self._in_thread(build.write, batch))
-                progress.done += len(some)
+            async with aclosing(self._pages(rows.every, place)) as pages:
+                async for some in pages:
+                    batch = await self._batch(some)
+                    if writing is not None:
+                        await writing
+                    writing = asyncio.create_task(self._in_thread(build.write, batch))
+                    progress.done += len(some)
         finally:
             if writing is not None:
                 await writing
@@ -501,7 +518,7 @@ class Indexing:
         return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
 
 
-async def _cancelled(tasks: Sequence[asyncio.Task[None]]) -> None:
+async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 from findspot.words import writing
 from findspot.words.folding import are_folded, fold_run
-from findspot.words.parts import LONGEST, Part, take_apart
+from findspot.words.parts import LONGEST, Part, is_plain, take_apart
 from findspot.words.stemming import stem
 
 TokenKind = Literal["unit", "whole", "hump", "pair"]
@@ -47,8 +47,8 @@ class _Remembered(dict[str, tuple[str, ...]]):
     """The terms of every word met so far; forgotten all at once when they are too many."""
 
     def __missing__(self, word: str) -> tuple[str, ...]:
-        if word.islower() and word.isascii() and word.isalpha() and len(word) <= LONGEST:  # most words are one unit
-            found: tuple[str, ...] = (stem(word),)
+        if is_plain(word):
+            found: tuple[str, ...] = (stem(word.lower()),)
         else:
             found = tuple(part.term for part in take_apart(word))
         if len(word) <= LONGEST:
