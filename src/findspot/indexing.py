@@ -5,20 +5,17 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
-from sqlalchemy.ext.asyncio import AsyncConnection
-
-from findspot import cutting
+from findspot.batches import Batches
 from findspot.embeddings import Embeddings
-from findspot.engines.protocol import Abandoned, Batch, Building, Damaged, Engine, Source, Status, Vectors
+from findspot.engines.protocol import Abandoned, Batch, Building, Damaged, Engine, Status
 from findspot.errors import FindspotError
 from findspot.following import Following, said
 from findspot.gate import Gate, Rests
@@ -39,10 +36,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Pages: TypeAlias = Callable[[AsyncConnection, str, int, int], Awaitable[list[ChunkToIndex]]]
 
-CHUNKS_AT_ONCE = 5000
-TERMS_AT_ONCE = 500
 GONE_AT_ONCE = 10_000
 NAMESPACES_AT_ONCE = 2  # there are two cores to work with
 LONGEST_SLEEP_S = 30.0
@@ -90,10 +84,10 @@ class Indexing:
         self._store = store
         self._engine = engine
         self._embeddings = embeddings
-        self._offload = offload
         self._gate = gate
         self._settings = settings
         self._following = Following(store, offload, settings)
+        self._batches = Batches(store, embeddings, offload)
         self.prepare = self._following.prepare
         self._threads = ThreadPoolExecutor(NAMESPACES_AT_ONCE + 1, thread_name_prefix="index")
         self._seats = asyncio.Semaphore(NAMESPACES_AT_ONCE)
@@ -227,7 +221,7 @@ class Indexing:
         writing = None
         done, began = 0, time.monotonic()
         try:
-            async with aclosing(self._pages(rows.waiting, place)) as pages:
+            async with aclosing(self._batches.pages(rows.waiting, place.namespace)) as pages:
                 async for some in pages:
                     batch = None if self._closing else await self._prepared(some)
                     if writing is not None:
@@ -244,24 +238,6 @@ class Indexing:
             self._rate.pop(place, None)
             if writing is not None:
                 await writing
-
-    async def _pages(self, which: Pages, place: Place) -> AsyncGenerator[list[ChunkToIndex], None]:
-        """Chunks in order of their ids, so many at a time. The next ones are read while these are worked on."""
-
-        async def read(after: int) -> list[ChunkToIndex]:
-            async with self._store.read() as connection:
-                return await which(connection, place.namespace, after, CHUNKS_AT_ONCE)
-
-        coming = asyncio.create_task(read(0))
-        try:
-            while some := await coming:
-                if len(some) < CHUNKS_AT_ONCE:  # the last
-                    yield some
-                    return
-                coming = asyncio.create_task(read(some[-1].id))
-                yield some
-        finally:
-            await _cancelled([coming])
 
     async def _write(self, place: Place, batch: Batch) -> None:
         await self._in_thread(self._engine.write, place.namespace, await self._fingerprint(), batch)
@@ -285,7 +261,7 @@ class Indexing:
     async def _prepared(self, some: Sequence[ChunkToIndex]) -> Batch | None:
         """A batch of chunks; None if it could not be made, which is noted with their sources."""
         try:
-            return await self._batch(some)
+            return await self._batches.make(some)
         except FindspotError as error:
             log.warning("a batch of %d chunks could not be prepared: %s", len(some), error.message)
             async with self._store.write(durable=False) as connection:
@@ -293,39 +269,6 @@ class Indexing:
                     await states.fail(connection, _is_source(row), said(error))
             await self._tell()
             return None
-
-    async def _batch(self, some: Sequence[ChunkToIndex]) -> Batch:
-        texts = [row.text for row in some]
-        vectors, terms = await asyncio.gather(self._vectors(texts), self._terms(texts))
-        return Batch([row.id for row in some], [row.doc_id for row in some], list(map(_source, some)), terms, vectors)
-
-    async def _vectors(self, texts: list[str]) -> Vectors:
-        """A text that the embedder refuses gets no meaning, and is found by its words."""
-        import numpy as np
-
-        known = list(range(len(texts)))
-        while True:
-            try:
-                made = await self._embeddings.documents([texts[each] for each in known])
-            except FindspotError as error:
-                if "index" not in error.fields:
-                    raise
-                log.warning("a chunk is indexed by its words alone: %s", error.fields["reason"])
-                del known[error.fields["index"]]
-                continue
-            if len(known) == len(texts):
-                return made
-            vectors = np.zeros((len(texts), made.shape[1]), np.float32)
-            vectors[known] = made
-            return vectors
-
-    async def _terms(self, texts: list[str]) -> list[str]:
-        """In several parts, because there are several helpers."""
-        parts = [texts[start : start + TERMS_AT_ONCE] for start in range(0, len(texts), TERMS_AT_ONCE)]
-        answers = await asyncio.gather(
-            *(self._offload.run("index_terms", msgspec.msgpack.encode(part)) for part in parts)
-        )
-        return [terms for (answer,) in answers for terms in cutting.TEXTS.decode(answer)]
 
     async def _forget(self, place: Place) -> bool:
         """Have the engine forget what the store no longer has; all of it, if the table or the project is gone. Whether
@@ -457,9 +400,9 @@ class Indexing:
         """Give a build every chunk. If one cannot be had, it fails: what is in service is worth more than half."""
         writing = None
         try:
-            async with aclosing(self._pages(rows.every, place)) as pages:
+            async with aclosing(self._batches.pages(rows.every, place.namespace)) as pages:
                 async for some in pages:
-                    batch = await self._batch(some)
+                    batch = await self._batches.make(some)
                     if writing is not None:
                         await writing
                     writing = asyncio.create_task(self._in_thread(build.write, batch))
@@ -543,10 +486,6 @@ def _differences(
     wanted = np.setdiff1d(ids, np.array(waiting, np.int64), assume_unique=True)
     missing, extra = (np.setdiff1d(*each, assume_unique=True) for each in ((wanted, held), (held, ids)))
     return missing.tolist(), extra.tolist()
-
-
-def _source(row: ChunkToIndex) -> Source:
-    return Source(row.document_id, row.json_pointer, row.chunk_size, row.chunk_overlap, row.node_length)
 
 
 def _is_source(row: ChunkToIndex) -> "sa.ColumnElement[bool]":
