@@ -31,6 +31,7 @@ from findspot.store import indexing as states
 from findspot.store import projects
 from findspot.store.database import Store
 from findspot.store.schema import tools
+from findspot.surfaces.cli.serving import tune_process
 
 T = TypeVar("T")
 Result = dict[str, Any]
@@ -95,7 +96,7 @@ def _archive(texts: Sequence[str], first: int) -> bytes:
 async def _settled(app: App) -> None:
     async def done() -> bool:
         async with app.store.read() as connection:
-            return not await states.work(connection)
+            return app.indexing.is_at_rest and not await states.work(connection)
 
     await app.indexing.settled(done)
 
@@ -134,6 +135,7 @@ async def serve(step: Result) -> Result:
     """Search in every way, one at a time and four at once; note memory; then add, delete and rebuild."""
     queries: list[str] = step["queries"]
     async with _opened(step) as app:
+        await app.prepare()
         for query in queries[:TIMES]:
             await _search(app, f"warm {query}", Mode.HYBRID)
         result: Result = {"alone": {}, "together": {}, "found": {}}
@@ -246,13 +248,13 @@ async def _changed(app: App, queries: Sequence[str]) -> Result:
 
 
 async def _until(app: App, word: str, wanted: int) -> None:
-    """Ask again and again until so many chunks are found by words; where none are wanted, none may be shown."""
+    """Ask every few milliseconds until so many chunks are found by words; where none are wanted, none may be shown."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
             found = await _search(app, word, Mode.KEYWORD)
             if found.keyword_count == wanted if wanted else not found.hits:
                 return
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0.005)
 
 
 async def _rebuilt(app: App, queries: Sequence[str], count: int) -> Result:
@@ -336,4 +338,5 @@ STEPS = {each.__name__: each for each in (fill, open_alone, reopen, serve, table
 
 if __name__ == "__main__":
     asked = json.load(sys.stdin)
+    tune_process()  # as `findspot serve` does
     json.dump(asyncio.run(STEPS[asked["step"]](asked)), sys.stdout)

@@ -10,6 +10,7 @@ from typing import Any
 os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp())  # where the PostgreSQL package keeps its lock
 
 import httpx2
+import hypothesis
 import psycopg
 import pytest
 from psycopg import sql
@@ -19,6 +20,9 @@ from findspot.settings import Settings
 from findspot.store.database import Store
 from findspot.surfaces.http.api import create_api
 from tests.servers import Server
+
+hypothesis.settings.register_profile("findspot", deadline=None)  # no timing is asserted in a test
+hypothesis.settings.load_profile("findspot")
 
 for name in [name for name in os.environ if name.startswith(("FINDSPOT_", "SEARCH_", "TURBOPUFFER_"))]:
     if name != "FINDSPOT_TORTURE":

@@ -319,7 +319,7 @@ def test_a_backup_cut_off_anywhere_is_refused(whole: bytes, tmp_path: Path) -> N
         assert "cut off" in refused(whole[:length], tmp_path), length
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=strategies.data())
 def test_a_backup_with_any_byte_altered_is_refused(whole: bytes, tmp_path: Path, data: strategies.DataObject) -> None:
     at = data.draw(strategies.integers(0, len(whole) - 1))
@@ -329,7 +329,7 @@ def test_a_backup_with_any_byte_altered_is_refused(whole: bytes, tmp_path: Path,
     assert refused(bytes(altered), tmp_path)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rubbish=strategies.binary(max_size=300))
 def test_rubbish_is_refused(whole: bytes, tmp_path: Path, rubbish: bytes) -> None:
     assert refused(rubbish, tmp_path)

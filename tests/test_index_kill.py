@@ -46,7 +46,8 @@ async def settled(folder: Path) -> AsyncIterator[tuple[App, int, int]]:
         project_id, table_id = await index_editor.prepare(app)
 
         async def ready() -> bool:
-            return all(each.status == "ready" for each in await app.indexing.report(project_id))
+            done = all(each.status == "ready" for each in await app.indexing.report(project_id))
+            return done and app.indexing.is_at_rest  # of what was deleted, no status tells
 
         await asyncio.wait_for(app.indexing.settled(ready), PATIENCE_S)
         yield app, project_id, table_id

@@ -124,7 +124,7 @@ async def test_more_documents_than_are_read_at_once_are_all_followed(
 ) -> None:
     monkeypatch.setattr("findspot.following.DOCUMENTS_AT_ONCE", 3)
     monkeypatch.setattr("findspot.following.BYTES_AT_ONCE", 40)
-    monkeypatch.setattr("findspot.indexing.CHUNKS_AT_ONCE", 4)
+    monkeypatch.setattr("findspot.batches.CHUNKS_AT_ONCE", 4)
     made = [await make_document(app, project, f"number {number}", "x" * number * 5) for number in range(11)]
     await settle(app)
     assert {row.document_id for row in await rows(app)} == {document.id for document in made}
@@ -257,7 +257,7 @@ async def test_an_edit_of_a_table_embeds_only_the_changed_node(app: App, project
 
 def before_the_cut(app: App, monkeypatch: pytest.MonkeyPatch, change: Callable[[], Any]) -> None:
     """Do something between reading a source and writing its rows, the first time."""
-    offload, left = app.indexing._offload, [change]
+    offload, left = app.indexing._batches._offload, [change]
     run = offload.run
 
     async def after_a_change(operation: str, *parts: Any) -> Any:
@@ -323,7 +323,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_batch_that_cannot_be_embedded_is_tried_again_and_others_go_on(
     app: App, project: int, embedder: Telling, short_pauses: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("findspot.indexing.CHUNKS_AT_ONCE", 2)
+    monkeypatch.setattr("findspot.batches.CHUNKS_AT_ONCE", 2)
     embedder.fails_on = "doomed"
     documents = [await make_document(app, project, text, text) for text in ("sound one", "doomed", "sound two")]
 

@@ -98,7 +98,7 @@ WORDS = st.text(max_size=8) | st.sampled_from(
 BETWEEN = st.text(" \t\n\r\u3000\x1c\x85\u2028'\"_-|=,.;:!?，。、；：！？\u0301\ufe0f\u200d😀`#/", max_size=6)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.lists(st.tuples(WORDS, BETWEEN), max_size=12))
 def test_where_a_slice_may_end_every_encoding_cuts_anyway(pairs: list[tuple[str, str]]) -> None:
     text = "".join(word + between for word, between in pairs).encode(errors="replace").decode()
@@ -139,7 +139,7 @@ def test_a_million_characters_without_the_end_of_a_word_are_counted_a_slice_at_a
     assert 0 < count(whole, encoding) <= len(whole.encode())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(min_size=1, max_size=7).filter(str.strip) | st.sampled_from(" \n\t-=的a7"), st.sampled_from(ENCODINGS))
 def test_a_long_run_of_anything_is_never_low_by_more_than_three_percent(part: str, encoding: Encoding) -> None:
     text = part * (20_000 // len(part))

@@ -47,6 +47,12 @@ class App:
     tools: Tools
     endpoints: Endpoints
 
+    async def prepare(self) -> None:
+        """Load whatever the first search and the first change would otherwise wait for."""
+        await self.searching.prepare()
+        await self.documents.prepare()
+        await self.indexing.prepare()
+
 
 @contextlib.asynccontextmanager
 async def open_app(settings: Settings, claimed: DataFolder | None = None, *, worker: bool = True) -> AsyncIterator[App]:

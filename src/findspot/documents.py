@@ -38,6 +38,10 @@ class Documents:
         self._offload = offload
         self._limit = str(max_document).encode()
 
+    async def prepare(self) -> None:
+        """Start a helper and let it load what reads documents, before anyone waits for it."""
+        await self._offload.run("show_document", b"*ready*", b"markdown")
+
     async def create(self, project_id: int, body: Part) -> Document:
         """Make a document from the body `{title, type?, content, format}`."""
         draft, content = await self._open(body, b"")

@@ -5,7 +5,6 @@ import hashlib
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from findspot.embedding.opening import open_embedder
 from findspot.embedding.protocol import Embedder, Vector, Vectors, refused
@@ -13,9 +12,6 @@ from findspot.errors import FindspotError
 from findspot.settings import Settings
 from findspot.store import embeddings as stored
 from findspot.store.database import Store
-
-if TYPE_CHECKING:
-    pass
 
 QUERIES_KEPT = 10_000
 
@@ -29,6 +25,7 @@ class Embeddings:
         self._store = store
         self._queries = QueryCache(query_ttl_s, clock)
         self._turn = asyncio.Lock()
+        self._unstored: dict[bytes, bytes] = {}  # made, but not yet in the store
         self.embedder = embedder
 
     @classmethod
@@ -39,8 +36,7 @@ class Embeddings:
 
     async def prepare(self) -> None:
         """Load the model, or find out about the service, before anyone waits for it."""
-        await asyncio.to_thread(getattr, self.embedder, "fingerprint")
-        await asyncio.to_thread(getattr, self.embedder, "dimension")
+        await asyncio.to_thread(self._kind)
 
     async def close(self) -> None:
         await asyncio.to_thread(self.embedder.close)
@@ -58,31 +54,55 @@ class Embeddings:
         more than one."""
         import numpy as np
 
-        fingerprint = await asyncio.to_thread(getattr, self.embedder, "fingerprint")
-        parts = []
-        for start in range(0, len(texts), self.embedder.batch):
-            parts.append(await self._batch(texts[start : start + self.embedder.batch], start, fingerprint))
-        dimension = await asyncio.to_thread(getattr, self.embedder, "dimension")
+        fingerprint, dimension = await asyncio.to_thread(self._kind)
+        parts, storing = [], None
+        try:
+            for start in range(0, len(texts), self.embedder.batch):
+                part, made = await self._batch(texts[start : start + self.embedder.batch], start, fingerprint)
+                parts.append(part)
+                if storing is not None:
+                    await storing
+                storing = asyncio.create_task(self._put(fingerprint, made))  # while the next ones are made
+        finally:
+            if storing is not None:
+                await storing
+        if len(parts) == 1:
+            return parts[0]
         return await asyncio.to_thread(np.concatenate, parts) if parts else np.zeros((0, dimension), np.float32)
 
-    async def _batch(self, texts: Sequence[str], start: int, fingerprint: str) -> Vectors:
+    def _kind(self) -> tuple[str, int]:
+        """What tells this embedder's vectors from others."""
+        return self.embedder.fingerprint, self.embedder.dimension
+
+    async def _batch(self, texts: Sequence[str], start: int, fingerprint: str) -> tuple[Vectors, dict[bytes, bytes]]:
+        """A row for every text, and what was made and is to be stored."""
         hashes = await asyncio.to_thread(_hashes, texts)
         places: dict[bytes, int] = {}
         for place, each in enumerate(hashes):
             places.setdefault(each, place)  # the first of equal texts
-        async with self._turn:  # two who need the same text at the same time: the second finds it in the store
+        made: dict[bytes, bytes] = {}
+        async with self._turn:  # two who need the same text at the same time: the second finds it
+            found = {each: self._unstored[each] for each in places if each in self._unstored}
             async with self._store.read() as connection:
-                found = await stored.get(connection, fingerprint, list(places))
+                found |= await stored.get(connection, fingerprint, [each for each in places if each not in found])
             missing = [each for each in places if each not in found]
             if missing:
-                made = await self._make(
+                vectors = await self._make(
                     [texts[places[each]] for each in missing], [start + places[each] for each in missing]
                 )
-                new = dict(zip(missing, made, strict=True))
+                made = dict(zip(missing, vectors, strict=True))
+                self._unstored |= made
+        found |= made
+        return await asyncio.to_thread(_unpacked, [found[each] for each in hashes]), made
+
+    async def _put(self, fingerprint: str, made: dict[bytes, bytes]) -> None:
+        try:
+            if made:
                 async with self._store.write(durable=False) as connection:
-                    await stored.put(connection, fingerprint, new)
-                found.update(new)
-        return await asyncio.to_thread(_unpacked, [found[each] for each in hashes])
+                    await stored.put(connection, fingerprint, made)
+        finally:
+            for each in made:
+                self._unstored.pop(each, None)
 
     async def _make(self, texts: Sequence[str], places: Sequence[int]) -> list[bytes]:
         try:

@@ -30,6 +30,11 @@ class Following:
         self._offload = offload
         self._settings = settings
 
+    async def prepare(self) -> None:
+        """Start a helper and let it load what cuts, before anyone waits for it."""
+        any_text = msgspec.msgpack.encode([cutting.DocumentToCut(0, "text", frozenset())])
+        await self._offload.run("cut_documents", any_text, b"Any text.")
+
     async def follow(self, place: Place) -> bool:
         """Follow the sources of a namespace that have changed; whether there were any."""
         return await (self._documents(place) if place.table_id is None else self._table(place, place.table_id))
@@ -39,11 +44,11 @@ class Following:
     async def _documents(self, place: Place) -> bool:
         async with self._store.read() as connection:
             pending = await states.pending_documents(connection, place.project_id, DOCUMENTS_AT_ONCE, BYTES_AT_ONCE)
+            if not pending:
+                return False
             known: dict[int, dict[str, Any]] = {row.id: {} for row in pending}
             for row in await rows.of_documents(connection, list(known)):
                 known[row.document_id][row.turbopuffer_doc_id] = row
-        if not pending:
-            return False
         try:
             await self._follow(place, pending, known)
         except FindspotError as error:
@@ -159,7 +164,7 @@ class _Changes(NamedTuple):
     """What makes the rows of a document those of its passages. One whose text is as it was keeps its id."""
 
     gone: list[int]
-    new: list[dict[str, Any]]
+    new: list[rows.NewChunk]
     moved: list[dict[str, Any]]
 
 
@@ -177,39 +182,39 @@ def _changes(place: Place, known: dict[str, Any], found: Sequence[cutting.Passag
     return _Changes(gone, new, moved)
 
 
-def _document_row(place: Place, passage: cutting.Passage) -> dict[str, Any]:
-    return {
-        "table_id": None,
-        "document_id": passage.document_id,
-        "json_pointer": "",
-        "chunk_index": passage.index,
-        "total_chunks": passage.total,
-        "chunk_size": 0,
-        "chunk_overlap": 0,
-        "char_start": passage.start,
-        "char_end": passage.end,
-        "content_hash": passage.content_hash,
-        "turbopuffer_namespace": place.namespace,
-        "turbopuffer_doc_id": passage.doc_id,
-        "node_length": 0,
-        "chunk_text": passage.text,
-    }
+def _document_row(place: Place, passage: cutting.Passage) -> rows.NewChunk:
+    return rows.NewChunk(
+        table_id=None,
+        document_id=passage.document_id,
+        json_pointer="",
+        chunk_index=passage.index,
+        total_chunks=passage.total,
+        chunk_size=0,
+        chunk_overlap=0,
+        char_start=passage.start,
+        char_end=passage.end,
+        content_hash=passage.content_hash,
+        turbopuffer_namespace=place.namespace,
+        turbopuffer_doc_id=passage.doc_id,
+        node_length=0,
+        chunk_text=passage.text or "",
+    )
 
 
-def _node_row(place: Place, table_id: int, chunk: cutting.NodeChunk) -> dict[str, Any]:
-    return {
-        "table_id": table_id,
-        "document_id": None,
-        "json_pointer": chunk.pointer,
-        "chunk_index": chunk.index,
-        "total_chunks": chunk.total,
-        "chunk_size": chunk.size,
-        "chunk_overlap": chunk.overlap,
-        "char_start": chunk.start,
-        "char_end": chunk.end,
-        "content_hash": chunk.content_hash,
-        "turbopuffer_namespace": place.namespace,
-        "turbopuffer_doc_id": chunk.doc_id,
-        "node_length": chunk.length,
-        "chunk_text": chunk.text,
-    }
+def _node_row(place: Place, table_id: int, chunk: cutting.NodeChunk) -> rows.NewChunk:
+    return rows.NewChunk(
+        table_id=table_id,
+        document_id=None,
+        json_pointer=chunk.pointer,
+        chunk_index=chunk.index,
+        total_chunks=chunk.total,
+        chunk_size=chunk.size,
+        chunk_overlap=chunk.overlap,
+        char_start=chunk.start,
+        char_end=chunk.end,
+        content_hash=chunk.content_hash,
+        turbopuffer_namespace=place.namespace,
+        turbopuffer_doc_id=chunk.doc_id,
+        node_length=chunk.length,
+        chunk_text=chunk.text,
+    )

@@ -7,20 +7,19 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
-
-from findspot import cutting
+from findspot.batches import Batches
 from findspot.embeddings import Embeddings
-from findspot.engines.protocol import Abandoned, Batch, Building, Damaged, Engine, Source, Status, Vectors
+from findspot.engines.protocol import Abandoned, Batch, Building, Damaged, Engine, Status
 from findspot.errors import FindspotError
 from findspot.following import Following, said
 from findspot.gate import Gate, Rests
-from findspot.models import ChunkRow, Place
+from findspot.models import ChunkToIndex, Place
 from findspot.offload import Offload
 from findspot.settings import Settings
 from findspot.store import chunks as rows
@@ -38,8 +37,6 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-CHUNKS_AT_ONCE = 5000
-TERMS_AT_ONCE = 500
 GONE_AT_ONCE = 10_000
 NAMESPACES_AT_ONCE = 2  # there are two cores to work with
 LONGEST_SLEEP_S = 30.0
@@ -87,10 +84,11 @@ class Indexing:
         self._store = store
         self._engine = engine
         self._embeddings = embeddings
-        self._offload = offload
         self._gate = gate
         self._settings = settings
         self._following = Following(store, offload, settings)
+        self._batches = Batches(store, embeddings, offload)
+        self.prepare = self._following.prepare
         self._threads = ThreadPoolExecutor(NAMESPACES_AT_ONCE + 1, thread_name_prefix="index")
         self._seats = asyncio.Semaphore(NAMESPACES_AT_ONCE)
         self._working: dict[Place, asyncio.Task[None]] = {}
@@ -188,10 +186,11 @@ class Indexing:
         async with self._seats:
             try:
                 await self._agree(place)
-                followed, filled = await self._following.follow(place), True
-                while (followed or filled) and not self._closing:
+                await self._following.follow(place)
+                more = True
+                while more and not self._closing:
                     # the next sources are cut while the chunks of these are written
-                    followed, filled = await _together(self._following.follow(place), self._catch_up(place))
+                    more = any(await _together(self._following.follow(place), self._catch_up(place)))
                     async with self._store.write(durable=False) as connection:
                         await states.finish(connection, place)
                     await self._tell()
@@ -212,32 +211,29 @@ class Indexing:
         await self._tell()
 
     async def _catch_up(self, place: Place) -> bool:
-        """Bring the engine up to date with the chunk rows; whether it was behind."""
-        forgot = await self._forget(place)
-        return await self._fill(place) or forgot
+        """Bring the engine up to date with the chunk rows; whether there is more to forget."""
+        more = await self._forget(place)
+        await self._fill(place)
+        return more
 
-    async def _fill(self, place: Place) -> bool:
+    async def _fill(self, place: Place) -> None:
         """Give the engine what it does not have yet. The next chunks are prepared while these are written."""
-        after, writing = 0, None
+        writing = None
         done, began = 0, time.monotonic()
         try:
-            while True:
-                async with self._store.read() as connection:
-                    some = await rows.waiting(connection, place.namespace, after, CHUNKS_AT_ONCE)
-                if not some or self._closing:
-                    return after > 0
-                after = some[-1].id
-                batch = await self._prepared(some)
-                if writing is not None:
-                    await writing
-                    writing = None
-                if batch is None:
-                    continue
-                if not await self._fits(place):
-                    return False
-                writing = asyncio.create_task(self._write(place, batch))
-                done += len(some)
-                self._rate[place] = done / max(1e-6, time.monotonic() - began)
+            async with aclosing(self._batches.pages(rows.waiting, place.namespace)) as pages:
+                async for some in pages:
+                    batch = None if self._closing else await self._prepared(some)
+                    if writing is not None:
+                        await writing
+                        writing = None
+                    if batch is None:
+                        continue
+                    if not await self._fits(place):
+                        return
+                    writing = asyncio.create_task(self._write(place, batch))
+                    done += len(some)
+                    self._rate[place] = done / max(1e-6, time.monotonic() - began)
         finally:
             self._rate.pop(place, None)
             if writing is not None:
@@ -262,10 +258,10 @@ class Indexing:
     async def _fingerprint(self) -> str:
         return await asyncio.to_thread(getattr, self._embeddings.embedder, "fingerprint")
 
-    async def _prepared(self, some: Sequence[ChunkRow]) -> Batch | None:
+    async def _prepared(self, some: Sequence[ChunkToIndex]) -> Batch | None:
         """A batch of chunks; None if it could not be made, which is noted with their sources."""
         try:
-            return await self._batch(some)
+            return await self._batches.make(some)
         except FindspotError as error:
             log.warning("a batch of %d chunks could not be prepared: %s", len(some), error.message)
             async with self._store.write(durable=False) as connection:
@@ -274,41 +270,9 @@ class Indexing:
             await self._tell()
             return None
 
-    async def _batch(self, some: Sequence[ChunkRow]) -> Batch:
-        texts = [row.text for row in some]
-        vectors, terms = await asyncio.gather(self._vectors(texts), self._terms(texts))
-        return Batch([row.id for row in some], [row.doc_id for row in some], list(map(_source, some)), terms, vectors)
-
-    async def _vectors(self, texts: list[str]) -> Vectors:
-        """A text that the embedder refuses gets no meaning, and is found by its words."""
-        import numpy as np
-
-        known = list(range(len(texts)))
-        while True:
-            try:
-                made = await self._embeddings.documents([texts[each] for each in known])
-            except FindspotError as error:
-                if "index" not in error.fields:
-                    raise
-                log.warning("a chunk is indexed by its words alone: %s", error.fields["reason"])
-                del known[error.fields["index"]]
-                continue
-            if len(known) == len(texts):
-                return made
-            vectors = np.zeros((len(texts), made.shape[1]), np.float32)
-            vectors[known] = made
-            return vectors
-
-    async def _terms(self, texts: list[str]) -> list[str]:
-        """In several parts, because there are several helpers."""
-        parts = [texts[start : start + TERMS_AT_ONCE] for start in range(0, len(texts), TERMS_AT_ONCE)]
-        answers = await asyncio.gather(
-            *(self._offload.run("index_terms", msgspec.msgpack.encode(part)) for part in parts)
-        )
-        return [terms for (answer,) in answers for terms in cutting.TEXTS.decode(answer)]
-
     async def _forget(self, place: Place) -> bool:
-        """Have the engine forget what the store no longer has; all of it, if the table or the project is gone."""
+        """Have the engine forget what the store no longer has; all of it, if the table or the project is gone. Whether
+        there may be more."""
         async with self._store.read() as connection:
             gone = await rows.gone(connection, place.namespace, GONE_AT_ONCE)
         if not gone:
@@ -319,7 +283,7 @@ class Indexing:
             await self._in_thread(self._engine.drop, place.namespace)
         async with self._store.write(durable=False) as connection:
             await rows.settle_debt(connection, gone)
-        return True
+        return len(gone) == GONE_AT_ONCE
 
     async def _is_there(self, place: Place) -> bool:
         async with self._store.read() as connection:
@@ -434,19 +398,15 @@ class Indexing:
 
     async def _copy(self, place: Place, build: Building, progress: Rebuild) -> None:
         """Give a build every chunk. If one cannot be had, it fails: what is in service is worth more than half."""
-        after, writing = 0, None
+        writing = None
         try:
-            while True:
-                async with self._store.read() as connection:
-                    some = await rows.every(connection, place.namespace, after, CHUNKS_AT_ONCE)
-                if not some:
-                    return
-                after = some[-1].id
-                batch = await self._batch(some)
-                if writing is not None:
-                    await writing
-                writing = asyncio.create_task(self._in_thread(build.write, batch))
-                progress.done += len(some)
+            async with aclosing(self._batches.pages(rows.every, place.namespace)) as pages:
+                async for some in pages:
+                    batch = await self._batches.make(some)
+                    if writing is not None:
+                        await writing
+                    writing = asyncio.create_task(self._in_thread(build.write, batch))
+                    progress.done += len(some)
         finally:
             if writing is not None:
                 await writing
@@ -501,7 +461,7 @@ class Indexing:
         return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
 
 
-async def _cancelled(tasks: Sequence[asyncio.Task[None]]) -> None:
+async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -528,9 +488,5 @@ def _differences(
     return missing.tolist(), extra.tolist()
 
 
-def _source(row: ChunkRow) -> Source:
-    return Source(row.document_id, row.json_pointer, row.chunk_size, row.chunk_overlap, row.node_length)
-
-
-def _is_source(row: ChunkRow) -> "sa.ColumnElement[bool]":
+def _is_source(row: ChunkToIndex) -> "sa.ColumnElement[bool]":
     return states.is_table(row.table_id) if row.table_id is not None else states.is_document(row.document_id or 0)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class Role(StrEnum):
@@ -139,6 +139,20 @@ class ChunkRow:
     namespace: str
     doc_id: str
     node_length: int
+    text: str
+
+
+class ChunkToIndex(NamedTuple):
+    """What an index needs of a chunk."""
+
+    id: int
+    table_id: int | None
+    document_id: int | None
+    json_pointer: str
+    chunk_size: int
+    chunk_overlap: int
+    node_length: int
+    doc_id: str
     text: str
 
 

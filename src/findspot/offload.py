@@ -33,7 +33,7 @@ OPERATIONS = {
 
 # Up to so many bytes these are done where they are called: a matter of a millisecond. Everything else goes to a helper
 # whatever its size: a short patch can ask for seconds of work, and a document brings its parser along.
-AT_ONCE = dict.fromkeys(("accept", "open_table", "read", "put"), 128 * 1024)
+AT_ONCE = {**dict.fromkeys(("accept", "open_table", "read", "put"), 128 * 1024), "index_terms": 32 * 1024}
 HELPERS = 2
 
 Text: TypeAlias = bytes | bytearray

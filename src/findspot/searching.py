@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from findspot import pointer as pointers
 from findspot.embeddings import Embeddings
-from findspot.engines.protocol import EVERYTHING, Damaged, Engine, Recall, Vector, Within, Words
+from findspot.engines.protocol import EVERYTHING, Damaged, Engine, Recall, Status, Vector, Within, Words
 from findspot.errors import FindspotError
 from findspot.gate import Deadline, Gate
 from findspot.indexing import Indexing
@@ -154,10 +154,9 @@ class Searching:
         except TimeoutError:
             raise FindspotError("SEARCH_TIMEOUT", "The query was not embedded in time.") from None
         try:
-            status = await self._in_thread(self._engine.status, ask.namespace)
+            status, fingerprint = await self._in_thread(self._kinds, ask.namespace)
         except Damaged as damage:
             raise self._healing(ask, damage) from damage
-        fingerprint = await asyncio.to_thread(getattr, self._embeddings.embedder, "fingerprint")
         if status.fingerprint not in ("", fingerprint):
             self._indexing.renew(ask.namespace)
             message = "The index still holds another embedder's vectors; it is being built anew."
@@ -166,6 +165,10 @@ class Searching:
             message = f"The index holds vectors of {status.dimension} dimensions, and the query's has {len(vector)}."
             raise FindspotError("EMBEDDING_DIMENSION_MISMATCH", message)
         return vector
+
+    def _kinds(self, namespace: str) -> tuple[Status, str]:
+        """What the index holds, and what the embedder makes."""
+        return self._engine.status(namespace), self._embeddings.embedder.fingerprint
 
     async def _ask_engine(self, ask: Ask, words: Words | None, vector: "Vector | None", deadline: Deadline) -> Recall:
         def call() -> Recall:

@@ -91,7 +91,7 @@ def test_rows_are_those_of_the_obvious_way(plain: Plain) -> None:
         assert sorted(found.tolist()) == plain.rows(text), text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.text(max_size=60), max_size=4))
 def test_rows_of_any_text_are_those_of_the_obvious_way(texts: list[str]) -> None:
     for text, found in zip(texts, finder()(texts), strict=True):

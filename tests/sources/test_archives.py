@@ -248,7 +248,7 @@ def test_gzip_that_holds_no_tar_is_refused() -> None:
             read(data)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.sampled_from(["zip", "tar", "gzip"]), st.integers(0, 2**32))
 def test_no_damage_makes_an_archive_do_more_than_be_refused(kind: str, seed: int) -> None:
     chance = random.Random(seed)

@@ -224,19 +224,19 @@ def test_hostile_sources_are_read_in_linear_time(source: str) -> None:
     assert not found.text or found.place(len(found.text) - 1).end <= len(source)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(sources)
 def test_every_character_stands_at_its_place(source: str) -> None:
     assert_exact(source, markdown.extract(source))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(sources)
 def test_blocks_tile_the_text(assert_sound: Callable[[Extract], None], source: str) -> None:
     assert_sound(markdown.extract(source))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from([part for part in FRAGMENTS if not set(part) & set("<>[\0\ufeff\r")])).map("".join))
 def test_no_word_is_lost_or_added(source: str) -> None:
     rendered = pyromark.html(source, options=markdown._EXTENSIONS)

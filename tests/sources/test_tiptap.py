@@ -205,19 +205,19 @@ def test_a_document_nested_without_end_is_refused() -> None:
         deep = deep.pop("content")[0]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(documents)
 def test_every_character_stands_at_its_place(document: Node) -> None:
     assert_exact(document, tiptap.extract(document))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(documents)
 def test_blocks_tile_the_text(assert_sound: Callable[[Extract], None], document: Node) -> None:
     assert_sound(tiptap.extract(document))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(documents)
 def test_all_text_is_there_and_nothing_else(document: Node) -> None:
     found = tiptap.extract(document)
@@ -227,7 +227,7 @@ def test_all_text_is_there_and_nothing_else(document: Node) -> None:
     assert "".join(own) == "".join(spoken(document))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(documents)
 def test_positions_agree_with_a_recursive_count(document: Node) -> None:
     found = tiptap.extract(document)

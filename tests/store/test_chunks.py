@@ -35,25 +35,23 @@ async def filled(store: Store) -> Store:
     return store
 
 
-def chunk(number: int, **source: Any) -> dict[str, Any]:
-    namespace = table_namespace(PROJECT, 1) if "table_id" in source else NAMESPACE
-    values = {
-        "table_id": None,
-        "document_id": None,
-        "json_pointer": "",
-        "chunk_index": number % 2 if "table_id" in source else number,
-        "total_chunks": 2,
-        "chunk_size": 1000,
-        "chunk_overlap": 100,
-        "char_start": 0,
-        "char_end": 5,
-        "content_hash": "hash",
-        "turbopuffer_namespace": namespace,
-        "turbopuffer_doc_id": f"d{number}",
-        "node_length": 0,
-        "chunk_text": f"te\u0301xt {number} 字 \0",
-    }
-    return values | source
+def chunk(number: int, **source: Any) -> rows.NewChunk:
+    return rows.NewChunk(
+        table_id=None,
+        document_id=None,
+        json_pointer="",
+        chunk_index=number % 2 if "table_id" in source else number,
+        total_chunks=2,
+        chunk_size=1000,
+        chunk_overlap=100,
+        char_start=0,
+        char_end=5,
+        content_hash="hash",
+        turbopuffer_namespace=table_namespace(PROJECT, 1) if "table_id" in source else NAMESPACE,
+        turbopuffer_doc_id=f"d{number}",
+        node_length=0,
+        chunk_text=f"te\u0301xt {number} 字 \0",
+    )._replace(**source)
 
 
 async def test_what_waits_comes_in_order_and_page_by_page(filled: Store) -> None:

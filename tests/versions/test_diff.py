@@ -41,13 +41,13 @@ def test_changes_read_by_word(old: str, new: str, marked: str) -> None:
     assert "".join(form[change.op].format(change.text) for change in diff(old, new)) == marked
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(texts, texts)
 def test_both_texts_can_be_read_back(old: str, new: str) -> None:
     assert_sound(old, new, diff(old, new))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(texts, st.lists(st.tuples(st.integers(0, 60), st.integers(0, 5), texts), max_size=4), st.integers(0, 300))
 def test_a_spent_budget_is_coarse_but_right(old: str, edits: list[tuple[int, int, str]], steps: int) -> None:
     new = old
@@ -58,7 +58,7 @@ def test_a_spent_budget_is_coarse_but_right(old: str, edits: list[tuple[int, int
         assert_sound(old, new, diff(old, new))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.integers(0, 6), max_size=25), st.lists(st.integers(0, 6), max_size=25))
 def test_short_sequences_are_aligned_as_well_as_can_be(old: list[int], new: list[int]) -> None:
     matches = align(old, new, Budget(1_000_000))

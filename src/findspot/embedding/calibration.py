@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ UNRELATED = 0.3
 SURELY_UNRELATED = 0.01
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Calibration:
     """score = 1 / (1 + exp(−(a·cosine + b))). It never changes an order, so `a` is above zero."""
 
@@ -50,14 +50,13 @@ class Calibration:
     def closeness(self, cosine: float) -> float:
         """Another scale for ranking, straight from 0 (surely unrelated) to 1 (the same): a score is steep where related
         and unrelated meet, and knows no difference between good and better."""
-        least = _surely_unrelated(self)
+        least = self._least
         return min(1.0, max(0.0, (cosine - least) / (1 - least)))
+
+    @cached_property
+    def _least(self) -> float:
+        return self.cosine(SURELY_UNRELATED)
 
     def cosine(self, score: float) -> float:
         """The cosine that gets this score."""
         return (math.log(score / (1 - score)) - self.b) / self.a
-
-
-@cache  # asked for every candidate of every search
-def _surely_unrelated(calibration: Calibration) -> float:
-    return calibration.cosine(SURELY_UNRELATED)

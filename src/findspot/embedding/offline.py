@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,7 @@ from findspot.embedding.rows import RowFinder, Rows
 MODEL = Path(__file__).parent / "model"
 
 _PROCEDURE = b"2"  # to be changed with whatever in this file or rows.py changes a vector
-_AT_ONCE = 16  # texts: a few milliseconds, after which other threads get their turn
+_AT_ONCE = 12_000  # characters: a few milliseconds, after which other threads get their turn
 _ROWS_KEPT = 1024  # room for the words of 1,500 characters of Chinese: 2 MB a thread
 _THREADS = min(4, os.cpu_count() or 1)
 
@@ -88,7 +88,7 @@ class _Model:
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
         vectors = np.zeros((len(texts), self.dimension), np.float32)
-        parts = [slice(at, at + _AT_ONCE) for at in range(0, len(texts), _AT_ONCE)]
+        parts = list(_parts(texts))
         if len(parts) > 1:
             list(self._threads.map(lambda part: self._fill(texts[part], vectors[part]), parts))
         else:
@@ -113,6 +113,17 @@ class _Model:
         length = float(np.sqrt(np.einsum("i,i->", vector, vector)))
         if length > 0:
             vector /= length
+
+
+def _parts(texts: Sequence[str]) -> Iterator[slice]:
+    start = size = 0
+    for place, text in enumerate(texts):
+        size += len(text)
+        if size >= _AT_ONCE:
+            yield slice(start, place + 1)
+            start, size = place + 1, 0
+    if start < len(texts):
+        yield slice(start, len(texts))
 
 
 class _Room(threading.local):

@@ -54,13 +54,18 @@ def convex(
     """A weighted sum of both scores on their absolute scales; `closeness` puts a cosine on its own."""
     scaled = weights.scaled()
     keyword_ranks, vector_ranks = keyword.ranks(), vector.ranks()
+    words, meanings = {**keyword.also, **keyword.scores}, {**vector.also, **vector.scores}
 
     def hit(id: Id) -> Ranked[Id]:
-        bm25, cosine = keyword.raw(id), vector.raw(id)
-        return ranked(
+        bm25, cosine = words.get(id), meanings.get(id)
+        word, meaning = bm25_norm(bm25 or 0.0), 0.0 if cosine is None else closeness(cosine)
+        return Ranked(
             id,
-            Part("keyword", bm25, keyword_ranks.get(id), bm25_norm(bm25 or 0.0), scaled.keyword),
-            Part("vector", cosine, vector_ranks.get(id), 0.0 if cosine is None else closeness(cosine), scaled.vector),
+            scaled.keyword * word + scaled.vector * meaning,
+            (
+                Part("keyword", bm25, keyword_ranks.get(id), word, scaled.keyword),
+                Part("vector", cosine, vector_ranks.get(id), meaning, scaled.vector),
+            ),
         )
 
     return _ordered(map(hit, keyword.scores.keys() | vector.scores.keys()))

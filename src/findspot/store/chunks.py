@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from findspot.models import ChunkRow, FoundChunk
+from findspot.models import ChunkRow, ChunkToIndex, FoundChunk
+from findspot.store import driver
 from findspot.store.schema import Moment, changes, chunks, documents, gone_chunks, index_states, tables
 
 _AT_ONCE = 250  # rows in one statement or one part of an answer, which is one moment of the event loop
@@ -33,40 +34,49 @@ _columns: tuple[sa.ColumnElement[Any], ...] = (
     chunks.c.chunk_text,
 )
 
-# As text: SQLAlchemy's insert spends more time on a row than SQLite does.
-_GIVEN = (
-    "table_id",
-    "document_id",
-    "json_pointer",
-    "chunk_index",
-    "total_chunks",
-    "chunk_size",
-    "chunk_overlap",
-    "char_start",
-    "char_end",
-    "content_hash",
-    "turbopuffer_namespace",
-    "turbopuffer_doc_id",
-    "node_length",
-    "chunk_text",
-)
-_INSERT = sa.text(
-    f"INSERT INTO chunks ({', '.join(_GIVEN)}, created_at, updated_at) "
-    f"VALUES ({', '.join(f':{name}' for name in _GIVEN)}, :now, :now)"
-).bindparams(sa.bindparam("now", type_=Moment))
+_TO_INDEX = sa.select(
+    chunks.c.id,
+    chunks.c.table_id,
+    chunks.c.document_id,
+    chunks.c.json_pointer,
+    chunks.c.chunk_size,
+    chunks.c.chunk_overlap,
+    chunks.c.node_length,
+    chunks.c.turbopuffer_doc_id,
+    chunks.c.chunk_text,
+).order_by(chunks.c.id)
 
 T = TypeVar("T")
+
+
+class NewChunk(NamedTuple):
+    """A chunk that is added: its columns in the store."""
+
+    table_id: int | None
+    document_id: int | None
+    json_pointer: str
+    chunk_index: int
+    total_chunks: int
+    chunk_size: int
+    chunk_overlap: int
+    char_start: int
+    char_end: int
+    content_hash: str
+    turbopuffer_namespace: str
+    turbopuffer_doc_id: str
+    node_length: int
+    chunk_text: str
+
 
 Node: TypeAlias = tuple[str, str, int, int]  # pointer, content hash, chunk size and overlap
 
 
-async def insert(connection: AsyncConnection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Add chunks: every column of `_GIVEN`, with the text as str."""
-    now = datetime.now(UTC)
-    for some in _groups(rows, _AT_ONCE):
-        await connection.execute(
-            _INSERT, [{**row, "chunk_text": row["chunk_text"].encode(), "now": now} for row in some]
-        )
+async def insert(connection: AsyncConnection, rows: Sequence[NewChunk]) -> None:
+    spelled = Moment().bind_processor(connection.dialect)
+    assert spelled is not None
+    now = spelled(datetime.now(UTC))
+    added = [(*row[:-1], row.chunk_text.encode(), now, now) for row in rows]
+    await driver.insert(connection, chunks, (*NewChunk._fields, "created_at", "updated_at"), added)
 
 
 async def move(connection: AsyncConnection, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -127,17 +137,15 @@ async def delete_nodes(connection: AsyncConnection, table_id: int, nodes: Sequen
         await connection.execute(query, [dict(zip(names, node, strict=True)) for node in some])
 
 
-async def waiting(connection: AsyncConnection, namespace: str, after: int, limit: int) -> list[ChunkRow]:
+async def waiting(connection: AsyncConnection, namespace: str, after: int, limit: int) -> list[ChunkToIndex]:
     """Chunks that the engine does not have yet, in order of their ids; not those whose source rests after an error."""
     query = (
-        sa.select(*_columns)
-        .where(chunks.c.turbopuffer_namespace == namespace, _WAITS, chunks.c.id > after)
+        _TO_INDEX.where(chunks.c.turbopuffer_namespace == namespace, _WAITS, chunks.c.id > after)
         .where(~_rests(chunks.c.table_id, index_states.c.table_id))
         .where(~_rests(chunks.c.document_id, index_states.c.document_id))
-        .order_by(chunks.c.id)
         .limit(limit)
     )
-    return await _chunk_rows(connection, query)
+    return await _to_index(connection, query)
 
 
 def _rests(column: sa.Column[int], source: sa.Column[int]) -> sa.ColumnElement[bool]:
@@ -145,30 +153,23 @@ def _rests(column: sa.Column[int], source: sa.Column[int]) -> sa.ColumnElement[b
     return sa.func.coalesce(column, 0).in_(resting)
 
 
-async def every(connection: AsyncConnection, namespace: str, after: int, limit: int) -> list[ChunkRow]:
+async def every(connection: AsyncConnection, namespace: str, after: int, limit: int) -> list[ChunkToIndex]:
     """Chunks of a namespace in order of their ids, whether the engine has them or not."""
-    query = (
-        sa.select(*_columns)
-        .where(chunks.c.turbopuffer_namespace == namespace, chunks.c.id > after)
-        .order_by(chunks.c.id)
-        .limit(limit)
-    )
-    return await _chunk_rows(connection, query)
+    query = _TO_INDEX.where(chunks.c.turbopuffer_namespace == namespace, chunks.c.id > after)
+    return await _to_index(connection, query.limit(limit))
 
 
-async def _chunk_rows(connection: AsyncConnection, query: sa.Select[Any]) -> list[ChunkRow]:
-    found: list[ChunkRow] = []
+async def _to_index(connection: AsyncConnection, query: sa.Select[Any]) -> list[ChunkToIndex]:
+    found: list[ChunkToIndex] = []
     for part in (await connection.execute(query)).partitions(_AT_ONCE):
-        found += [ChunkRow(*row) for row in part]
+        found += [ChunkToIndex(*row) for row in part]
         await asyncio.sleep(0)
     return found
 
 
 async def mark(connection: AsyncConnection, ids: Sequence[int], *, indexed: bool) -> None:
     """Say that the engine has these chunks, or that it has not."""
-    for some in _groups(ids, _IDS_AT_ONCE):
-        query = sa.update(chunks).where(chunks.c.id.in_(some)).values(indexed=indexed, updated_at=chunks.c.updated_at)
-        await connection.execute(query)
+    await driver.run(connection, "UPDATE chunks SET indexed = ? WHERE id IN (??)", indexed, among=ids)
 
 
 async def ids(connection: AsyncConnection, namespace: str) -> list[int]:

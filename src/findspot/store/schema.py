@@ -265,11 +265,12 @@ index_states = _table(
 # One row: what tells this store from every other. An index that belongs to another one is not used.
 installation = sa.Table("installation", metadata, sa.Column("identity", sa.Text, primary_key=True))
 
-embedding_cache = sa.Table(
+# In the order in which they came, so that a rebuild, which asks for them in that order, reads them one after another.
+embedding_cache = _table(
     "embedding_cache",
-    metadata,
-    sa.Column("fingerprint", sa.Text, primary_key=True),
-    sa.Column("text_hash", sa.LargeBinary(32), primary_key=True),
+    _id(),
+    sa.Column("fingerprint", sa.Text, nullable=False),
+    sa.Column("text_hash", sa.LargeBinary(32), nullable=False),
     sa.Column("vector", sa.LargeBinary, nullable=False),
-    sqlite_with_rowid=False,
+    sa.UniqueConstraint("text_hash", "fingerprint"),
 )

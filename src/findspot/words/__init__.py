@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from findspot.words.analyser import Token, terms, tokens, units
+from findspot.words.analyser import Token, line, terms, tokens, units
 from findspot.words.matching import accepts, highlights
 from findspot.words.query import Phrase, Query, parse, query_terms
 
-__all__ = ["Phrase", "Query", "Token", "accepts", "highlights", "parse", "query_terms", "terms", "tokens", "units"]
+__all__ = [
+    "Phrase",
+    "Query",
+    "Token",
+    "accepts",
+    "highlights",
+    "line",
+    "parse",
+    "query_terms",
+    "terms",
+    "tokens",
+    "units",
+]

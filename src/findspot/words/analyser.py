@@ -1,27 +1,31 @@
 """From a text to the terms it is found by; docs/words.md has the rules.
 
-`terms` is the bag of terms that a chunk is indexed under, quickly and without places. `tokens` gives the same terms
-with their places, for highlighting; `units` the exact words in order, for phrases. Each distinct word is taken apart
-once: what it gives is remembered.
+`terms` is the bag of terms that a chunk is indexed under, quickly and without places; `line` is the same as one string.
+`tokens` gives these terms with their places, for highlighting; `units` the exact words in order, for phrases. Each
+distinct word is taken apart once: what it gives is remembered.
 """
 
 from __future__ import annotations
 
 import re
+import sys
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import chain
-from operator import add
 from typing import Literal, NamedTuple
 
 from findspot.words import writing
-from findspot.words.folding import fold_run
-from findspot.words.parts import LONGEST, Part, take_apart
+from findspot.words.folding import are_folded, fold_run
+from findspot.words.parts import LONGEST, Part, is_plain, take_apart
 from findspot.words.stemming import stem
 
 TokenKind = Literal["unit", "whole", "hump", "pair"]
 
 _REMEMBERED = 100_000  # distinct words
+_BREAK = "\x1f"  # in no run
+_UTF_32 = f"utf-32-{sys.byteorder[0]}e"
+_POINT = "I"  # four bytes
 
 
 class Token(NamedTuple):
@@ -43,8 +47,8 @@ class _Remembered(dict[str, tuple[str, ...]]):
     """The terms of every word met so far; forgotten all at once when they are too many."""
 
     def __missing__(self, word: str) -> tuple[str, ...]:
-        if word.islower() and word.isascii() and word.isalpha() and len(word) <= LONGEST:  # most words are one unit
-            found: tuple[str, ...] = (stem(word),)
+        if is_plain(word):
+            found: tuple[str, ...] = (stem(word.lower()),)
         else:
             found = tuple(part.term for part in take_apart(word))
         if len(word) <= LONGEST:
@@ -62,14 +66,39 @@ def terms(text: str) -> list[str]:
 
     A single Chinese character counts once: it is there to be found, and pairs already tell how often and how long.
     """
+    return line(text).split()
+
+
+def line(text: str) -> str:
+    """The same, separated by blanks: what an index is given."""
     if text.isascii():
-        return list(chain.from_iterable(map(_terms_of.__getitem__, writing.ASCII_WORD.findall(text))))
+        return " ".join(chain.from_iterable(map(_terms_of.__getitem__, writing.ASCII_WORD.findall(text))))
     found = list(chain.from_iterable(map(_terms_of.__getitem__, writing.word().findall(text))))
-    runs = fold_run(" ".join(writing.RUN.findall(text)))
-    found += [pair for pair in map(add, runs, runs[1:]) if " " not in pair]
-    found += dict.fromkeys(runs.replace(" ", ""))
     found += writing.SIGN.findall(text)
-    return found
+    runs = writing.RUN.findall(text)
+    if runs:
+        joined = _BREAK.join(("", *runs, ""))
+        single = set(joined)
+        if not are_folded(single):
+            joined = fold_run(joined)
+            single = set(joined)
+        single.discard(_BREAK)
+        found += single
+        found += _pairs(joined)
+    return " ".join(found)
+
+
+def _pairs(runs: str) -> list[str]:
+    """The pairs of neighbours in each run, separated by blanks. There is a break before, between and after runs.
+
+    Every third place of the answer is filled at one stroke with first characters, second characters or blanks: taking
+    pairs one by one would be most of the work that an index costs.
+    """
+    points = array(_POINT, runs.encode(_UTF_32))
+    pairs = points[:-1] * 3
+    pairs[::3], pairs[1::3], pairs[2::3] = points[:-1], points[1:], array(_POINT, [ord(" ")]) * (len(points) - 1)
+    written = pairs.tobytes().decode(_UTF_32)
+    return [run[2:-2] for run in written[1:-2].split(f"{_BREAK} {_BREAK}")]  # `a ab bc c` says `ab bc`
 
 
 def tokens(text: str) -> Iterator[Token]:

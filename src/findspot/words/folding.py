@@ -32,6 +32,11 @@ def fold_run(run: str) -> str:
     return run.translate(_characters())
 
 
+def are_folded(characters: set[str]) -> bool:
+    """Whether all of these are known to stay as they are: quicker to see than to fold them."""
+    return characters <= _characters().plain
+
+
 @cache
 def _letters() -> _Letters:
     return _Letters()
@@ -64,11 +69,14 @@ class _Characters(dict[int, str]):
     def __init__(self) -> None:
         traditional, simplified = resources.files(__package__).joinpath("t2s.txt").read_text("utf-8").split("\n")[:2]
         super().__init__(zip(map(ord, traditional), simplified, strict=True))
+        self.plain: set[str] = set()  # those met so far that stay as they are
 
     def __missing__(self, point: int) -> str:
         normal = unicodedata.normalize("NFKC", chr(point))
         folded = normal if len(normal) == 1 else chr(point)
         if ord(folded) != point and ord(folded) in self:
             folded = self[ord(folded)]
+        if ord(folded) == point:
+            self.plain.add(folded)
         self[point] = folded
         return folded

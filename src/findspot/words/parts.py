@@ -33,6 +33,13 @@ class Part(NamedTuple):
     kind: Kind
 
 
+def is_plain(word: str) -> bool:
+    """Whether a word is a single unit and nothing else, as most are: quick to tell."""
+    if not word.isascii() or len(word) > LONGEST:
+        return False
+    return word.isdigit() or (word.isalpha() and (word.islower() or word.istitle() or word.isupper()))
+
+
 def take_apart(word: str) -> tuple[Part, ...]:
     """The terms of a word: first its units in order, then what is longer or shorter than a unit."""
     return _remembered(word) if len(word) <= LONGEST else _taken_apart(word)
@@ -44,14 +51,16 @@ def _remembered(word: str) -> tuple[Part, ...]:
 
 
 def _taken_apart(word: str) -> tuple[Part, ...]:
-    if _CONTRACTION.fullmatch(word):
-        return (_unit(word, 0, len(word)),)
-    word = _POSSESSIVE.sub(lambda found: " " * len(found[0]), word)
+    if "'" in word or "’" in word:
+        if _CONTRACTION.fullmatch(word):
+            return (_unit(word, 0, len(word)),)
+        word = _POSSESSIVE.sub(lambda found: " " * len(found[0]), word)
     pattern = writing.ASCII_UNIT if word.isascii() else writing.unit()
     spans = [found.span() for found in pattern.finditer(word)]
     parts = [_unit(word, start, end) for start, end in spans]
-    for start, end in spans:
-        parts += _humps(word, start, end)
+    if not word.islower():
+        for start, end in spans:
+            parts += _humps(word, start, end)
     single, subwords = set(spans), _joined(spans)
     wholes = [subword for subword in subwords if subword not in single]
     suffix = word.endswith(("++", "#"))

@@ -39,7 +39,7 @@ limits = st.builds(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     texts=st.lists(st.tuples(sources, some_terms), min_size=1, max_size=30),
     parts=st.integers(1, 3),

@@ -172,7 +172,7 @@ class Everything(RuleBasedStateMachine):
 
 @pytest.mark.usefixtures("small_parts")
 def test_whatever_happens_the_files_and_the_views_say_the_same() -> None:
-    run_state_machine_as_test(Everything, settings=settings(max_examples=60, stateful_step_count=25, deadline=None))
+    run_state_machine_as_test(Everything, settings=settings(max_examples=60, stateful_step_count=25))
 
 
 # ── files ──
@@ -443,7 +443,7 @@ def test_stop_ends_a_search_between_slices(rows: Rows, monkeypatch: pytest.Monke
 
 
 @given(st.integers(1, 300), st.integers(1, 99))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_codes_give_cosines_in_any_dimension(dimension: int, seed: int) -> None:
     numbers = np.random.default_rng(seed).standard_normal((5, dimension)).astype(np.float32)
     coder = Coder(dimension)

@@ -51,7 +51,7 @@ async def _serve(settings: "Settings", listening: socket.socket, folder: "DataFo
         if not line.greeted:
             welcome(settings, url, token)
             line.greet()
-        warming = asyncio.create_task(api.state.app.searching.prepare())
+        warming = asyncio.create_task(api.state.app.prepare())
         await server.serve([listening])
         warming.cancel()
     farewell()

@@ -1,0 +1,89 @@
+"""Chunk rows → terms and vectors: what an engine is given. Pages are read ahead, terms are taken in helpers."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+import msgspec
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from findspot import cutting
+from findspot.embeddings import Embeddings
+from findspot.engines.protocol import Batch, Source, Vectors
+from findspot.errors import FindspotError
+from findspot.models import ChunkToIndex
+from findspot.offload import Offload
+from findspot.store.database import Store
+
+log = logging.getLogger(__name__)
+
+CHUNKS_AT_ONCE = 5000
+TERMS_AT_ONCE = 500
+
+Reading: TypeAlias = Callable[[AsyncConnection, str, int, int], Awaitable[list[ChunkToIndex]]]
+
+
+class Batches:
+    """Prepares chunks for an engine."""
+
+    def __init__(self, store: Store, embeddings: Embeddings, offload: Offload) -> None:
+        self._store = store
+        self._embeddings = embeddings
+        self._offload = offload
+
+    async def pages(self, reading: Reading, namespace: str) -> AsyncGenerator[list[ChunkToIndex], None]:
+        """Chunks in order of their ids, so many at a time. The next ones are read while these are worked on."""
+
+        async def read(after: int) -> list[ChunkToIndex]:
+            async with self._store.read() as connection:
+                return await reading(connection, namespace, after, CHUNKS_AT_ONCE)
+
+        coming = asyncio.create_task(read(0))
+        try:
+            while some := await coming:
+                if len(some) < CHUNKS_AT_ONCE:  # the last
+                    yield some
+                    return
+                coming = asyncio.create_task(read(some[-1].id))
+                yield some
+        finally:
+            coming.cancel()
+            await asyncio.gather(coming, return_exceptions=True)
+
+    async def make(self, some: Sequence[ChunkToIndex]) -> Batch:
+        texts = [row.text for row in some]
+        vectors, terms = await asyncio.gather(self._vectors(texts), self._terms(texts))
+        return Batch([row.id for row in some], [row.doc_id for row in some], list(map(_source, some)), terms, vectors)
+
+    async def _vectors(self, texts: list[str]) -> Vectors:
+        """A text that the embedder refuses gets no meaning, and is found by its words."""
+        import numpy as np
+
+        known = list(range(len(texts)))
+        while True:
+            try:
+                made = await self._embeddings.documents([texts[each] for each in known])
+            except FindspotError as error:
+                if "index" not in error.fields:
+                    raise
+                log.warning("a chunk is indexed by its words alone: %s", error.fields["reason"])
+                del known[error.fields["index"]]
+                continue
+            if len(known) == len(texts):
+                return made
+            vectors = np.zeros((len(texts), made.shape[1]), np.float32)
+            vectors[known] = made
+            return vectors
+
+    async def _terms(self, texts: list[str]) -> list[str]:
+        """In several parts, because there are several helpers."""
+        parts = [texts[start : start + TERMS_AT_ONCE] for start in range(0, len(texts), TERMS_AT_ONCE)]
+        answers = await asyncio.gather(
+            *(self._offload.run("index_terms", msgspec.msgpack.encode(part)) for part in parts)
+        )
+        return [terms for (answer,) in answers for terms in cutting.TEXTS.decode(answer)]
+
+
+def _source(row: ChunkToIndex) -> Source:
+    return Source(row.document_id, row.json_pointer, row.chunk_size, row.chunk_overlap, row.node_length)
