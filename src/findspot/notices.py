@@ -48,8 +48,21 @@ _FALLBACK = {
 }
 
 _BEHIND = {
-    "en": "The index is still being built ({done} of {total} chunks); hits may be missing.",
-    "zh": "索引仍在建立中（{total} 个片段已完成 {done} 个），结果可能不完整。",
+    "en": {
+        "pending": "The index is behind the table, which has changed; what is new may be missing here. Ask again soon.",
+        "indexing": "The index is behind the table by {waiting} chunks; hits may be missing. Ask again soon.",
+        "error": "The index is behind the table and cannot follow it now ({code}); hits may be missing.",
+    },
+    "zh": {
+        "pending": "表格刚有更改，索引尚未跟上，新内容可能还搜不到，请稍后再试。",
+        "indexing": "索引尚未跟上表格，还有 {waiting} 个片段待建立，结果可能不完整，请稍后再试。",
+        "error": "索引目前无法跟上表格（{code}），结果可能不完整。",
+    },
+}
+
+_NO_ROOM = {
+    "en": "The project has no room for more chunks; some texts of this table are not searched.",
+    "zh": "项目的片段数已达上限，此表格有部分内容无法搜索。",
 }
 
 
@@ -85,5 +98,9 @@ def fallback(code: str, language: str) -> str:
     return _FALLBACK[language].format(code=code)
 
 
-def behind(done: int, total: int, language: str) -> str:
-    return _BEHIND[language].format(done=done, total=total)
+def behind(status: str, waiting: int, code: str, language: str) -> str:
+    return _BEHIND[language][status].format(waiting=waiting, code=code)
+
+
+def no_room(language: str) -> str:
+    return _NO_ROOM[language]
