@@ -144,7 +144,7 @@ async def test_a_rebuild_gives_the_engine_all_of_it_anew_while_searches_go_on(ap
     await app.tools.rebuild_chunks(tool.id)
 
     async def is_at_work() -> bool:
-        return (await app.tools.search_index(tool.id))["status"] == "indexing"
+        return bool((await app.tools.search_index(tool.id))["status"] == "indexing")
 
     await flows.until(app, is_at_work)
     assert (await app.tools.search_index(tool.id))["indexed_chunks_count"] == 0
@@ -170,7 +170,7 @@ async def test_the_index_says_what_is_there_before_during_and_after_a_change(app
     await put(app, table, "", {"a": "the first tide", "b": "第二次潮汐"})
 
     async def cut() -> bool:
-        return (await app.tools.search_index(tool.id))["status"] == "indexing"
+        return bool((await app.tools.search_index(tool.id))["status"] == "indexing")
 
     await flows.until(app, cut)
     during = await app.tools.search_index(tool.id)
