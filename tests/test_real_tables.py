@@ -11,6 +11,7 @@ FIXTURES = Path(__file__).parent / "fixtures" / "tables"
 QUERIES = 200
 
 
+@pytest.mark.scenario("001.decision.scope", "003.chunks-table.char-range")
 @pytest.mark.parametrize("name", ["python_peps", "zh_laws"])
 async def test_every_hit_of_two_hundred_queries_stands_where_it_says_and_within_its_scope(app: App, name: str) -> None:
     value = real_tables.load(FIXTURES / f"{name}.json")

@@ -75,6 +75,7 @@ async def found(app: App, search: Tool) -> dict[str, str]:
     return {result["json_path"][1:]: result["chunk"]["chunk_text"] for result in answer["results"]}
 
 
+@pytest.mark.scenario("003.decision.always-fresh", "003.rechunk.old-chunks-gone")
 async def test_readers_see_the_table_as_it_is_or_was_just_before_however_often_it_changes(
     app: App, record_property: Callable[[str, object], None]
 ) -> None:

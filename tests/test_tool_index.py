@@ -70,6 +70,7 @@ async def ask(app: App, tool: Tool, query: str, language: str = "en") -> Any:
 # ── nothing twice, nothing missing ──
 
 
+@pytest.mark.scenario("003.edge.concurrent-creation")
 async def test_twenty_tools_made_at_once_give_the_engine_each_chunk_once(app: App, embedder: Telling) -> None:
     table = await make_table(app, LARGE)
     await asyncio.gather(*(make(app, table) for _ in range(20)))
@@ -94,6 +95,7 @@ async def test_a_tool_made_again_brings_back_chunks_that_the_store_has_lost(app:
     assert held(app, table) == sorted(row.id for row in await flows.rows(app))
 
 
+@pytest.mark.scenario("000.indexing.repeat-makes-nothing-twice", "002.why.chunks-reach-engine")
 async def test_a_tool_made_again_brings_back_chunks_that_the_engine_has_lost(app: App, embedder: Telling) -> None:
     table = await make_table(app, LARGE)
     await make(app, table)
@@ -128,6 +130,7 @@ async def test_a_node_that_was_half_added_when_the_work_broke_off_is_added_as_a_
     assert held(app, table) == sorted(row.id for row in rows)
 
 
+@pytest.mark.scenario("003.api.chunk-rebuild")
 async def test_a_rebuild_gives_the_engine_all_of_it_anew_while_searches_go_on(app: App, embedder: Telling) -> None:
     table = await make_table(app, LARGE)
     tool, other = await make(app, table, "/zh"), await make(app, table, "/en")
@@ -160,6 +163,7 @@ async def test_a_rebuild_gives_the_engine_all_of_it_anew_while_searches_go_on(ap
 # ── the truth at every moment ──
 
 
+@pytest.mark.scenario("003.rechunk.updated-at", "002.data.status-in-metadata")
 async def test_the_index_says_what_is_there_before_during_and_after_a_change(app: App, embedder: Telling) -> None:
     table = await make_table(app, {"a": "the first tide"})
     tool = await make(app, table)
@@ -232,6 +236,7 @@ async def test_a_tool_for_which_there_is_no_room_is_not_made(small: Settings, em
         assert (await app.tools.search_index(fits.id))["last_error"] is None
 
 
+@pytest.mark.scenario("D40")
 async def test_a_full_project_saves_what_it_cannot_search_and_says_so(small: Settings, embedder: Telling) -> None:
     async with open_app(small) as app:
         table = await make_table(app, [f"word {at} 词" for at in range(9)])
@@ -274,6 +279,7 @@ async def test_deleting_the_last_tool_frees_the_namespace_and_a_new_one_fills_it
     assert (await ask(app, again, "潮汐"))["results"]
 
 
+@pytest.mark.scenario("D38", "003.edge.table-deleted", "003.namespace.dropped-with-table")
 @pytest.mark.parametrize("what", ["table", "project"])
 async def test_a_table_or_project_is_deleted_though_the_engine_is_away_and_swept_when_it_is_back(
     app: App, short_pauses: None, what: str
@@ -304,6 +310,7 @@ async def test_a_table_or_project_is_deleted_though_the_engine_is_away_and_swept
     assert app.engine.namespaces(table.project_id) == []
 
 
+@pytest.mark.scenario("003.edge.partial-failure")
 async def test_a_tool_whose_engine_is_away_says_so_and_is_ready_when_it_is_back(app: App, short_pauses: None) -> None:
     def absent(*arguments: Any) -> None:
         raise FindspotError("ENGINE_UNAVAILABLE", "The engine is away.")

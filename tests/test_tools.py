@@ -430,6 +430,7 @@ async def test_a_search_takes_a_query_and_how_many_and_nothing_else(app: App) ->
         await refused(app, table, "search", wrong, "INVALID_ARGUMENT")
 
 
+@pytest.mark.scenario("D07")
 async def test_two_scopes_on_one_table_share_chunks_and_never_see_beyond_theirs(app: App) -> None:
     value = {"a": {"x": ENGLISH}, "ab": {"x": ENGLISH}, "b": [ENGLISH, CHINESE]}
     table = await make_table(app, value)

@@ -46,17 +46,22 @@ def test_one_tool_or_all_of_them_are_indexed_anew_by_a_running_server(served: tu
     assert {each["status"] for each in every.json["tools"]} == {"ready"}
 
 
+@pytest.mark.scenario("003.rebuild-script.all-tools")
 def test_without_a_server_the_command_indexes_itself(filled: tuple[Path, int, int]) -> None:
     folder, *_ = filled
     ended = findspot("reindex", "--all", "--data", str(folder))
     assert (ended.code, ended.out) == (0, "✓ 2 search tools indexed anew, 4 chunks.\n")
 
 
+@pytest.mark.scenario("003.rebuild-script.goes-on", "003.rebuild-script.progress")
 def test_a_tool_that_fails_is_told_and_the_others_go_on(filled: tuple[Path, int, int]) -> None:
     folder, fits, too_large = filled
     for_people = findspot("reindex", "--all", "--data", str(folder), FINDSPOT_MAX_CHUNKS="2")
     assert for_people.code == 1
-    assert for_people.err.startswith(f"✗ Tool {too_large} (搜索): The project has 3 chunks, and may have 2.")
+    begun, refused, ended = for_people.err.splitlines()
+    assert begun == f"… Tool {fits} (搜索) is indexed anew"
+    assert refused.startswith(f"✗ Tool {too_large} (搜索): The project has 3 chunks, and may have 2.")
+    assert ended == f"✓ Tool {fits} (搜索): 1 chunk."
     assert for_people.out == "✓ 1 search tool indexed anew, 1 chunk.\n"
     for_machines = findspot("reindex", "--all", "--data", str(folder), "--json", FINDSPOT_MAX_CHUNKS="2")
     assert (for_machines.code, for_machines.err, for_machines.json["failed"]) == (1, "", 1)

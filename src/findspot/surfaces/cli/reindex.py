@@ -32,6 +32,10 @@ class Reindexed:
         self.status, self.failed, self.exit_code = "error", message, exit_code
 
     @property
+    def title(self) -> str:
+        return f"Tool {self.tool_id} ({self.name})" if self.name else f"Tool {self.tool_id}"
+
+    @property
     def is_open(self) -> bool:
         return self.status not in ("ready", "error")
 
@@ -74,6 +78,8 @@ async def _trying(tool: Reindexed, step: Callable[[Api, Reindexed], Awaitable[No
         await step(api, tool)
     except Failure as failure:
         tool.fail(failure.message, failure.exit_code)
+    if not tool.is_open and not api.as_json:
+        _tell_end(tool)
 
 
 async def _begin(api: Api, tool: Reindexed) -> None:
@@ -81,6 +87,8 @@ async def _begin(api: Api, tool: Reindexed) -> None:
         known = await api.call("GET", f"/api/v1/tools/{tool.tool_id}")
         tool.name, tool.project_id = known["name"], known["project_id"]
     await api.call("POST", f"/internal/tools/{tool.tool_id}/chunks/rebuild")
+    if not api.as_json:
+        click.echo(f"… {tool.title} is indexed anew", err=True)
 
 
 async def _look(api: Api, tool: Reindexed) -> None:
@@ -101,16 +109,20 @@ async def _follow(api: Api, tools: Sequence[Reindexed]) -> None:
             await asyncio.sleep(_LOOK_EVERY_S if any(tool.is_open for tool in tools) else 0)
 
 
+def _tell_end(tool: Reindexed) -> None:
+    if tool.failed:
+        click.echo(click.style("✗ ", fg="red") + hang(f"{tool.title}: {tool.failed}", 2, sys.stderr), err=True)
+    else:
+        click.echo(done(f"{tool.title}: {count(tool.indexed, 'chunk')}."), err=True)
+
+
 def _tell(api: Api, tools: Sequence[Reindexed]) -> None:
     failed = [tool for tool in tools if tool.failed]
-    for tool in failed if not api.as_json else ():
-        what = f"Tool {tool.tool_id}{f' ({tool.name})' if tool.name else ''}: {tool.failed}"
-        click.echo(click.style("✗ ", fg="red") + hang(what, 2, sys.stderr), err=True)
     well = len(tools) - len(failed)
-    chunks = count(sum(tool.indexed for tool in tools if not tool.failed), "chunk")
-    told = done(f"{count(well, 'search tool')} indexed anew, {chunks}.") if well or not tools else ""
     answer = [{name: value for name, value in asdict(tool).items() if name != "exit_code"} for tool in tools]
-    if told or api.as_json:
+    chunks = count(sum(tool.indexed for tool in tools if not tool.failed), "chunk")
+    if well or not tools or api.as_json:
+        told = done(f"{count(well, 'search tool')} indexed anew, {chunks}.")
         show({"tools": answer, "failed": len(failed)}, api.as_json, told)
     if failed:
         codes = {tool.exit_code for tool in failed}
