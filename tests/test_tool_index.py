@@ -1,6 +1,7 @@
 """The life of a search tool's index: made once, mended, behind, full, rebuilt, freed; on both databases."""
 
 import asyncio
+import itertools
 import json
 import threading
 from collections.abc import AsyncIterator
@@ -213,6 +214,22 @@ async def test_a_search_says_that_the_index_is_behind_and_why(app: App, embedder
         False,
         ["the fourth tide"],
     )
+
+
+async def test_a_tool_is_made_though_someone_changes_the_table_all_the_time(app: App) -> None:
+    table = await make_table(app, {"a": "the tide 0", "b": "潮汐"})
+    await make(app, table)
+
+    async def keep_changing() -> None:
+        for number in itertools.count(1):
+            await put(app, table, "/a", f"the tide {number}")
+
+    writer = asyncio.create_task(keep_changing())
+    async with asyncio.timeout(flows.PATIENCE_S):
+        for _ in range(3):
+            made = await app.tools.make(table.project_id, search_spec(table, "/b", chunk_size=150))
+            assert [each["json_path"] for each in (await ask(app, made.tool, "潮汐"))["results"]] == [""]
+    writer.cancel()
 
 
 # ── a full project ──

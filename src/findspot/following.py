@@ -103,10 +103,13 @@ class Following:
         async with self._store.read() as connection:
             room = self._settings.max_chunks
             room -= await states.chunks_of_project(connection, place.project_id, but_table=table_id)
+            table = await table_rows.get(connection, table_id)
             scopes = await tool_rows.search_scopes(connection, table_id)
             known = [msgspec.msgpack.encode(part) async for part in rows.nodes_of(connection, table_id)]
             loaded = await table_rows.load(connection, table_id) if scopes else None
-            table = loaded[0] if loaded else await table_rows.get(connection, table_id)
+            if scopes:  # read after the text: a tool that was there before a change is there when that is followed
+                table = loaded[0] if loaded else None
+                scopes = await tool_rows.search_scopes(connection, table_id)
         if table is None:
             return False
         limits = self._settings.max_content_size, self._settings.max_chunks_per_node

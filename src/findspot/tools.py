@@ -18,6 +18,7 @@ from findspot.errors import FindspotError, invalid, not_found
 from findspot.indexing import Indexing
 from findspot.models import Caller, Role, SourceState, Table, Tool, ToolCard, ToolType, table_namespace
 from findspot.settings import Settings
+from findspot.store import chunks as chunk_rows
 from findspot.store import indexing as states
 from findspot.store import tables as table_rows
 from findspot.store import tools as rows
@@ -89,12 +90,25 @@ class Tools:
         return await self._outcome(await self.get(tool.id), last, language)
 
     async def indexed(self, table_id: int) -> None:
-        """Wait until the index has followed a table, or has failed to."""
+        """Wait until the index has followed a table as it is now, or has failed to. It may be behind again then: there
+        are tables that someone changes all the time."""
+        async with self._store.read() as connection:
+            table = await table_rows.get(connection, table_id)
+        if table is None:
+            return
+        namespace, last = table_namespace(table.project_id, table_id), None
 
         async def done() -> bool:
+            nonlocal last
             async with self._store.read() as connection:
                 state = await states.of_table(connection, table_id)
-            return state is None or state.status in ("ready", "error")
+                if state is None or state.status in ("ready", "error"):
+                    return True
+                if state.indexed_revision <= table.revision:
+                    return False
+                last = last or await rows.last_chunk(connection)
+                first = await chunk_rows.first_waiting(connection, namespace)
+            return first is None or first > last
 
         await self._indexing.settled(done)
 

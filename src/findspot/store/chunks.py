@@ -195,6 +195,13 @@ async def waiting_ids(connection: AsyncConnection, namespace: str) -> list[int]:
     return [row[0] async for part in _parts(connection, query) for row in part]
 
 
+async def first_waiting(connection: AsyncConnection, namespace: str) -> int | None:
+    """The oldest chunk that the engine does not have yet."""
+    query = sa.select(sa.func.min(chunks.c.id)).where(chunks.c.turbopuffer_namespace == namespace, _WAITS)
+    first: int | None = (await connection.execute(query)).scalar_one()
+    return first
+
+
 async def existing(connection: AsyncConnection, ids: Sequence[int]) -> set[int]:
     """Which of these chunks there are."""
     found: set[int] = set()
