@@ -15,7 +15,7 @@ EVERYWHERE = (Cut(100, 10, (("", 1),)),)
 
 
 def cut(data: Any, cuts: tuple[Cut, ...], *known: list[cutting.Known], **limits: int) -> tuple[Any, Any, Any]:
-    request = TableToCut(7, cuts, **({"max_length": 1000, "max_chunks": 10} | limits))
+    request = TableToCut(7, cuts, **({"max_length": 1000, "max_chunks": 10, "room": 10_000} | limits))
     parts = [msgspec.msgpack.encode(part) for part in known]
     head, *rest = cutting.cut_table(msgspec.msgpack.encode(request), json.dumps(data).encode(), *parts)
     summary = cutting.SUMMARY.decode(head)
@@ -79,7 +79,7 @@ def test_what_is_too_long_or_too_much_is_named() -> None:
 
 def test_large_answers_come_in_parts() -> None:
     data = [f"{number} " + "字" * 900 for number in range(1500)]
-    request = msgspec.msgpack.encode(TableToCut(7, (Cut(1000, 0, (("", 1),)),), 10_000, 10))
+    request = msgspec.msgpack.encode(TableToCut(7, (Cut(1000, 0, (("", 1),)),), 10_000, 10, 10_000))
     _, *parts = cutting.cut_table(request, json.dumps(data).encode())
     assert len(parts) > 2
     chunks = [chunk for part in parts for chunk in cutting.NODE_CHUNKS.decode(part)]

@@ -265,6 +265,27 @@ async def test_a_reader_may_call_what_reads_and_not_what_edits(app: App) -> None
     assert await data(app, table) == [1]
 
 
+ADVICE: tuple[tuple[Any, str, dict[str, Any], str, str], ...] = (
+    ({"a": 1}, "create", {"elements": [{"key": "a", "content": 1}]}, "", "use an update tool"),
+    ({"a": 1}, "update", {"updates": [{"key": "b", "content": 1}]}, "", "a create tool for new keys"),
+    ([1, 2], "update", {"updates": [{"key": 2, "content": 1}]}, "", "use 0 to 1, or a create tool to append"),
+    ([], "delete", {"keys": [0]}, "", "a create tool adds the first"),
+    ([1], "delete", {"keys": [0, 0]}, "", "name it once"),
+    ({"a": "文"}, "create", {"elements": [{"content": 1}]}, "/a", "until the table or the tool's scope is changed"),
+    ({"a": 1}, "get_all_data", {}, "/b", "until the table or the tool's scope is changed"),
+    ({"a": 1}, "preview", {}, "", "Read it with a get_data_schema"),
+    ({"a": 1}, "select", {"field": "a", "keys": [1]}, "/a", "Read it with a get_data_schema"),
+)
+
+
+async def test_a_refusal_says_what_to_do_instead(app: App) -> None:
+    for value, type, arguments, pointer, advice in ADVICE:
+        table = await make_table(app, value)
+        with pytest.raises(FindspotError, match=advice):
+            await call(app, table, type, arguments, pointer)
+        assert await data(app, table) == value
+
+
 # ── the budget ──
 
 
@@ -409,6 +430,7 @@ async def test_a_search_takes_a_query_and_how_many_and_nothing_else(app: App) ->
         await refused(app, table, "search", wrong, "INVALID_ARGUMENT")
 
 
+@pytest.mark.scenario("D07")
 async def test_two_scopes_on_one_table_share_chunks_and_never_see_beyond_theirs(app: App) -> None:
     value = {"a": {"x": ENGLISH}, "ab": {"x": ENGLISH}, "b": [ENGLISH, CHINESE]}
     table = await make_table(app, value)

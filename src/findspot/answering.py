@@ -12,11 +12,13 @@ from findspot.engines.protocol import Within
 from findspot.errors import invalid
 from findspot.jsontext.check import check
 from findspot.jsontext.elements import bad_arguments
-from findspot.models import Tool, ToolType, table_namespace
+from findspot.models import Standing, Tool, ToolType, table_namespace
 from findspot.offload import Offload
 from findspot.ranking.fusion import Weights
 from findspot.searching import Ask, Found, Hit, Mode, Searching
 from findspot.settings import Settings
+from findspot.store import indexing as states
+from findspot.store.database import Store
 from findspot.tables import Tables
 from findspot.toolspec import SearchConfig
 from findspot.viewing import View
@@ -70,7 +72,10 @@ def read_arguments(type: ToolType, text: bytes) -> Any:
 class Answering:
     """Answers calls. Whoever asks was let in before."""
 
-    def __init__(self, tables: Tables, searching: Searching, offload: Offload, settings: Settings) -> None:
+    def __init__(
+        self, store: Store, tables: Tables, searching: Searching, offload: Offload, settings: Settings
+    ) -> None:
+        self._store = store
         self._tables = tables
         self._searching = searching
         self._offload = offload
@@ -108,10 +113,12 @@ class Answering:
         limit = asked.top_k if asked.top_k is not None else config.top_k or self._settings.top_k
         if not 1 <= limit <= self._settings.max_top_k:
             raise invalid("top_k", f"must be from 1 to {self._settings.max_top_k}")
+        async with self._store.read() as connection:  # before: what is behind now may be missing in what is found
+            standing = await states.standing(connection, tool.table_id)
         found = await self._searching.search(self._ask(tool, config, asked.query, limit))
         ids = config.include_metadata is not False
         results = [_result(hit, tool.json_pointer, ids) for hit in found.hits]
-        answer = _framed(asked.query, found, results, language)
+        answer = _framed(asked.query, found, results, _notice(found, standing, language))
         if sum(len(each["chunk"]["chunk_text"]) for each in results) * 8 + 4000 < self._settings.answer_tokens:
             return encoded(answer)
         return await asyncio.to_thread(_within_budget, answer, self._settings.answer_tokens, language)
@@ -139,7 +146,18 @@ class Answering:
         return Weights(keyword, vector) if keyword + vector > 0 else None
 
 
-def _framed(query: str, found: Found, results: list[dict[str, Any]], language: str) -> dict[str, Any]:
+def _notice(found: Found, standing: Standing, language: str) -> str:
+    """What there is to know about hits that may be missing."""
+    said = [notices.fallback(found.code, language)] if found.code is not None else []
+    code = (standing.last_error or "").partition(":")[0]
+    if standing.status != "ready":
+        said.append(notices.behind(standing.status, standing.waiting, code, language))
+    elif code == "SEARCH_CAPACITY_EXCEEDED":
+        said.append(notices.no_room(language))
+    return " ".join(said)
+
+
+def _framed(query: str, found: Found, results: list[dict[str, Any]], notice: str) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "query": query,
         "total_results": len(results),
@@ -149,8 +167,8 @@ def _framed(query: str, found: Found, results: list[dict[str, Any]], language: s
         "bm25_results_count": found.keyword_count,
     }
     if found.code is not None:
-        answer |= {"fallback": found.fallback, "notice": notices.fallback(found.code, language)}
-    return answer
+        answer["fallback"] = found.fallback
+    return {**answer, "notice": notice} if notice else answer
 
 
 def _result(hit: Hit, scope: str, ids: bool) -> dict[str, Any]:

@@ -100,6 +100,6 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
             engine,
             indexing,
             searching,
-            Tools(store, indexing, Answering(tables, searching, offload, settings), settings),
+            Tools(store, indexing, Answering(store, tables, searching, offload, settings), settings),
             Endpoints(store),
         )

@@ -5,7 +5,7 @@ already only the name comes back. What they need is imported where it is used: a
 loads it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -13,13 +13,14 @@ import msgspec
 from findspot.drafts import read
 from findspot.errors import FindspotError
 from findspot.jsontext.operations import Operation
-from findspot.models import Node, Skipped
+from findspot.models import Node, Skipped, SkipReason
 from findspot.sources import json_tree
 
 if TYPE_CHECKING:
     from findspot.chunking import NodeChunks
 
 _PART = 1 << 19  # characters
+_NAMED = 1000  # nodes without room that are named; there may be millions
 _ROW = 200  # what a row takes beside its text
 
 
@@ -62,16 +63,18 @@ class TableToCut(msgspec.Struct, frozen=True, array_like=True):
     cuts: tuple[Cut, ...]
     max_length: int
     max_chunks: int
+    room: int  # chunks that the project has room for in this table
 
 
 class TableSummary(msgspec.Struct, frozen=True, array_like=True):
     """What was found in a table: how many nodes and chunks, in how many parts the known nodes follow that are gone,
-    and what was left out."""
+    what was left out, and how many chunks because there is no room for them."""
 
     nodes: int
     chunks: int
     gone_parts: int
     skipped: tuple[tuple[str, str], ...]
+    homeless: int
 
 
 class NodeChunk(msgspec.Struct, frozen=True, array_like=True):
@@ -137,16 +140,35 @@ def cut_table(request: bytes, text: bytes, *known_parts: bytes) -> tuple[bytes, 
                 skipped[chunks.pointer] = chunks.reason
             elif chunks.total:
                 found[chunks.pointer, chunks.content_hash, chunks.size, chunks.overlap] = node, chunks
+    homeless = _left_out(found, known, table.room)
+    for _, chunks in list(homeless.values())[:_NAMED]:
+        skipped[chunks.pointer] = SkipReason.PROJECT_FULL
     gone = list(_parts(sorted(known - found.keys())))
     summary = TableSummary(
         nodes=len({key[0] for key in found}),
         chunks=sum(chunks.total for _, chunks in found.values()),
         gone_parts=len(gone),
         skipped=tuple(skipped.items()),
+        homeless=sum(chunks.total for _, chunks in homeless.values()),
     )
     new = (each for key, each in found.items() if key not in known)
     chunks_of_new = (chunk for node, chunks in new for chunk in _node_chunks(table.id, node, chunks))
     return msgspec.msgpack.encode(summary), *gone, *_parts(chunks_of_new)
+
+
+def _left_out(
+    found: "dict[Known, tuple[Node, NodeChunks]]", known: Set[Known], room: int
+) -> "dict[Known, tuple[Node, NodeChunks]]":
+    """Take out the nodes for which there is no room. What was there before keeps its place."""
+    taken = sum(chunks.total for place, (_, chunks) in found.items() if place in known)
+    left_out: dict[Known, tuple[Node, NodeChunks]] = {}
+    for place in [place for place in found if place not in known]:
+        total = found[place][1].total
+        if taken + total <= room:
+            taken += total
+        else:
+            left_out[place] = found.pop(place)
+    return left_out
 
 
 def _nodes(text: bytes, scopes: Sequence[tuple[str, int]], max_length: int) -> Iterable[Node | Skipped]:

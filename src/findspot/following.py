@@ -9,7 +9,7 @@ import msgspec
 
 from findspot import cutting
 from findspot.errors import FindspotError
-from findspot.models import Place, Table
+from findspot.models import Place, SourceState, Table
 from findspot.offload import Offload, Text
 from findspot.settings import Settings
 from findspot.store import chunks as rows
@@ -29,6 +29,7 @@ class Following:
         self._store = store
         self._offload = offload
         self._settings = settings
+        self._whole: set[int] = set()  # tables of which no node is half there: no one was broken off since
 
     async def prepare(self) -> None:
         """Start a helper and let it load what cuts, before anyone waits for it."""
@@ -77,6 +78,7 @@ class Following:
                 found[passage.document_id].append(passage)
             await asyncio.sleep(0)
         changes = await asyncio.to_thread(lambda: {id: _changes(place, known[id], each) for id, each in found.items()})
+        await self._require_room(place, sum(len(each.new) - len(each.gone) for each in changes.values()))
         async with self._store.write(durable=False) as connection:
             now = await states.revisions(connection, list(found))
             there = [row for row in pending if row.id in now]
@@ -88,32 +90,60 @@ class Following:
                 [(row.id, row.revision, len(found[row.id]), now[row.id] == row.revision) for row in there],
             )
 
+    async def _require_room(self, place: Place, more: int) -> None:
+        if more > 0:
+            async with self._store.read() as connection:
+                taken = await states.chunks_of_project(connection, place.project_id)
+            if taken + more > self._settings.max_chunks:
+                raise no_room(more, self._settings.max_chunks)
+
     # ── tables ──
 
     async def _table(self, place: Place, table_id: int) -> bool:
         async with self._store.read() as connection:
             state = await states.of_table(connection, table_id)
-            if state is None or not state.is_due(datetime.now(UTC)):
-                return False
+        if state is None or not state.is_due(datetime.now(UTC)):
+            return False
+        await self._mend(state, table_id)
+        async with self._store.read() as connection:
+            room = self._settings.max_chunks
+            room -= await states.chunks_of_project(connection, place.project_id, but_table=table_id)
+            table = await table_rows.get(connection, table_id)
             scopes = await tool_rows.search_scopes(connection, table_id)
             known = [msgspec.msgpack.encode(part) async for part in rows.nodes_of(connection, table_id)]
             loaded = await table_rows.load(connection, table_id) if scopes else None
-            table = loaded[0] if loaded else await table_rows.get(connection, table_id)
+            if scopes:  # read after the text: a tool that was there before a change is there when that is followed
+                table = loaded[0] if loaded else None
+                scopes = await tool_rows.search_scopes(connection, table_id)
         if table is None:
             return False
         limits = self._settings.max_content_size, self._settings.max_chunks_per_node
-        request = cutting.TableToCut(table_id, self._cuts(scopes), *limits)
-        summary, gone, new = cutting.TableSummary(0, 0, 0, ()), list[Text](), list[Text]()
+        request = cutting.TableToCut(table_id, self._cuts(scopes), *limits, room)
+        summary, gone, new = cutting.TableSummary(0, 0, 0, (), 0), list[Text](), list[Text]()
         if scopes or known:
             text = loaded[1] if loaded else b"null"
             head, *parts = await self._offload.run("cut_table", msgspec.msgpack.encode(request), text, *known)
             summary = cutting.SUMMARY.decode(head)
             gone, new = parts[: summary.gone_parts], parts[summary.gone_parts :]
+        self._whole.discard(table_id)
         if not await self._insert(place, table_id, new):
             return False
         await self._delete(table_id, gone)
+        self._whole.add(table_id)
         await self._note(table, scopes, summary)
         return True
+
+    async def _mend(self, state: SourceState, table_id: int) -> None:
+        """Remove nodes of which only some chunks are there, so that they are cut anew. That is looked for where work
+        was broken off, or when someone asks for a table that has not changed."""
+        async with self._store.read() as connection:
+            table = await table_rows.get(connection, table_id)
+            if table is None or (table_id in self._whole and table.revision != state.indexed_revision):
+                return
+            unfinished = await rows.unfinished_nodes(connection, table_id)
+        if unfinished:
+            async with self._store.write(durable=False) as connection:
+                await rows.delete_nodes(connection, table_id, unfinished)
 
     def _cuts(self, scopes: Sequence[tuple[str, dict[str, Any]]]) -> tuple[cutting.Cut, ...]:
         """The ways in which a table's tools want it cut."""
@@ -150,9 +180,16 @@ class Following:
             now = await states.table_revision(connection, table.id)
             current = now == table.revision and scopes == await tool_rows.search_scopes(connection, table.id)
             skipped = [{"json_pointer": pointer, "reason": reason} for pointer, reason in summary.skipped]
-            facts = {"total": summary.chunks, "done": 0, "nodes": summary.nodes, "skipped": skipped, "last_error": None}
+            error = said(no_room(summary.homeless, self._settings.max_chunks)) if summary.homeless else None
+            counts = {"total": summary.chunks, "done": 0, "nodes": summary.nodes}
+            facts = {**counts, "skipped": skipped, "last_error": error}
             await states.followed(connection, states.is_table(table.id), table.revision, current=current, **facts)
             await states.prune_changes(connection, table.id, table.revision)
+
+
+def no_room(chunks: int, limit: int) -> FindspotError:
+    message = f"{chunks} chunks find no room: the project may have {limit}. Their text is saved, and is not searched."
+    return FindspotError("SEARCH_CAPACITY_EXCEEDED", message)
 
 
 def said(error: FindspotError) -> str:

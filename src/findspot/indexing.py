@@ -271,16 +271,17 @@ class Indexing:
             return None
 
     async def _forget(self, place: Place) -> bool:
-        """Have the engine forget what the store no longer has; all of it, if the table or the project is gone. Whether
+        """Have the engine forget what the store no longer has; a namespace in which nothing is left is freed. Whether
         there may be more."""
         async with self._store.read() as connection:
             gone = await rows.gone(connection, place.namespace, GONE_AT_ONCE)
-        if not gone:
-            return False
-        if await self._is_there(place):
-            await self._in_thread(self._engine.delete, place.namespace, gone)
-        else:
+            if not gone:
+                return False
+            is_empty = await rows.is_empty(connection, place.namespace)
+        if is_empty:
             await self._in_thread(self._engine.drop, place.namespace)
+        else:
+            await self._in_thread(self._engine.delete, place.namespace, gone)
         async with self._store.write(durable=False) as connection:
             await rows.settle_debt(connection, gone)
         return len(gone) == GONE_AT_ONCE
@@ -333,6 +334,12 @@ class Indexing:
                 await self._in_thread(self._engine.verify, namespace)
             except Damaged as damage:
                 self.heal(namespace, damage)
+
+    def doubt(self, namespace: str) -> None:
+        """Have store and engine compared before the next work there: what the engine lacks is indexed again."""
+        if self._unsure is not None:
+            self._unsure.add(Place.of(namespace))
+            self._store.written.set()
 
     # ── rebuilding ──
 

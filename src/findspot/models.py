@@ -113,12 +113,22 @@ class SourceState:
     last_error: str | None
     attempts: int
     retry_at: datetime | None
+    indexed_at: datetime | None
     updated_at: datetime
 
     def is_due(self, now: datetime) -> bool:
         """Whether its chunks have to be looked at: it has changed, or has rested long enough after an error."""
         rested = self.retry_at is None or self.retry_at <= now
         return self.status == "pending" or (self.status == "error" and rested)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How the index stands to a table: its state, how many chunks the engine lacks, and what went wrong last."""
+
+    status: str
+    waiting: int
+    last_error: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +329,7 @@ class SkipReason(StrEnum):
     POINTER_TOO_LONG = "pointer_too_long"  # longer than the store and the engines take
     POINTER_HOLDS_NUL = "pointer_holds_nul"  # a key with U+0000, which PostgreSQL does not store
     CONTENT_TOO_LONG = "content_too_long"  # more characters than SEARCH_MAX_CONTENT_SIZE
+    PROJECT_FULL = "project_full"  # it would pass FINDSPOT_MAX_CHUNKS
     TOO_MANY_CHUNKS = "too_many_chunks"  # more chunks than SEARCH_MAX_CHUNKS_PER_NODE
 
 

@@ -14,8 +14,8 @@ _NARROW = {
         "get_all_data": "Read a part of it with a query_data, preview or select tool, or with a narrower scope.",
         "query_data": "Narrow the query: fewer fields, or a slice such as [0:10].",
         "get_data_schema": "Use a tool with a narrower scope.",
-        "preview": "Name fewer fields in 'keys'.",
-        "select": "Name fewer values in 'keys'.",
+        "preview": "Name fewer fields in 'keys', or take a slice such as [0:10] with a query_data tool.",
+        "select": "Name fewer values in 'keys', or take single fields with a query_data tool.",
         "search": "Ask for fewer hits with 'top_k'.",
         "edit": "Everything was done; only this list of keys is shortened.",
     },
@@ -23,8 +23,8 @@ _NARROW = {
         "get_all_data": "请用 query_data、preview 或 select 工具读取其中一部分，或缩小工具的范围。",
         "query_data": "请缩小查询：减少字段，或使用切片，例如 [0:10]。",
         "get_data_schema": "请使用范围更小的工具。",
-        "preview": "请在 keys 中减少字段。",
-        "select": "请在 keys 中减少取值。",
+        "preview": "请在 keys 中减少字段，或用 query_data 工具取切片，例如 [0:10]。",
+        "select": "请在 keys 中减少取值，或用 query_data 工具只取部分字段。",
         "search": "请用 top_k 减少结果数。",
         "edit": "所有更改均已完成，只是键的列表被缩短。",
     },
@@ -48,8 +48,21 @@ _FALLBACK = {
 }
 
 _BEHIND = {
-    "en": "The index is still being built ({done} of {total} chunks); hits may be missing.",
-    "zh": "索引仍在建立中（{total} 个片段已完成 {done} 个），结果可能不完整。",
+    "en": {
+        "pending": "The index is behind the table, which has changed; what is new may be missing here. Ask again soon.",
+        "indexing": "The index is behind the table by {waiting} chunks; hits may be missing. Ask again soon.",
+        "error": "The index is behind the table and cannot follow it now ({code}); hits may be missing.",
+    },
+    "zh": {
+        "pending": "表格刚有更改，索引尚未跟上，新内容可能还搜不到，请稍后再试。",
+        "indexing": "索引尚未跟上表格，还有 {waiting} 个片段待建立，结果可能不完整，请稍后再试。",
+        "error": "索引目前无法跟上表格（{code}），结果可能不完整。",
+    },
+}
+
+_NO_ROOM = {
+    "en": "The project has no room for more chunks; some texts of this table are not searched.",
+    "zh": "项目的片段数已达上限，此表格有部分内容无法搜索。",
 }
 
 
@@ -85,5 +98,9 @@ def fallback(code: str, language: str) -> str:
     return _FALLBACK[language].format(code=code)
 
 
-def behind(done: int, total: int, language: str) -> str:
-    return _BEHIND[language].format(done=done, total=total)
+def behind(status: str, waiting: int, code: str, language: str) -> str:
+    return _BEHIND[language][status].format(waiting=waiting, code=code)
+
+
+def no_room(language: str) -> str:
+    return _NO_ROOM[language]

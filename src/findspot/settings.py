@@ -59,6 +59,10 @@ class Settings(BaseSettings):
         alias="FINDSPOT_MAX_DOCUMENT",
         description="Largest content of one document in bytes.",
     )
+    max_chunks: int = Field(
+        5_000_000, ge=1, alias="FINDSPOT_MAX_CHUNKS",
+        description="Chunks of one project; what would pass it is saved and not searched.",
+    )  # fmt: skip
     answer_tokens: int = Field(
         20_000, ge=500, alias="FINDSPOT_ANSWER_TOKENS", description="Token budget of one answer to an agent."
     )

@@ -18,6 +18,7 @@ from findspot.errors import FindspotError, invalid, not_found
 from findspot.indexing import Indexing
 from findspot.models import Caller, Role, SourceState, Table, Tool, ToolCard, ToolType, table_namespace
 from findspot.settings import Settings
+from findspot.store import chunks as chunk_rows
 from findspot.store import indexing as states
 from findspot.store import tables as table_rows
 from findspot.store import tools as rows
@@ -64,7 +65,11 @@ class Tools:
     # ── making and changing ──
 
     async def create(self, project_id: int, spec: NewSearchTool) -> Tool:
-        """Make a tool. What a search tool needs indexed is noted with it, and is done in the background."""
+        """Make a tool. What a search tool needs indexed is noted with it, and is done in the background: what is there
+        already is not made twice, and what has got lost of it is made anew."""
+        if spec.kind is ToolType.SEARCH:
+            await self._require_room(project_id)
+            self._indexing.doubt(table_namespace(project_id, spec.table_id))
         try:
             async with self._store.write() as connection:
                 return await self._insert(connection, project_id, spec)
@@ -81,15 +86,29 @@ class Tools:
         if not wait:
             return Made(await self.get(tool.id), "pending", 0, [], None)
         await self.indexed(tool.table_id)
+        await self._require_room_for(tool)
         return await self._outcome(await self.get(tool.id), last, language)
 
     async def indexed(self, table_id: int) -> None:
-        """Wait until the index has followed a table, or has failed to."""
+        """Wait until the index has followed a table as it is now, or has failed to. It may be behind again then: there
+        are tables that someone changes all the time."""
+        async with self._store.read() as connection:
+            table = await table_rows.get(connection, table_id)
+        if table is None:
+            return
+        namespace, last = table_namespace(table.project_id, table_id), None
 
         async def done() -> bool:
+            nonlocal last
             async with self._store.read() as connection:
                 state = await states.of_table(connection, table_id)
-            return state is None or state.status in ("ready", "error")
+                if state is None or state.status in ("ready", "error"):
+                    return True
+                if state.indexed_revision <= table.revision:
+                    return False
+                last = last or await rows.last_chunk(connection)
+                first = await chunk_rows.first_waiting(connection, namespace)
+            return first is None or first > last
 
         await self._indexing.settled(done)
 
@@ -168,28 +187,51 @@ class Tools:
 
     async def search_index(self, tool_id: int) -> dict[str, Any]:
         """How far the index of a search tool is."""
-        tool = await self.get(tool_id)
-        if tool.type is not ToolType.SEARCH:
-            raise not_found("search tool")
+        tool = await self._search_tool(tool_id)
         index: dict[str, Any] = tool.metadata["search_index"]
         return index
 
     async def rebuild_chunks(self, tool_id: int) -> None:
-        """Have what a search tool sees cut and indexed anew."""
-        tool = await self.delete_chunks(tool_id)
-        async with self._store.write() as connection:
-            await states.request(connection, tool.table_id)
+        """Have what a search tool sees looked through and given to the engine anew. Searches go on meanwhile."""
+        tool = await self._search_tool(tool_id)
+        await self._require_room(tool.project_id)
+        self._indexing.doubt(table_namespace(tool.project_id, tool.table_id))
+        after: int | None = 0
+        while after is not None:
+            async with self._store.write() as connection:
+                await states.request(connection, tool.table_id)
+                after = await rows.doubt_seen(connection, *self._sight(tool), after, CHUNKS_AT_ONCE)
 
-    async def delete_chunks(self, tool_id: int) -> Tool:
+    async def delete_chunks(self, tool_id: int) -> None:
         """Delete the chunks that a search tool sees. They come back with the next change, or with a rebuild."""
-        tool = await self.get(tool_id)
-        if tool.type is not ToolType.SEARCH:
-            raise not_found("search tool")
+        tool = await self._search_tool(tool_id)
         more = True
         while more:
             async with self._store.write() as connection:
                 more = await rows.delete_seen(connection, *self._sight(tool), CHUNKS_AT_ONCE)
+
+    async def _search_tool(self, tool_id: int) -> Tool:
+        tool = await self.get(tool_id)
+        if tool.type is not ToolType.SEARCH:
+            raise not_found("search tool")
         return tool
+
+    async def _require_room(self, project_id: int) -> None:
+        """A project that is full takes no more to search."""
+        async with self._store.read() as connection:
+            taken = await states.chunks_of_project(connection, project_id)
+        if taken >= self._settings.max_chunks:
+            message = f"The project has {taken} chunks, and may have {self._settings.max_chunks}. Nothing was changed."
+            raise FindspotError("SEARCH_CAPACITY_EXCEEDED", message)
+
+    async def _require_room_for(self, tool: Tool) -> None:
+        """A new tool for whose texts there was no room is taken back."""
+        async with self._store.read() as connection:
+            state = await states.of_table(connection, tool.table_id)
+        code, _, message = ((state and state.last_error) or "").partition(": ")
+        if code == "SEARCH_CAPACITY_EXCEEDED":
+            await self.delete(tool.id)
+            raise FindspotError(code, f"{message} The tool was not made.")
 
     async def _outcome(self, tool: Tool, last: int, language: str) -> Made:
         sight = self._sight(tool)
@@ -210,10 +252,14 @@ class Tools:
             return tool
         state = await states.of_table(connection, tool.table_id)
         nodes, found, indexed, _ = await rows.count_seen(connection, *self._sight(tool))
+        configured = tool.metadata.get("search_index", {}).get("configured_at", _moment(tool.created_at))
+        indexed_at = state.indexed_at if state else None
+        if indexed_at is not None and indexed_at < datetime.fromisoformat(configured):
+            indexed_at = None  # that was before this tool asked for it
         index = {
-            "status": state.status if state else "pending",
-            "configured_at": tool.metadata.get("search_index", {}).get("configured_at", _moment(tool.created_at)),
-            "indexed_at": _moment(state.updated_at) if state and state.status == "ready" else None,
+            "status": self._status(tool, state),
+            "configured_at": configured,
+            "indexed_at": _moment(indexed_at) if indexed_at else None,
             "nodes_count": nodes,
             "chunks_count": found,
             "indexed_chunks_count": indexed,
@@ -222,6 +268,12 @@ class Tools:
         }
         updated_at = max(tool.updated_at, state.updated_at) if state else tool.updated_at
         return replace(tool, metadata={**tool.metadata, "search_index": index}, updated_at=updated_at)
+
+    def _status(self, tool: Tool, state: SourceState | None) -> str:
+        if state is None:
+            return "pending"
+        rebuilding = table_namespace(tool.project_id, tool.table_id) in self._indexing.rebuilds
+        return "indexing" if state.status == "ready" and rebuilding else state.status
 
     def _sight(self, tool: Tool) -> _Sight:
         config = SearchConfig(**(tool.search_config or {}))

@@ -103,6 +103,16 @@ class SearchConfig(Spec):
         return self.chunk_threshold if self.chunk_threshold is not None else THRESHOLD
 
 
+def _metadata(value: dict[str, Any]) -> dict[str, Any]:
+    keys = value.get("preview_keys", [])
+    if not isinstance(keys, list) or not all(isinstance(each, str) for each in keys):
+        raise ValueError("preview_keys must be a list of strings, the fields that a preview shows")
+    return value
+
+
+Metadata = Annotated[dict[str, Any], AfterValidator(_metadata)]
+
+
 class NewSearchTool(Spec):
     """A search tool to make, in the project that the request names."""
 
@@ -111,7 +121,7 @@ class NewSearchTool(Spec):
     name: Name
     description: str | None = None
     json_pointer: Pointer = Field("", validation_alias=_POINTER_NAMES)
-    metadata: dict[str, Any] = Field(default_factory=dict)
+    metadata: Metadata = Field(default_factory=dict)
     search_config: SearchConfig | None = None
 
     @property
@@ -143,5 +153,5 @@ class ToolChange(Spec):
     name: Name | None = None
     description: str | None = None
     json_pointer: Pointer | None = Field(None, validation_alias=_POINTER_NAMES)
-    metadata: dict[str, Any] | None = None
+    metadata: Metadata | None = None
     search_config: SearchConfig | None = None

@@ -13,6 +13,7 @@ from findspot import notices
 from findspot import pointer as pointers
 from findspot.budget import Number, fitted, listed
 from findspot.errors import FindspotError, invalid
+from findspot.jsontext.elements import SCOPE_ADVICE
 from findspot.jsontext.operations import Operation
 from findspot.jsontext.patch import equal
 from findspot.jsontext.tree import Tree
@@ -21,6 +22,7 @@ from findspot.pointer import Missing
 QUERY_SECONDS = 10
 QUERY_BYTES = 2 << 30  # that a query may take beyond what the helper has
 KEYS_SHOWN = 50
+_READ_OTHERWISE = "Read it with a get_data_schema, get_all_data or query_data tool."
 
 _VALUE = msgspec.json.Decoder(float_hook=Number)
 _ODD_INTEGER = re.compile(rb"-0(?![.0-9eE])|[0-9]{4300}")  # what does not come back as it was from Python's own
@@ -45,7 +47,7 @@ def view(request: bytes, text: bytes) -> tuple[bytes, ...]:
     try:
         value = msgspec.Raw(Tree(text).get(pointers.parse(asked.scope)))
     except Missing as missing:
-        message = f"The tool's scope leads nowhere in the table as it is now: {missing}."
+        message = f"The tool's scope leads nowhere in the table as it is now: {missing}. {SCOPE_ADVICE}"
         raise FindspotError("NOT_FOUND", message, field="json_pointer") from None
     try:
         answer = _VIEWS[asked.type](value, asked)
@@ -215,7 +217,8 @@ def _is_one(value: msgspec.Raw, strings: set[str], others: Sequence[bytes]) -> b
 
 def _list(value: msgspec.Raw, asked: View) -> list[msgspec.Raw]:
     if bytes(memoryview(value)[:1]) != b"[":
-        message = f"{asked.type} reads a list of objects, and at {asked.scope or 'the top'!r} stands something else."
+        where = f"at {asked.scope!r}" if asked.scope else "at the top"
+        message = f"{asked.type} reads a list of objects, and {where} stands something else. {_READ_OTHERWISE}"
         raise FindspotError("INVALID_ARGUMENT", message, field="json_pointer")
     return msgspec.json.decode(value, type=list[msgspec.Raw])
 

@@ -122,6 +122,8 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
     ({"search_config": {"fusion": "sum"}}, "search_config.fusion"),
     ({"search_config": {"unknown": 1}}, "search_config.unknown"),
     ({"metadata": {"search_index": {}}}, "body"),
+    ({"metadata": {"preview_keys": "title"}}, "metadata"),
+    ({"metadata": {"preview_keys": [1]}}, "metadata"),
 )
 
 

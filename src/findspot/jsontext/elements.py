@@ -13,6 +13,7 @@ from findspot.pointer import Missing
 
 Key: TypeAlias = str | int
 MAX_PLACES = 50
+SCOPE_ADVICE = "This tool cannot be used until the table or the tool's scope is changed."
 _FRAME = 3  # a value stands in an element, in a list, in the arguments
 
 
@@ -50,7 +51,11 @@ def create(tree: Tree, scope: tuple[str, ...], arguments: bytes) -> tuple[list[K
             continue
         key = _name(element.key, f"elements[{number}].key")
         if key in container:
-            twice = "twice in this call" if key in made else "there already; use an update tool, or another key"
+            twice = (
+                "twice in this call; name it once"
+                if key in made
+                else "there already; use an update tool, or another key"
+            )
             _refuse(f"The key {key!r} is {twice}")
         tree.add((*scope, key), element.content)
         made.append(key)
@@ -100,7 +105,7 @@ def _opened(tree: Tree, scope: tuple[str, ...]) -> Container:
     try:
         return tree.container(scope)
     except Missing as missing:
-        message = f"The tool's scope is no object or list (any more): {missing}. Nothing was changed."
+        message = f"The tool's scope is no object or list (any more): {missing}. Nothing was changed. {SCOPE_ADVICE}"
         raise FindspotError("PATCH_CONFLICT", message) from None
 
 
@@ -115,20 +120,26 @@ def _present(container: Container, key: Key, field: str) -> Key:
     if isinstance(container, dict):
         name = _name(key, field)
         if name not in container:
-            _refuse(f"There is no key {name!r}")
+            _refuse(f"There is no key {name!r}; use one that is there, or a create tool for new keys")
         return name
     place = pointers.index(str(key))
     if place is None:
         raise invalid(field, f"the tool's scope is a list, whose keys are indexes from 0, and not {key!r}")
     if place >= len(container):
-        _refuse(f"Index {place} is past the end of the list, which has {len(container)} elements")
+        _refuse(f"Index {place} is past the end of the list, which has {len(container)} elements; {_choice(container)}")
     return place
+
+
+def _choice(container: list[Any]) -> str:
+    if not container:
+        return "a create tool adds the first"
+    return f"use 0 to {len(container) - 1}, or a create tool to append"
 
 
 def _once(keys: Sequence[Key], field: str) -> None:
     if len(set(keys)) < len(keys):
         twice = next(key for at, key in enumerate(keys) if key in keys[:at])
-        raise invalid(field, f"the key {twice!r} is named twice")
+        raise invalid(field, f"the key {twice!r} is named twice; name it once")
 
 
 def _refuse(problem: str) -> NoReturn:

@@ -123,6 +123,18 @@ async def nodes_of(connection: AsyncConnection, table_id: int) -> AsyncIterator[
         yield [(row[0], row[1], row[2], row[3]) for row in part]
 
 
+async def unfinished_nodes(connection: AsyncConnection, table_id: int) -> list[Node]:
+    """The nodes of a table of which some chunks are missing: whoever added or removed them was broken off."""
+    place = (chunks.c.json_pointer, chunks.c.content_hash, chunks.c.chunk_size, chunks.c.chunk_overlap)
+    query = (
+        sa.select(*place)
+        .where(chunks.c.table_id == table_id)
+        .group_by(*place)
+        .having(sa.func.count() != sa.func.max(chunks.c.total_chunks))
+    )
+    return [(row[0], row[1], row[2], row[3]) for row in await connection.execute(query)]
+
+
 async def delete_nodes(connection: AsyncConnection, table_id: int, nodes: Sequence[Node]) -> None:
     """Delete the chunks of nodes, each under one way of cutting."""
     query = sa.delete(chunks).where(
@@ -184,6 +196,13 @@ async def waiting_ids(connection: AsyncConnection, namespace: str) -> list[int]:
     return [row[0] async for part in _parts(connection, query) for row in part]
 
 
+async def first_waiting(connection: AsyncConnection, namespace: str) -> int | None:
+    """The oldest chunk that the engine does not have yet."""
+    query = sa.select(sa.func.min(chunks.c.id)).where(chunks.c.turbopuffer_namespace == namespace, _WAITS)
+    first: int | None = (await connection.execute(query)).scalar_one()
+    return first
+
+
 async def existing(connection: AsyncConnection, ids: Sequence[int]) -> set[int]:
     """Which of these chunks there are."""
     found: set[int] = set()
@@ -201,6 +220,12 @@ async def counts(connection: AsyncConnection, namespaces: Sequence[str]) -> dict
         waiting = {row[0]: row[1] for row in await connection.execute(mine.where(_WAITS))}
         found.update({row[0]: (row[1], row[1] - waiting.get(row[0], 0)) for row in await connection.execute(mine)})
     return found
+
+
+async def is_empty(connection: AsyncConnection, namespace: str) -> bool:
+    """Whether a namespace has no chunks."""
+    query = sa.select(chunks.c.id).where(chunks.c.turbopuffer_namespace == namespace).limit(1)
+    return (await connection.execute(query)).first() is None
 
 
 async def namespaces(connection: AsyncConnection) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from findspot.models import Place, SourceState
+from findspot.models import Place, SourceState, Standing, table_namespace
 from findspot.store.schema import changes, chunks, documents, index_states, installation, tables
 
 FIRST_PAUSE = timedelta(seconds=1)
@@ -26,6 +26,7 @@ _columns: tuple[sa.ColumnElement[Any], ...] = (
     index_states.c.last_error,
     index_states.c.attempts,
     index_states.c.retry_at,
+    index_states.c.indexed_at,
     index_states.c.updated_at,
 )
 
@@ -84,6 +85,30 @@ async def pending_documents(connection: AsyncConnection, project_id: int, limit:
 async def of_table(connection: AsyncConnection, table_id: int) -> SourceState | None:
     row = (await connection.execute(sa.select(*_columns).where(index_states.c.table_id == table_id))).one_or_none()
     return SourceState(*row) if row else None
+
+
+_STANDING = sa.select(index_states.c.project_id, index_states.c.status, index_states.c.last_error).where(
+    index_states.c.table_id == sa.bindparam("which")
+)  # once: every search with a tool needs it
+
+
+async def standing(connection: AsyncConnection, table_id: int) -> Standing:
+    """How the index stands to a table, for those who search it."""
+    row = (await connection.execute(_STANDING, {"which": table_id})).one_or_none()
+    if row is None:
+        return Standing("pending", 0, None)
+    waiting = 0
+    if row[1] == "indexing":
+        waits = chunks.c.turbopuffer_namespace == table_namespace(row[0], table_id), sa.text("NOT chunks.indexed")
+        waiting = int((await connection.execute(sa.select(sa.func.count()).where(*waits))).scalar_one())
+    return Standing(row[1], waiting, row[2])
+
+
+async def chunks_of_project(connection: AsyncConnection, project_id: int, *, but_table: int = 0) -> int:
+    """How many chunks the sources of a project have, as far as they are followed; without those of one table."""
+    others = sa.func.coalesce(index_states.c.table_id, 0) != but_table if but_table else sa.true()
+    query = sa.select(sa.func.coalesce(sa.func.sum(index_states.c.total), 0))
+    return int((await connection.execute(query.where(index_states.c.project_id == project_id, others))).scalar_one())
 
 
 async def of_document(connection: AsyncConnection, document_id: int) -> SourceState | None:
@@ -170,7 +195,7 @@ async def finish(connection: AsyncConnection, place: Place) -> None:
     await connection.execute(
         sa.update(index_states)
         .where(_of(place), index_states.c.status == "indexing", source.not_in(waiting))
-        .values(status="ready", done=index_states.c.total, attempts=0, retry_at=None, last_error=None)
+        .values(status="ready", done=index_states.c.total, attempts=0, retry_at=None, indexed_at=datetime.now(UTC))
     )
 
 

@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.errors import FindspotError
 
-HEAD = "0004"
+HEAD = "0005"
 _LOCK = 0x66696E64  # any constant: two processes that start at once migrate one after the other
 _FOLDER = Path(__file__).parent / "migrations"
 

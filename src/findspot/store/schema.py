@@ -255,6 +255,7 @@ index_states = _table(
     sa.Column("last_error", sa.Text),
     sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
     sa.Column("retry_at", Moment),
+    sa.Column("indexed_at", Moment),
     sa.Column("nodes", Id, nullable=False, server_default="0"),
     sa.Column("skipped", sa.JSON(none_as_null=True)),
     _updated_at(),

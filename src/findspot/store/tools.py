@@ -117,6 +117,27 @@ async def delete_seen(
     return (await connection.execute(sa.delete(chunks).where(chunks.c.id.in_(some)))).rowcount >= limit
 
 
+async def doubt_seen(
+    connection: AsyncConnection,
+    table_id: int,
+    pointer: str,
+    cut: tuple[int, int],
+    threshold: int,
+    after: int,
+    limit: int,
+) -> int | None:
+    """Have the engine take in anew some of the chunks that a search tool sees; the last of them, or None if there are
+    no more."""
+    seen = _seen(table_id, pointer, cut, threshold)
+    some = sa.select(chunks.c.id).where(seen, chunks.c.id > after).order_by(chunks.c.id).limit(limit)
+    ids: list[int] = list((await connection.execute(some)).scalars())
+    if not ids:
+        return None
+    between = chunks.c.id.between(ids[0], ids[-1])
+    await connection.execute(sa.update(chunks).where(seen, between).values(indexed=False))
+    return ids[-1]
+
+
 async def last_chunk(connection: AsyncConnection) -> int:
     """The highest id of a chunk so far."""
     return int((await connection.execute(sa.select(sa.func.coalesce(sa.func.max(chunks.c.id), 0)))).scalar_one())

@@ -111,7 +111,17 @@ def api_command(
     function: Callable[Concatenate[Api, P], Awaitable[None]],
 ) -> Callable[..., None]:
     """Turn an async function over the API into a command with the options that all of them share."""
+    return _command(function, worker=False)
 
+
+def indexing_command(
+    function: Callable[Concatenate[Api, P], Awaitable[None]],
+) -> Callable[..., None]:
+    """The same, and where no server is running, what waits to be indexed is indexed for as long as it runs."""
+    return _command(function, worker=True)
+
+
+def _command(function: Callable[Concatenate[Api, P], Awaitable[None]], *, worker: bool) -> Callable[..., None]:
     @click.option("--json", "as_json", is_flag=True, help="Output for machines.")
     @click.option(
         "--url", type=ADDRESS, envvar="FINDSPOT_URL", metavar="URL", help="A server elsewhere (FINDSPOT_URL)."
@@ -121,7 +131,7 @@ def api_command(
     @functools.wraps(function)
     def run(*args: Any, as_json: bool, url: str | None, key: str | None, data: Path | None, **kwargs: Any) -> None:
         async def work() -> None:
-            async with _client(url, key, data, as_json) as client:
+            async with _client(url, key, data, as_json, worker) as client:
                 await function(Api(client, as_json), *args, **kwargs)
 
         asyncio.run(work())
@@ -131,7 +141,7 @@ def api_command(
 
 @contextlib.asynccontextmanager
 async def _client(
-    url: str | None, key: str | None, data: Path | None, silent: bool
+    url: str | None, key: str | None, data: Path | None, silent: bool, worker: bool
 ) -> "AsyncIterator[httpx2.AsyncClient]":
     import httpx2
 
@@ -141,7 +151,7 @@ async def _client(
         else:
             settings = read_settings(data)
             async with patience("Opening the data folder", silent):
-                way = await _reach(settings, closing)
+                way = await _reach(settings, closing, worker)
         yield await closing.enter_async_context(
             httpx2.AsyncClient(
                 base_url=way.url,
@@ -154,7 +164,7 @@ async def _client(
         )
 
 
-async def _reach(settings: "Settings", closing: contextlib.AsyncExitStack) -> Way:
+async def _reach(settings: "Settings", closing: contextlib.AsyncExitStack, worker: bool) -> Way:
     """The server that owns the data folder, or the API opened here, which then owns it for as long as it takes."""
     from findspot.datafolder import FolderInUse, owner_of
     from findspot.keys import owner_token
@@ -166,19 +176,19 @@ async def _reach(settings: "Settings", closing: contextlib.AsyncExitStack) -> Wa
             if owner is not None and owner.url:
                 return Way(owner.url, owner_token(settings))
             try:
-                return await _open_here(settings, closing)
+                return await _open_here(settings, closing, worker)
             except FolderInUse as busy:  # another command has it for a moment, or a server is just starting
                 if time.monotonic() > deadline:
                     raise Failure(str(busy), exit_code=7) from None
         await asyncio.sleep(0.05)
 
 
-async def _open_here(settings: "Settings", closing: contextlib.AsyncExitStack) -> Way:
+async def _open_here(settings: "Settings", closing: contextlib.AsyncExitStack, worker: bool) -> Way:
     from findspot import logs
     from findspot.surfaces.cli.inprocess import InProcess
 
     logs.configure("error", settings.log_format)
-    api = await open_api(settings, closing, worker=False)
+    api = await open_api(settings, closing, worker=worker)
     return Way("http://findspot", api.state.app.token, InProcess(api))
 
 

@@ -26,7 +26,7 @@ def answer(error: FindspotError) -> JSONResponse:
 def install(api: FastAPI) -> None:
     @api.exception_handler(FindspotError)
     async def known(request: Request, error: FindspotError) -> JSONResponse:
-        if error.kind.status >= 500:
+        if error.kind.status >= 500 and error.code != "SEARCH_CAPACITY_EXCEEDED":  # a limit, and nobody's fault
             _log.error("request_failed", code=error.code, cause=repr(error.__cause__))
         return answer(error)
 

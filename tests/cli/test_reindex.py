@@ -1,0 +1,80 @@
+"""`findspot reindex`: by each way to the API, past what fails, with an exit code that tells."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Outcome, findspot
+from tests.servers import Server
+
+Command = Callable[..., Outcome]
+
+
+def make_tool(server: Server, *texts: str) -> int:
+    """A search tool over these texts, in a project of its own."""
+    with server.client() as owner:
+        project = owner.post("/api/v1/projects", json={"name": "项目"}).json()["id"]
+        data = {"name": "t", "data": list(texts)}
+        table = owner.post(f"/api/v1/projects/{project}/tables", json=data).json()["id"]
+        spec = {"project_id": project, "table_id": table, "name": "搜索", "search_config": {"chunk_threshold": 1}}
+        made = owner.post("/api/v1/tools/search", json=spec)
+        assert (made.status_code, made.json()["chunks_created"]) == (201, len(texts))
+        return int(made.json()["tool_id"])
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> tuple[Path, int, int]:
+    """A data folder with two tools, and no server; the first has one chunk, the second three."""
+    folder = tmp_path / "data"
+    server = Server.start(folder)
+    tools = make_tool(server, "the tide 潮汐"), make_tool(server, "one", "two 二", "three 🌊")
+    server.stop()
+    return folder, *tools
+
+
+def test_one_tool_or_all_of_them_are_indexed_anew_by_a_running_server(served: tuple[Server, Path]) -> None:
+    server, folder = served
+    tool = make_tool(server, "the tide", "潮汐")
+    ended = findspot("reindex", "--tool", str(tool), "--data", str(folder), "--json")
+    (answer,) = ended.json["tools"]
+    assert (ended.code, ended.err, ended.json["failed"]) == (0, "", 0)
+    assert (answer["tool_id"], answer["name"], answer["status"]) == (tool, "搜索", "ready")
+    assert (answer["chunks"], answer["indexed"], answer["failed"]) == (2, 2, None)
+    every = findspot("reindex", "--all", "--url", server.url, "--key", server.token, "--json")
+    assert tool in [each["tool_id"] for each in every.json["tools"]]
+    assert {each["status"] for each in every.json["tools"]} == {"ready"}
+
+
+@pytest.mark.scenario("003.rebuild-script.all-tools")
+def test_without_a_server_the_command_indexes_itself(filled: tuple[Path, int, int]) -> None:
+    folder, *_ = filled
+    ended = findspot("reindex", "--all", "--data", str(folder))
+    assert (ended.code, ended.out) == (0, "✓ 2 search tools indexed anew, 4 chunks.\n")
+
+
+@pytest.mark.scenario("003.rebuild-script.goes-on", "003.rebuild-script.progress")
+def test_a_tool_that_fails_is_told_and_the_others_go_on(filled: tuple[Path, int, int]) -> None:
+    folder, fits, too_large = filled
+    for_people = findspot("reindex", "--all", "--data", str(folder), FINDSPOT_MAX_CHUNKS="2")
+    assert for_people.code == 1
+    begun, refused, ended = for_people.err.splitlines()
+    assert begun == f"… Tool {fits} (搜索) is indexed anew"
+    assert refused.startswith(f"✗ Tool {too_large} (搜索): The project has 3 chunks, and may have 2.")
+    assert ended == f"✓ Tool {fits} (搜索): 1 chunk."
+    assert for_people.out == "✓ 1 search tool indexed anew, 1 chunk.\n"
+    for_machines = findspot("reindex", "--all", "--data", str(folder), "--json", FINDSPOT_MAX_CHUNKS="2")
+    assert (for_machines.code, for_machines.err, for_machines.json["failed"]) == (1, "", 1)
+    ends = {each["tool_id"]: (each["status"], each["failed"] is None) for each in for_machines.json["tools"]}
+    assert ends == {fits: ("ready", True), too_large: ("error", False)}
+
+
+def test_what_is_to_be_indexed_has_to_be_said_and_to_be_there(filled: tuple[Path, int, int]) -> None:
+    folder, *_ = filled
+    for arguments in ((), ("--all", "--tool", "1")):
+        ended = findspot("reindex", *arguments, "--data", str(folder))
+        assert (ended.code, ended.out) == (2, "")
+        assert "Say which" in ended.err
+    missing = findspot("reindex", "--tool", "99", "--data", str(folder))
+    assert (missing.code, missing.out) == (3, "")
+    assert missing.err.startswith("✗ Tool 99: There is no such tool")
