@@ -14,7 +14,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from mcp_types.version import LATEST_MODERN_VERSION
 from tests.servers import Server
 
 from bench import speed_data

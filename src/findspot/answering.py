@@ -34,11 +34,11 @@ class _Query(_Arguments, frozen=True):
 
 class _Search(_Arguments, frozen=True):
     query: str
-    top_k: int | None = None
+    top_k: int | float | msgspec.UnsetType = msgspec.UNSET  # to JSON 5.0 is an integer
 
 
 class _Preview(_Arguments, frozen=True):
-    keys: list[str] | None = None
+    keys: list[str] | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Select(_Arguments, frozen=True):
@@ -79,8 +79,8 @@ class Answering:
     async def view(self, tool: Tool, arguments: bytes, language: str) -> bytes:
         """What a reading tool shows of the table as it is now."""
         asked: dict[str, Any] = msgspec.to_builtins(read_arguments(tool.type, arguments))
-        if tool.type is ToolType.PREVIEW and asked["keys"] is None:
-            asked["keys"] = tool.metadata.get("preview_keys")
+        if tool.type is ToolType.PREVIEW:
+            asked.setdefault("keys", tool.metadata.get("preview_keys"))
         request = View(tool.type.value, tool.json_pointer, asked, self._settings.answer_tokens, language)
         _, text = await self._tables.read(tool.table_id, "")
         (answer,) = await self._offload.run("view", msgspec.msgpack.encode(request), [bytes(each) for each in text])
@@ -105,10 +105,10 @@ class Answering:
     async def search(self, tool: Tool, arguments: bytes, language: str) -> bytes:
         asked: _Search = read_arguments(tool.type, arguments)
         config = SearchConfig(**(tool.search_config or {}))
-        limit = asked.top_k if asked.top_k is not None else config.top_k or self._settings.top_k
-        if not 1 <= limit <= self._settings.max_top_k:
-            raise invalid("top_k", f"must be from 1 to {self._settings.max_top_k}")
-        found = await self._searching.search(self._ask(tool, config, asked.query, limit))
+        limit = asked.top_k if asked.top_k is not msgspec.UNSET else config.top_k or self._settings.top_k
+        if not 1 <= limit <= self._settings.max_top_k or limit != int(limit):
+            raise invalid("top_k", f"must be a whole number from 1 to {self._settings.max_top_k}")
+        found = await self._searching.search(self._ask(tool, config, asked.query, int(limit)))
         ids = config.include_metadata is not False
         results = [_result(hit, tool.json_pointer, ids) for hit in found.hits]
         answer = _framed(asked.query, found, results, language)

@@ -56,7 +56,7 @@ async def test_a_call_may_come_without_arguments(world: World, connect: Connect)
     [
         ("busy", "SEARCH_BACKPRESSURE", "64 searches are running. Wait 200 ms, then try again."),
         ("late", "SEARCH_TIMEOUT", "The search took too long. Ask again, or narrow the search."),
-        (7, "INVALID_ARGUMENT", "query: must be text Correct the field that the message names"),
+        (7, "INVALID_ARGUMENT", "query: must be text. Correct the field that the message names"),
     ],
 )
 async def test_what_an_agent_can_repair_is_an_answer_with_a_sentence(

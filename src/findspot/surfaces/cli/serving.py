@@ -46,7 +46,7 @@ async def _serve(settings: "Settings", listening: socket.socket, folder: "DataFo
         server = uvicorn.Server(uvicorn.Config(api, lifespan="off", **uvicorn_options()))
         _end_streams_first(server, api.state.agents)
         _end_when_asked(server, line)
-        url = url_of(settings, listening)
+        url = url_of(settings, listening.getsockname()[1])
         folder.announce(url)
         if not line.greeted:
             welcome(settings, url, token)
