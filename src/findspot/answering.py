@@ -55,7 +55,7 @@ _ARGUMENTS: dict[ToolType, type[_Arguments]] = {
 _DONE = {ToolType.CREATE: "created_keys", ToolType.UPDATE: "updated_keys", ToolType.DELETE: "deleted_keys"}
 
 
-def read_arguments(type: ToolType, text: bytes) -> Any:
+def read_arguments(type: ToolType, text: bytes, max_top_k: int) -> Any:
     """The arguments of a reading tool, or INVALID_ARGUMENT with the field that is wrong."""
     try:
         found = msgspec.json.decode(check(text, "arguments", frame=1), type=_ARGUMENTS.get(type, _Arguments))
@@ -64,6 +64,9 @@ def read_arguments(type: ToolType, text: bytes) -> Any:
     query = getattr(found, "query", " ")
     if not query or len(query) > MAX_QUERY:
         raise invalid("query", f"must have 1 to {MAX_QUERY} characters")
+    top_k = getattr(found, "top_k", msgspec.UNSET)
+    if top_k is not msgspec.UNSET and not (1 <= top_k <= max_top_k and top_k == int(top_k)):
+        raise invalid("top_k", f"must be a whole number from 1 to {max_top_k}")
     return found
 
 
@@ -78,7 +81,7 @@ class Answering:
 
     async def view(self, tool: Tool, arguments: bytes, language: str) -> bytes:
         """What a reading tool shows of the table as it is now."""
-        asked: dict[str, Any] = msgspec.to_builtins(read_arguments(tool.type, arguments))
+        asked: dict[str, Any] = msgspec.to_builtins(read_arguments(tool.type, arguments, self._settings.max_top_k))
         if tool.type is ToolType.PREVIEW:
             asked.setdefault("keys", tool.metadata.get("preview_keys"))
         request = View(tool.type.value, tool.json_pointer, asked, self._settings.answer_tokens, language)
@@ -103,12 +106,11 @@ class Answering:
     # ── searching ──
 
     async def search(self, tool: Tool, arguments: bytes, language: str) -> bytes:
-        asked: _Search = read_arguments(tool.type, arguments)
+        asked: _Search = read_arguments(tool.type, arguments, self._settings.max_top_k)
         config = SearchConfig(**(tool.search_config or {}))
-        limit = asked.top_k if asked.top_k is not msgspec.UNSET else config.top_k or self._settings.top_k
-        if not 1 <= limit <= self._settings.max_top_k or limit != int(limit):
-            raise invalid("top_k", f"must be a whole number from 1 to {self._settings.max_top_k}")
-        found = await self._searching.search(self._ask(tool, config, asked.query, int(limit)))
+        usual = config.top_k or self._settings.top_k
+        limit = min(usual, self._settings.max_top_k) if asked.top_k is msgspec.UNSET else int(asked.top_k)
+        found = await self._searching.search(self._ask(tool, config, asked.query, limit))
         ids = config.include_metadata is not False
         results = [_result(hit, tool.json_pointer, ids) for hit in found.hits]
         answer = _framed(asked.query, found, results, language)
