@@ -94,8 +94,7 @@ async def work(order: Order, kind: str) -> Outcome:
             await open_agents.enter_async_context(opening(order.url, order.key, order.tool))
             for _ in range(order.agents)
         ]
-        for call in calls:
-            await call({"query": order.queries[0]})  # connected, and warm
+        await asyncio.gather(*(call({"query": order.queries[0]}) for call in calls))  # connected, and warm
         end = time.perf_counter() + order.seconds
         await asyncio.gather(*(_agent(call, order.queries, 7 * n, end, outcome) for n, call in enumerate(calls)))
     return outcome

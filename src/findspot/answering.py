@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from findspot import notices
-from findspot.budget import cost, encoded, fitted, listed
+from findspot.budget import cost, encoded, fitted, listed, surely_fits
 from findspot.cards import MAX_QUERY
 from findspot.engines.protocol import Within
 from findspot.errors import invalid
@@ -114,8 +114,9 @@ class Answering:
         ids = config.include_metadata is not False
         results = [_result(hit, tool.json_pointer, ids) for hit in found.hits]
         answer = _framed(asked.query, found, results, language)
-        if sum(len(each["chunk"]["chunk_text"]) for each in results) * 8 + 4000 < self._settings.answer_tokens:
-            return encoded(answer)
+        text = encoded(answer)
+        if surely_fits(text, self._settings.answer_tokens):  # counting takes as long as a keyword search
+            return text
         return await asyncio.to_thread(_within_budget, answer, self._settings.answer_tokens, language)
 
     def _ask(self, tool: Tool, config: SearchConfig, query: str, limit: int) -> Ask:

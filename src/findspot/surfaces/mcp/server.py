@@ -124,7 +124,7 @@ class AgentServer:
 
     def _named(self, tools: list[Tool], name: str) -> Tool:
         for tool in tools:
-            if self._app.tools.describe(tool).name == name:
+            if name in (tool.name, f"tool-{tool.id}") and self._app.tools.describe(tool).name == name:
                 return tool
         raise MCPError(INVALID_PARAMS, f"Unknown tool: {name[:200]}. tools/list says which there are.")
 
