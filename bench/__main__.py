@@ -2,9 +2,9 @@
 
 import sys
 
-from bench import embedding, foundation, importing
+from bench import embedding, foundation, importing, mcp
 
-BENCHMARKS = {"foundation": foundation.run, "importing": importing.run, "embedding": embedding.run}
+BENCHMARKS = {"foundation": foundation.run, "importing": importing.run, "embedding": embedding.run, "mcp": mcp.run}
 
 
 def main(names: list[str]) -> int:

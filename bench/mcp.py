@@ -1,145 +1,162 @@
 """What a call costs over MCP: against the same call in process, and with fifty agents at once."""
 
-import argparse
 import asyncio
-import contextlib
+import json
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import httpx2
-from mcp.client.client import Client
-from mcp.client.streamable_http import streamable_http_client
-from mcp_types.version import LATEST_MODERN_VERSION
 from tests.servers import Server
 
+from bench import speed_data
+from bench.agents import Order, Outcome, plain, sdk
+from bench.report import Figure, Report, percentile
 from findspot.app import open_app
 from findspot.models import OWNER
 from findspot.settings import Settings
 from findspot.store import projects as project_rows
 from findspot.toolspec import NewTool
 
+ROUNDS, TURNS = 100, 5  # each way is measured in turns, since a machine is not equally busy all the time
+AGENTS, SECONDS, PROCESSES = 50, 30.0, 2
+CHUNKS = 20_000
+OVER_MS, P95_MS = 5, 500
+BACK_PRESSURE = "SEARCH_BACKPRESSURE"
 _TABLE = {"items": [{"title": f"第 {n} 条 item", "n": n} for n in range(20)]}
 _ARGUMENTS = {"query": "items[3].title"}
 
 
-async def in_process(folder: Path, rounds: int) -> list[float]:
-    """Seconds of each call of the same tool, with nothing between."""
-    async with open_app(Settings(data=folder)) as app:
+def run() -> Report:
+    report = Report(
+        "mcp",
+        "What a call over MCP costs",
+        "A small answer (`query_data`), in process and over HTTP with one client at a time: medians. Then "
+        f"{AGENTS} agents in {PROCESSES} processes of their own, one search in flight each, for {SECONDS:g} seconds "
+        f"against a table with {CHUNKS:,} chunks. 'Plain' sends the newest revision's requests over HTTP; 'SDK' is the "
+        "official client, which works about as hard as the server. Clients and server share the cores; load before: "
+        f"{os.getloadavg()[0]:.1f}.",
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        server = Server.start(Path(folder) / "served", FINDSPOT_LOG_LEVEL="warning")
+        try:
+            asyncio.run(_one_at_a_time(report, server, Path(folder) / "here"))
+            _many_at_once(report, server)
+        finally:
+            server.kill()
+    return report
+
+
+# ── one at a time ──
+
+
+async def _one_at_a_time(report: Report, server: Server, folder: Path) -> None:
+    url, key = _endpoint(server, {"type": "query_data"}, {"name": "t", "data": _TABLE})
+    async with (
+        open_app(Settings(data=folder)) as app,
+        plain(url, key, "tool") as by_http,
+        sdk(url, key, "tool") as newest,
+        sdk(url, key, "tool", "legacy") as older,
+    ):
         async with app.store.write() as connection:
             project = await project_rows.create(connection, "bench")
-        table = await app.tables.create(project.id, [httpx2.Request("POST", "http://x", json=_body()).content])
-        spec = NewTool(project_id=project.id, table_id=table.id, name="ask", type="query_data")  # type: ignore[arg-type]
+        table = await app.tables.create(project.id, json.dumps({"name": "t", "data": _TABLE}).encode())
+        spec = NewTool.model_validate(
+            {"project_id": project.id, "table_id": table.id, "name": "tool", "type": "query_data"}
+        )
         tool = await app.tools.create(project.id, spec)
-        return await timed(lambda: app.tools.call(tool, _ARGUMENTS, OWNER), rounds)
+        ways: dict[str, Callable[[], Awaitable[Any]]] = {
+            "in process": lambda: app.tools.call(tool, _ARGUMENTS, OWNER),
+            "HTTP, newest revision, plain": lambda: by_http(_ARGUMENTS),
+            "HTTP, newest revision, SDK": lambda: newest(_ARGUMENTS),
+            "HTTP, the one before, SDK": lambda: older(_ARGUMENTS),
+        }
+        medians = await _medians(ways)
+    section = "A small answer, one call at a time"
+    for name, median in medians.items():
+        report.add(section, Figure(name, median, "ms"))
+    own, *others = medians.values()
+    report.add(section, Figure("newest revision, plain, over in process", others[0] - own, "ms", OVER_MS))
+    report.add(section, Figure("newest revision, SDK, over in process", others[1] - own, "ms", OVER_MS))
 
 
-def _body() -> dict[str, Any]:
-    return {"name": "t", "data": _TABLE}
+async def _medians(ways: dict[str, Callable[[], Awaitable[Any]]]) -> dict[str, float]:
+    taken: dict[str, list[float]] = {name: [] for name in ways}
+    for turn in range(TURNS + 1):
+        for name, call in ways.items():
+            for _ in range(ROUNDS):
+                started = time.perf_counter()
+                await call()
+                if turn:  # the first one warms up
+                    taken[name].append((time.perf_counter() - started) * 1000)
+    return {name: statistics.median(values) for name, values in taken.items()}
 
 
-async def timed(call: Callable[[], Awaitable[Any]], rounds: int) -> list[float]:
-    taken = []
-    for number in range(rounds + 20):
-        started = time.perf_counter()
-        await call()
-        if number >= 20:  # the first ones warm up
-            taken.append(time.perf_counter() - started)
-    return taken
+# ── many at once ──
 
 
-def endpoint_of(server: Server) -> tuple[str, str]:
-    """Make a project with one tool at one endpoint; its address and key."""
+def _many_at_once(report: Report, server: Server) -> None:
+    corpus = speed_data.corpus(None, CHUNKS)
+    texts = [json.loads(line) for line in corpus.texts.read_text(encoding="utf-8").splitlines()]
+    made = {"type": "search", "search_config": {"chunk_threshold": 1}}
+    url, key = _endpoint(server, made, {"name": "texts", "data": texts}, chunks=CHUNKS)
+    for kind, name in (("plain", "plain"), ("sdk", "SDK")):
+        order = Order(url, key, "tool", corpus.asked(), AGENTS // PROCESSES, SECONDS)
+        before = _cpu_s(server)
+        outcome = _work(order, kind)
+        spent_ms = (_cpu_s(server) - before) * 1000
+        section, calls = f"{AGENTS} agents at once, {name}", len(outcome.taken)
+        report.add(section, Figure("calls", calls / SECONDS, "calls/s"))
+        for share in (0.5, 0.95, 0.99):
+            bound = P95_MS if share == 0.95 else None
+            report.add(section, Figure(f"p{share * 100:g}", percentile(outcome.taken, share) * 1000, "ms", bound))
+        report.add(section, Figure("processor time of the server, a call", spent_ms / calls, "ms"))
+        pushed = outcome.errors.pop(BACK_PRESSURE, 0)
+        report.add(section, Figure("calls that were asked to wait", pushed, "calls"))
+        report.add(section, Figure("other errors", sum(outcome.errors.values()), "calls", 1))
+
+
+def _work(order: Order, kind: str) -> Outcome:
+    command = [sys.executable, "-m", "bench.agents", kind]
+    started = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(PROCESSES)
+    ]
+    for each in started:
+        assert each.stdin
+        json.dump(asdict(order), each.stdin)
+        each.stdin.close()
+    whole = Outcome()
+    for each in started:
+        assert each.stdout
+        told = json.load(each.stdout)
+        assert each.wait() == 0
+        whole.taken += told["taken"]
+        whole.errors += Counter(told["errors"])
+    return whole
+
+
+def _endpoint(server: Server, tool: dict[str, Any], table: dict[str, Any], chunks: int = 0) -> tuple[str, str]:
+    """Make a project with one table, one tool and one endpoint; its address and key."""
     with server.client() as owner:
+        owner.timeout = 600
         project = owner.post("/api/v1/projects", json={"name": "bench"}).json()["id"]
-        table = owner.post(f"/api/v1/projects/{project}/tables", json=_body()).json()["id"]
-        made = {"project_id": project, "table_id": table, "name": "ask", "type": "query_data"}
-        tool = owner.post("/api/v1/tools", json=made).json()["tool_id"]
-        endpoint = owner.post("/api/v1/mcp", json={"project_id": project, "name": "e", "tool_ids": [tool]}).json()
+        table_id = owner.post(f"/api/v1/projects/{project}/tables", json=table).json()["id"]
+        spec = {"project_id": project, "table_id": table_id, "name": "tool", **tool}
+        made = owner.post("/api/v1/tools", json=spec).json()
+        assert made.get("chunks_created", 0) == chunks, made
+        body = {"project_id": project, "name": "bench", "tool_ids": [made["tool_id"]]}
+        endpoint = owner.post("/api/v1/mcp", json=body).json()
     return endpoint["url"], endpoint["api_key"]
 
 
-@contextlib.asynccontextmanager
-async def agent(url: str, key: str, mode: str = LATEST_MODERN_VERSION) -> AsyncIterator[Client]:
-    headers = {"Authorization": f"Bearer {key}"}
-    async with (
-        httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False) as http,
-        Client(streamable_http_client(url, http_client=http), mode=mode) as client,
-    ):
-        yield client
-
-
-async def over_http(url: str, key: str, mode: str, rounds: int) -> list[float]:
-    async with agent(url, key, mode) as client:
-        return await timed(lambda: client.call_tool("ask", _ARGUMENTS), rounds)
-
-
-async def plain_http(url: str, key: str, rounds: int) -> list[float]:
-    """The same without the SDK's client: what of the time is the server's."""
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": LATEST_MODERN_VERSION,
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
-    params = {"name": "ask", "arguments": _ARGUMENTS, "_meta": meta}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    headers = {
-        "Authorization": f"Bearer {key}", "Accept": "application/json, text/event-stream",
-        "Mcp-Protocol-Version": LATEST_MODERN_VERSION, "Mcp-Method": "tools/call", "Mcp-Name": "ask",
-    }  # fmt: skip
-    async with httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False) as http:
-
-        async def call() -> None:
-            answer = await http.post(url, json=body)
-            assert "第 3 条 item" in answer.json()["result"]["structuredContent"]["data"], answer.text
-
-        return await timed(call, rounds)
-
-
-async def fifty(url: str, key: str, agents: int, seconds: float) -> list[float]:
-    """Each agent with one call in flight; seconds of every call."""
-    taken: list[float] = []
-    end = time.perf_counter() + seconds
-
-    async def work() -> None:
-        async with agent(url, key) as client:
-            while (started := time.perf_counter()) < end:
-                assert not (await client.call_tool("ask", _ARGUMENTS)).is_error
-                taken.append(time.perf_counter() - started)
-
-    await asyncio.gather(*(work() for _ in range(agents)))
-    return taken
-
-
-def _line(name: str, taken: list[float], more: str = "") -> None:
-    cuts = statistics.quantiles(taken, n=20)
-    print(f"{name:<34} median {statistics.median(taken) * 1000:7.2f} ms   p95 {cuts[18] * 1000:7.2f} ms   {more}")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=300)
-    parser.add_argument("--agents", type=int, default=50)
-    parser.add_argument("--seconds", type=float, default=10)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        print(f"load before: {os.getloadavg()[0]:.1f}")
-        _line("in process", asyncio.run(in_process(Path(folder) / "here", options.rounds)))
-        server = Server.start(Path(folder) / "there", FINDSPOT_LOG_LEVEL="warning")
-        try:
-            url, key = endpoint_of(server)
-            _line("HTTP, newest, plain client", asyncio.run(plain_http(url, key, options.rounds)))
-            _line("HTTP, newest, SDK's client", asyncio.run(over_http(url, key, LATEST_MODERN_VERSION, options.rounds)))
-            _line("HTTP, the one before, SDK's client", asyncio.run(over_http(url, key, "legacy", options.rounds)))
-            taken = asyncio.run(fifty(url, key, options.agents, options.seconds))
-            _line(f"{options.agents} agents at once", taken, f"{len(taken) / options.seconds:.0f} calls/s")
-        finally:
-            server.kill()
-        print(f"load after: {os.getloadavg()[0]:.1f}")
-
-
-if __name__ == "__main__":
-    main()
+def _cpu_s(server: Server) -> float:
+    """Seconds that the serving process has had of a processor."""
+    fields = Path(f"/proc/{server.serving}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -600,3 +600,10 @@ async def test_hits_over_the_budget_are_left_out_or_cut_and_still_stand_where_th
         assert answer["total_results"] == len(answer["results"]) >= 1
         assert all(stands(value, "", result) for result in answer["results"])
         assert notices._NARROW[language]["search"] in answer["notice"]
+
+
+@given(st.recursive(st.text(max_size=20), lambda inner: st.lists(inner, max_size=4), max_leaves=8))
+def test_what_surely_fits_does_fit(value: Any) -> None:
+    text = budget.encoded({"data": value})
+    assert not budget.surely_fits(text, budget.cost(text) - 1)
+    assert budget.surely_fits(text, 4 * len(text) + 2)

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from findspot import notices
-from findspot.budget import cost, encoded, fitted, listed
+from findspot.budget import cost, encoded, fitted, listed, surely_fits
 from findspot.cards import MAX_QUERY
 from findspot.engines.protocol import Within
 from findspot.errors import invalid
@@ -36,11 +36,11 @@ class _Query(_Arguments, frozen=True):
 
 class _Search(_Arguments, frozen=True):
     query: str
-    top_k: int | None = None
+    top_k: int | float | msgspec.UnsetType = msgspec.UNSET  # to JSON 5.0 is an integer
 
 
 class _Preview(_Arguments, frozen=True):
-    keys: list[str] | None = None
+    keys: list[str] | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Select(_Arguments, frozen=True):
@@ -57,7 +57,7 @@ _ARGUMENTS: dict[ToolType, type[_Arguments]] = {
 _DONE = {ToolType.CREATE: "created_keys", ToolType.UPDATE: "updated_keys", ToolType.DELETE: "deleted_keys"}
 
 
-def read_arguments(type: ToolType, text: bytes) -> Any:
+def read_arguments(type: ToolType, text: bytes, max_top_k: int) -> Any:
     """The arguments of a reading tool, or INVALID_ARGUMENT with the field that is wrong."""
     try:
         found = msgspec.json.decode(check(text, "arguments", frame=1), type=_ARGUMENTS.get(type, _Arguments))
@@ -66,6 +66,9 @@ def read_arguments(type: ToolType, text: bytes) -> Any:
     query = getattr(found, "query", " ")
     if not query or len(query) > MAX_QUERY:
         raise invalid("query", f"must have 1 to {MAX_QUERY} characters")
+    top_k = getattr(found, "top_k", msgspec.UNSET)
+    if top_k is not msgspec.UNSET and not (1 <= top_k <= max_top_k and top_k == int(top_k)):
+        raise invalid("top_k", f"must be a whole number from 1 to {max_top_k}")
     return found
 
 
@@ -83,9 +86,9 @@ class Answering:
 
     async def view(self, tool: Tool, arguments: bytes, language: str) -> bytes:
         """What a reading tool shows of the table as it is now."""
-        asked: dict[str, Any] = msgspec.to_builtins(read_arguments(tool.type, arguments))
-        if tool.type is ToolType.PREVIEW and asked["keys"] is None:
-            asked["keys"] = tool.metadata.get("preview_keys")
+        asked: dict[str, Any] = msgspec.to_builtins(read_arguments(tool.type, arguments, self._settings.max_top_k))
+        if tool.type is ToolType.PREVIEW:
+            asked.setdefault("keys", tool.metadata.get("preview_keys"))
         request = View(tool.type.value, tool.json_pointer, asked, self._settings.answer_tokens, language)
         _, text = await self._tables.read(tool.table_id, "")
         (answer,) = await self._offload.run("view", msgspec.msgpack.encode(request), [bytes(each) for each in text])
@@ -108,19 +111,19 @@ class Answering:
     # ── searching ──
 
     async def search(self, tool: Tool, arguments: bytes, language: str) -> bytes:
-        asked: _Search = read_arguments(tool.type, arguments)
+        asked: _Search = read_arguments(tool.type, arguments, self._settings.max_top_k)
         config = SearchConfig(**(tool.search_config or {}))
-        limit = asked.top_k if asked.top_k is not None else config.top_k or self._settings.top_k
-        if not 1 <= limit <= self._settings.max_top_k:
-            raise invalid("top_k", f"must be from 1 to {self._settings.max_top_k}")
+        usual = config.top_k or self._settings.top_k
+        limit = min(usual, self._settings.max_top_k) if asked.top_k is msgspec.UNSET else int(asked.top_k)
         async with self._store.read() as connection:  # before: what is behind now may be missing in what is found
             standing = await states.standing(connection, tool.table_id)
         found = await self._searching.search(self._ask(tool, config, asked.query, limit))
         ids = config.include_metadata is not False
         results = [_result(hit, tool.json_pointer, ids) for hit in found.hits]
         answer = _framed(asked.query, found, results, _notice(found, standing, language))
-        if sum(len(each["chunk"]["chunk_text"]) for each in results) * 8 + 4000 < self._settings.answer_tokens:
-            return encoded(answer)
+        text = encoded(answer)
+        if surely_fits(text, self._settings.answer_tokens):  # counting takes as long as a keyword search
+            return text
         return await asyncio.to_thread(_within_budget, answer, self._settings.answer_tokens, language)
 
     def _ask(self, tool: Tool, config: SearchConfig, query: str, limit: int) -> Ask:

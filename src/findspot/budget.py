@@ -49,6 +49,12 @@ def cost(text: bytes) -> int:
     return tokens.count(shown) + tokens.count(json.dumps(shown, ensure_ascii=False))
 
 
+def surely_fits(text: bytes, budget: int) -> bool:
+    """Whether an answer is within a budget whatever its tokens are, for none is shorter than a byte. As a text within,
+    its quotes and backslashes take another byte each."""
+    return 2 * len(text) + 2 + text.count(b'"') + text.count(b"\\") <= budget
+
+
 def fitted(answer: dict[str, Any], budget: int, say: Callable[[list[str]], str]) -> bytes:
     """The JSON text of an answer within a budget of tokens. If it has to be cut, it gets `truncated` and a `notice`,
     which `say` makes from the places that were cut."""

@@ -57,6 +57,7 @@ def _list(items: Any, about: str) -> dict[str, Any]:
     return {"type": "array", "items": items, "description": about}
 
 
+_QUERY = {"type": "string", "minLength": 1, "maxLength": MAX_QUERY}
 _KEY = {"type": ["string", "integer"]}
 _ANY: dict[str, Any] = {}
 
@@ -70,7 +71,7 @@ def _input(tool: Tool, settings: Settings) -> dict[str, Any]:
     match tool.type:
         case ToolType.SEARCH:
             config = tool.search_config or {}
-            query = {"type": "string", "maxLength": MAX_QUERY, "description": "What to look for, in plain words."}
+            query = {**_QUERY, "description": "What to look for, in plain words."}
             top_k = {
                 "type": "integer",
                 "minimum": 1,
@@ -80,7 +81,7 @@ def _input(tool: Tool, settings: Settings) -> dict[str, Any]:
             }
             return _object({"query": query, "top_k": top_k}, ["query"])
         case ToolType.QUERY_DATA:
-            query = {"type": "string", "minLength": 1, "maxLength": MAX_QUERY, "description": "A JMESPath expression."}
+            query = {**_QUERY, "description": "A JMESPath expression."}
             return _object({"query": query}, ["query"])
         case ToolType.CREATE:
             about = "The elements to add. In an object each needs a key that is new; in a list keys do not matter."

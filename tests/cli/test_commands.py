@@ -66,6 +66,43 @@ def test_a_key_is_made_used_listed_and_revoked(command: Command) -> None:
     assert "has no key" in command("key", "list", project).out
 
 
+def test_tools_are_made_and_called_and_stand_behind_an_endpoint(command: Command) -> None:
+    project = new_project(command)
+    table = str(command("table", "create", project, "t", '{"书": ["山海经"], "n": 1.10}', "--json").json["id"])
+    made = command("tool", "create", project, table, "读 read", "--type", "query_data", "--pointer", "/书", "--json")
+    tool = str(made.json["tool_id"])
+    assert '"data": "山海经"' in command("tool", "call", tool, '{"query": "[0]"}').out
+    assert "JMESPath" in command("tool", "call", tool, '{"query": "["}', code=2).err
+    assert "读 read" in command("tool", "list", project).out
+    endpoint = command("endpoint", "create", project, "代理", tool, "--json").json
+    id = str(endpoint["id"])
+    assert endpoint["url"].endswith(f"/mcp/{id}")
+    assert command("endpoint", "disable", id, tool).out == f"✓ Agents at endpoint {id} no longer see tool {tool}.\n"
+    assert command("endpoint", "tools", id).out.split()[-1] == "no"
+    assert command("endpoint", "enable", id, tool).out == f"✓ Agents at endpoint {id} see tool {tool}.\n"
+    assert command("endpoint", "unbind", id, tool).out == f"✓ Endpoint {id} no longer has tool {tool}.\n"
+    assert "has no tool" in command("endpoint", "tools", id).out
+    assert command("endpoint", "bind", id, tool).out == f"✓ Endpoint {id} has tool {tool} now.\n"
+    another = command("endpoint", "rotate-key", id).out.split()[-1]
+    assert another.startswith("fse_")
+    assert endpoint["api_key"] != another
+    assert endpoint["api_key"] not in command("endpoint", "list", project).out
+    assert command("endpoint", "delete", id, "--yes").out == f"✓ Endpoint {id} is deleted.\n"
+    assert "has no endpoint" in command("endpoint", "list", project).out
+    assert command("tool", "delete", tool, "--yes").out == f"✓ Tool {tool} is deleted.\n"
+    assert "has no tool" in command("tool", "list", project).out
+
+
+def test_a_search_tool_says_what_it_searches_or_that_a_server_has_to_index_it(command: Command) -> None:
+    project = new_project(command)
+    table = str(command("table", "create", project, "t", '["长的文字 long text", 1]', "--json").json["id"])
+    said = command("tool", "create", project, table, "find", "--config", '{"chunk_threshold": 1}').out
+    assert "It searches 1 long text in 1 chunk." in said or "It is indexed as soon as a server runs." in said
+    (tool,) = command("tool", "list", project, "--json").json["tools"]
+    assert (tool["type"], tool["search_config"]["chunk_threshold"]) == ("search", 1)
+    assert tool["metadata"]["search_index"]["status"] == ("ready" if "chunk." in said else "pending")
+
+
 def test_a_tables_value_is_made_read_set_patched_and_deleted(command: Command) -> None:
     project = new_project(command)
     value = '{"b": 1.10, "a": [1, {"书": "红楼梦 📕"}]}'
@@ -174,6 +211,19 @@ WALK = [
     ("table get 1", "data"),
     ("table set 1 /- 1", "revision"),
     ("table patch 1 []", "revision"),
+    ("tool create 1 1 t --type get_all_data", "tool_id"),
+    ("tool list 1", "tools"),
+    ("tool call 1", "data"),
+    ("endpoint create 1 e 1", "api_key"),
+    ("endpoint list 1", "endpoints"),
+    ("endpoint tools 1", "tools"),
+    ("endpoint disable 1 1", "enabled"),
+    ("endpoint enable 1 1", "enabled"),
+    ("endpoint unbind 1 1", "unbound"),
+    ("endpoint bind 1 1", "tools"),
+    ("endpoint rotate-key 1", "api_key"),
+    ("endpoint delete 1 --yes", "deleted"),
+    ("tool delete 1 --yes", "deleted"),
     ("table delete 1 --yes", "deleted"),
     ("document create 1 d one", "id"),
     ("document list 1", "documents"),

@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from findspot.surfaces.cli.serving import uvicorn_options
 from tests.cli.command import findspot, findspot_process
 from tests.servers import Server
 
@@ -171,3 +172,10 @@ def test_log_lines_of_a_server_are_json_with_the_requests_id(start_server: Start
     ends_well(server)
     (line,) = [json.loads(line) for line in server.output if line.startswith("{")]
     assert (line["route"], line["request_id"]) == ("/healthz", "mine")
+
+
+def test_a_connection_at_rest_is_kept_for_longer_than_clients_keep_theirs() -> None:
+    """If both hung up after the same time, a call in that moment would meet a closed door."""
+    theirs = httpx2.Limits().keepalive_expiry
+    assert theirs is not None
+    assert uvicorn_options()["timeout_keep_alive"] > 2 * theirs

@@ -1,14 +1,81 @@
 """What an agent sees, by the SDK's own clients: over HTTP and over standard input, in both revisions."""
 
+import asyncio
+import contextlib
 import json
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+import pytest_asyncio
+from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, ResourceLink, TextContent, TextResourceContents
+from mcp_types.version import LATEST_MODERN_VERSION
 
-from tests.mcp.conftest import Connect, World
+from tests.mcp.conftest import DATA, Connect, World, http_to, open_world, stdio_to
 from tests.mcp.stand_in import ODD, SECRET
+
+WAYS = {
+    "HTTP, newest": (http_to, LATEST_MODERN_VERSION),
+    "HTTP, the one before": (http_to, "legacy"),
+    "stdio, newest": (stdio_to, LATEST_MODERN_VERSION),
+    "stdio, the one before": (stdio_to, "legacy"),
+}
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def standing(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    """One server for all tests here, since starting one takes longer than asking it."""
+    async with open_world(tmp_path_factory.mktemp("agents") / "data") as world:
+        yield world
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def clients(standing: World) -> AsyncIterator[Callable[[str], "asyncio.Future[Client]"]]:
+    """A client for each way, which stays connected. The task that opens one has to be the one that closes it."""
+    opened: dict[str, asyncio.Future[Client]] = {}
+    end, tasks = asyncio.Event(), []
+
+    async def keep(way: str) -> None:
+        open_to, mode = WAYS[way]
+        async with open_to(standing)(mode) as client:
+            opened[way].set_result(client)
+            await end.wait()
+
+    def client(way: str) -> asyncio.Future[Client]:
+        if way not in opened:
+            opened[way] = asyncio.get_running_loop().create_future()
+            tasks.append(asyncio.create_task(keep(way)))
+        return opened[way]
+
+    yield client
+    end.set()
+    await asyncio.gather(*tasks)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def world(standing: World) -> World:
+    """The server as new: no tool at its endpoint, and the table as it was."""
+    for binding in await standing.app.endpoints.bindings(standing.endpoint_id):
+        await standing.app.endpoints.unbind(standing.endpoint_id, binding.tool.id)
+    await standing.app.tables.put(standing.table_id, "", DATA, None)
+    standing.made.clear()
+    standing.tools.calls.clear()
+    standing.tools.go.clear()
+    return standing
+
+
+@pytest.fixture(params=WAYS)
+def connect(request: pytest.FixtureRequest, clients: Callable[[str], "asyncio.Future[Client]"]) -> Connect:
+    """Each way to the endpoint in turn."""
+
+    @contextlib.asynccontextmanager
+    async def connected() -> AsyncIterator[Client]:
+        yield await clients(request.param)
+
+    return connected
 
 
 def text_of(result: CallToolResult) -> str:
@@ -56,7 +123,7 @@ async def test_a_call_may_come_without_arguments(world: World, connect: Connect)
     [
         ("busy", "SEARCH_BACKPRESSURE", "64 searches are running. Wait 200 ms, then try again."),
         ("late", "SEARCH_TIMEOUT", "The search took too long. Ask again, or narrow the search."),
-        (7, "INVALID_ARGUMENT", "query: must be text Correct the field that the message names"),
+        (7, "INVALID_ARGUMENT", "query: must be text. Correct the field that the message names"),
     ],
 )
 async def test_what_an_agent_can_repair_is_an_answer_with_a_sentence(
@@ -153,7 +220,7 @@ async def test_resources_show_what_the_reading_tools_show_and_nothing_else(world
 
 
 async def test_a_node_too_long_for_one_answer_comes_in_pieces(world: World, connect: Connect) -> None:
-    whole = "".join(f"{n} 汉字 e\u0301 👩‍👧 " for n in range(20_000))
+    whole = "".join(f"{n} 汉字 e\u0301 👩‍👧 " for n in range(8_000))
     await world.app.tables.put(world.table_id, "/b", [json.dumps(whole).encode()], None)
     await world.bind("find", "search")
     uri: str | None = f"findspot://tables/{world.table_id}/b"

@@ -114,6 +114,18 @@ async def test_a_call_with_ten_megabytes_passes_and_one_over_the_limit_does_not(
     assert (answer.status_code, answer.json()["code"]) == (413, "CONTENT_TOO_LARGE")
 
 
+@pytest.mark.parametrize("arguments", ["null", "{}", None])
+async def test_no_arguments_are_none_however_they_are_spelled(world: World, arguments: str | None) -> None:
+    await world.bind("all")
+    params: dict[str, Any] = {"name": "all", "_meta": META}
+    if arguments is not None:
+        params["arguments"] = json.loads(arguments)
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    answer = await post(world, world.key, body=body, **{"Mcp-Method": "tools/call", "Mcp-Name": "all"})
+    assert answer.json()["result"]["isError"] is False
+    assert [call[1] for call in world.tools.calls] == [{}]
+
+
 @pytest.mark.parametrize("body", [[], {}, {"id": 1}, "x", {"jsonrpc": "2.0", "id": 1, "method": "tools/eat"}])
 async def test_what_is_no_call_is_refused_without_a_trace(world: World, body: Any) -> None:
     answer = await post(world, world.key, body=body)
@@ -162,9 +174,18 @@ async def test_an_older_desktop_client_hears_of_changes_through_the_bridge(world
         await asyncio.wait_for(heard.wait(), 30)
 
 
-async def test_single_resources_are_not_watched_and_the_server_says_so(world: World, over_http: Connect) -> None:
-    async with over_http() as client, client.listen(resource_subscriptions=["findspot://tables/1"]) as changes:
-        assert not changes.honored.resource_subscriptions
+@pytest.mark.parametrize("way", ["over_http", "over_stdio"])
+async def test_single_resources_are_not_watched_and_the_server_says_so(
+    world: World, way: str, request: pytest.FixtureRequest
+) -> None:
+    connect: Connect = request.getfixturevalue(way)
+    async with connect("auto") as client:  # asks what the server can do, and takes the newest
+        promised = client.server_capabilities.resources
+        assert promised is not None
+        assert promised.list_changed
+        assert not promised.subscribe
+        async with client.listen(resource_subscriptions=["findspot://tables/1"]) as changes:
+            assert not changes.honored.resource_subscriptions
 
 
 async def test_listeners_of_another_endpoint_hear_nothing(world: World, over_http: Connect) -> None:

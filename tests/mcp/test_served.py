@@ -16,16 +16,16 @@ LONG = "The lighthouse keeper 灯塔看守人 counted the ships. " * 300
 
 
 @asynccontextmanager
-async def agent(url: str, key: str) -> AsyncIterator[Client]:
+async def agent(url: str, key: str, mode: str = LATEST_MODERN_VERSION) -> AsyncIterator[Client]:
     async with (
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=60, trust_env=False) as http,
-        Client(streamable_http_client(url, http_client=http), mode=LATEST_MODERN_VERSION) as client,
+        Client(streamable_http_client(url, http_client=http), mode=mode) as client,
     ):
         yield client
 
 
 async def test_an_agent_searches_reads_and_edits_and_its_key_is_in_no_log(start_server: Callable[..., Server]) -> None:
-    server = start_server()
+    server = start_server(FINDSPOT_LOG_LEVEL="debug")
     async with server.async_client() as owner:
         project = (await owner.post("/api/v1/projects", json={"name": "p"})).json()["id"]
         body = {"name": "t", "data": {"long": LONG, "n": [1]}}
@@ -61,7 +61,7 @@ async def test_an_agent_searches_reads_and_edits_and_its_key_is_in_no_log(start_
     assert '"route": "/mcp/{endpoint_id}"' in log
 
 
-def test_numbers_keep_their_spelling_on_the_way_to_a_table(start_server: Callable[..., Server]) -> None:
+async def test_what_an_agent_sends_reaches_the_table_large_and_exact(start_server: Callable[..., Server]) -> None:
     server = start_server()
     with server.client() as owner:
         project = owner.post("/api/v1/projects", json={"name": "p"}).json()["id"]
@@ -84,3 +84,9 @@ def test_numbers_keep_their_spelling_on_the_way_to_a_table(start_server: Callabl
         assert b"[1.10, 12345678901234567890.5, 1e2]" in owner.get(f"/api/v1/tables/{table}").content
         refused = owner.post(endpoint["url"], content=text.replace('"NUMBER"', "NaN"), headers=headers).json()
         assert refused["result"]["isError"] is True
+        large = "汉字 large " * 800_000  # over 10 MB
+        for mode in (LATEST_MODERN_VERSION, "legacy"):
+            async with agent(endpoint["url"], endpoint["api_key"], mode) as client:
+                added = await client.call_tool("add", {"elements": [{"key": mode, "content": large}]})
+            assert added.structured_content == {"created_keys": [mode], "total": 1}
+            assert owner.get(f"/api/v1/tables/{table}?json_pointer=/{mode}").json()["data"] == large

@@ -19,7 +19,7 @@ _FRAME = 3  # a value stands in an element, in a list, in the arguments
 
 class NewElement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     content: msgspec.Raw
-    key: Key | None = None
+    key: Key | msgspec.UnsetType = msgspec.UNSET
 
 
 class Element(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -109,7 +109,7 @@ def _opened(tree: Tree, scope: tuple[str, ...]) -> Container:
         raise FindspotError("PATCH_CONFLICT", message) from None
 
 
-def _name(key: Key | None, field: str) -> str:
+def _name(key: Key | msgspec.UnsetType, field: str) -> str:
     if isinstance(key, str):
         return key
     raise invalid(field, "the tool's scope is an object, whose keys are strings")

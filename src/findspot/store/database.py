@@ -3,9 +3,9 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
@@ -31,12 +31,33 @@ _SQLITE_PRAGMAS = (
 )
 
 
+class Reads(Protocol):
+    """Something that a query can be asked of."""
+
+    async def execute(
+        self, statement: sa.Executable, parameters: Mapping[str, Any] | None = None, /
+    ) -> sa.CursorResult[*tuple[Any, ...]]: ...
+
+
+class _AtOnce:
+    """A connection that answers without leaving the event loop."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    async def execute(
+        self, statement: sa.Executable, parameters: Mapping[str, Any] | None = None, /
+    ) -> sa.CursorResult[*tuple[Any, ...]]:
+        return self._connection.execute(statement, parameters)
+
+
 class Store:
     """The open database. `read` and `write` give a transaction; `write` commits when its block ends well."""
 
-    def __init__(self, reader: AsyncEngine, writer: AsyncEngine) -> None:
+    def __init__(self, reader: AsyncEngine, writer: AsyncEngine, glances: sa.Engine | None = None) -> None:
         self._reader = reader
         self._writer = writer
+        self._glances = glances
         self.written = asyncio.Event()  # set by every durable write; whoever waits for it clears it
 
     @classmethod
@@ -65,6 +86,17 @@ class Store:
     async def read(self) -> AsyncIterator[AsyncConnection]:
         async with _said_plainly(), self._reader.connect() as connection:
             yield connection
+
+    @contextlib.asynccontextmanager
+    async def glance(self) -> AsyncIterator[Reads]:
+        """For a row or two by their key. SQLite finds them in less time than it takes to ask a thread for them."""
+        if self._glances is None:
+            async with self.read() as connection:
+                yield connection
+        else:
+            async with _said_plainly():
+                with self._glances.connect() as at_once:
+                    yield _AtOnce(at_once)
 
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncConnection]:
@@ -98,6 +130,8 @@ class Store:
     async def close(self) -> None:
         await self._reader.dispose()
         await self._writer.dispose()
+        if self._glances is not None:
+            self._glances.dispose()
 
 
 @contextlib.asynccontextmanager
@@ -117,17 +151,18 @@ def make_private(file: Path) -> None:
         os.close(os.open(file, os.O_CREAT | os.O_EXCL, 0o600))
 
 
-def _sqlite(file: Path) -> tuple[AsyncEngine, AsyncEngine]:
+def _sqlite(file: Path) -> tuple[AsyncEngine, AsyncEngine, sa.Engine]:
     """One connection writes, so that writers queue in order instead of polling for the lock. Those that read need no
     transaction: each statement sees the database as it is at one moment, and a round trip or two is saved."""
     address = f"sqlite+aiosqlite:///{file}"
     common = {"max_overflow": 0, "pool_timeout": _WAIT_S, "hide_parameters": True}
     reader = create_async_engine(address, pool_size=_READERS, pool_reset_on_return=None, **common)
     writer = create_async_engine(address, pool_size=1, **common)
-    for engine in (reader, writer):
-        sa.event.listen(engine.sync_engine, "connect", _prepare_sqlite)
+    glances = sa.create_engine(f"sqlite:///{file}", poolclass=sa.StaticPool, hide_parameters=True)
+    for engine in (reader.sync_engine, writer.sync_engine, glances):
+        sa.event.listen(engine, "connect", _prepare_sqlite)
     sa.event.listen(writer.sync_engine, "begin", _begin_immediately)
-    return reader, writer
+    return reader, writer, glances
 
 
 def _prepare_sqlite(connection: Any, record: object) -> None:

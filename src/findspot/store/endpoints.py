@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Binding, Endpoint, Tool
 from findspot.store import tools as tool_rows
+from findspot.store.database import Reads
 from findspot.store.schema import bindings, endpoints, tools
 
 _columns = (endpoints.c.id, endpoints.c.project_id, endpoints.c.name, endpoints.c.created_at)
@@ -22,7 +23,7 @@ async def create(connection: AsyncConnection, project_id: int, name: str, key_ha
     return Endpoint(*(await connection.execute(sa.insert(endpoints).returning(*_columns), values)).one())
 
 
-async def get(connection: AsyncConnection, endpoint_id: int) -> Endpoint | None:
+async def get(connection: Reads, endpoint_id: int) -> Endpoint | None:
     query = sa.select(*_columns).where(endpoints.c.id == endpoint_id)
     return _endpoint((await connection.execute(query)).one_or_none())
 
@@ -46,19 +47,21 @@ async def delete(connection: AsyncConnection, endpoint_id: int) -> bool:
     return (await connection.execute(sa.delete(endpoints).where(endpoints.c.id == endpoint_id))).rowcount > 0
 
 
-async def opened_by(connection: AsyncConnection, key_hash: str) -> tuple[Endpoint, list[Tool]] | None:
+# Built once: every call of an agent asks it.
+_OPENED_BY = (
+    sa.select(*_columns, *tool_rows.columns)
+    .select_from(endpoints)
+    .outerjoin(bindings, sa.and_(bindings.c.endpoint_id == endpoints.c.id, bindings.c.enabled))
+    .outerjoin(tools, tools.c.id == bindings.c.tool_id)
+    .where(endpoints.c.key_hash == sa.bindparam("key_hash"))
+    .order_by(tools.c.id)
+)
+
+
+async def opened_by(connection: Reads, key_hash: str) -> tuple[Endpoint, list[Tool]] | None:
     """The endpoint of a key and the tools that can be called there, in order of their ids: all that a call has to know,
     in one statement."""
-    enabled = sa.and_(bindings.c.endpoint_id == endpoints.c.id, bindings.c.enabled)
-    query = (
-        sa.select(*_columns, *tool_rows.columns)
-        .select_from(endpoints)
-        .outerjoin(bindings, enabled)
-        .outerjoin(tools, tools.c.id == bindings.c.tool_id)
-        .where(endpoints.c.key_hash == key_hash)
-        .order_by(tools.c.id)
-    )
-    found = (await connection.execute(query)).all()
+    found = (await connection.execute(_OPENED_BY, {"key_hash": key_hash})).all()
     if not found:
         return None
     width = len(_columns)

@@ -40,9 +40,10 @@ class Way:
 class Api:
     """The API as a command sees it: a call answers, or raises a Failure."""
 
-    def __init__(self, client: "httpx2.AsyncClient", as_json: bool) -> None:
+    def __init__(self, client: "httpx2.AsyncClient", as_json: bool, alone: bool) -> None:
         self._client = client
         self.as_json = as_json
+        self.alone = alone  # the API stands in this process: no server runs, and so no one indexes anything
 
     async def call(self, method: str, path: str, **options: Any) -> Any:
         """Call a route and decode its JSON answer."""
@@ -131,8 +132,8 @@ def _command(function: Callable[Concatenate[Api, P], Awaitable[None]], *, worker
     @functools.wraps(function)
     def run(*args: Any, as_json: bool, url: str | None, key: str | None, data: Path | None, **kwargs: Any) -> None:
         async def work() -> None:
-            async with _client(url, key, data, as_json, worker) as client:
-                await function(Api(client, as_json), *args, **kwargs)
+            async with _opened(url, key, data, as_json, worker) as api:
+                await function(api, *args, **kwargs)
 
         asyncio.run(work())
 
@@ -140,9 +141,9 @@ def _command(function: Callable[Concatenate[Api, P], Awaitable[None]], *, worker
 
 
 @contextlib.asynccontextmanager
-async def _client(
-    url: str | None, key: str | None, data: Path | None, silent: bool, worker: bool
-) -> "AsyncIterator[httpx2.AsyncClient]":
+async def _opened(
+    url: str | None, key: str | None, data: Path | None, as_json: bool, worker: bool
+) -> AsyncIterator[Api]:
     import httpx2
 
     async with contextlib.AsyncExitStack() as closing:
@@ -150,9 +151,9 @@ async def _client(
             way = Way(url, key)
         else:
             settings = read_settings(data)
-            async with patience("Opening the data folder", silent):
+            async with patience("Opening the data folder", silent=as_json):
                 way = await _reach(settings, closing, worker)
-        yield await closing.enter_async_context(
+        client = await closing.enter_async_context(
             httpx2.AsyncClient(
                 base_url=way.url,
                 headers=bearer(key or way.token),
@@ -162,6 +163,7 @@ async def _client(
                 trust_env=False,
             )
         )
+        yield Api(client, as_json, alone=way.transport is not None)
 
 
 async def _reach(settings: "Settings", closing: contextlib.AsyncExitStack, worker: bool) -> Way:
@@ -186,10 +188,12 @@ async def _reach(settings: "Settings", closing: contextlib.AsyncExitStack, worke
 async def _open_here(settings: "Settings", closing: contextlib.AsyncExitStack, worker: bool) -> Way:
     from findspot import logs
     from findspot.surfaces.cli.inprocess import InProcess
+    from findspot.surfaces.cli.listening import url_of
 
     logs.configure("error", settings.log_format)
     api = await open_api(settings, closing, worker=worker)
-    return Way("http://findspot", api.state.app.token, InProcess(api))
+    address = url_of(settings, settings.port)  # of the server that may run later: endpoints are shown with it
+    return Way(address, api.state.app.token, InProcess(api))
 
 
 def bearer(key: str | None) -> dict[str, str]:

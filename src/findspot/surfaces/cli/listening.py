@@ -57,10 +57,10 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def url_of(settings: "Settings", listening: socket.socket) -> str:
+def url_of(settings: "Settings", port: int) -> str:
     host = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else settings.host
     host = f"[{host}]" if ":" in host else host
-    return f"http://{host}:{listening.getsockname()[1]}"
+    return f"http://{host}:{port}"
 
 
 def welcome(settings: "Settings", url: str, token: str) -> None:

@@ -17,6 +17,8 @@ COMMANDS = {
     "project": "Make, list, show and delete projects.",
     "key": "Make, list and revoke the keys of a project.",
     "table": "Make, read, change and delete JSON tables.",
+    "tool": "Make, list, call and delete tools: what agents may do with a table.",
+    "endpoint": "Make endpoints for agents, and say which tools stand behind them.",
     "document": "Make, read, change and delete documents.",
     "version": "List, read, compare and restore what a document held before.",
     "backup": "Save everything at one moment to FILE, while the server goes on working.",

@@ -22,12 +22,19 @@ if TYPE_CHECKING:
     from findspot.surfaces.http.agents import Agents
 
 _GRACE_S = 8  # a SIGTERM ends within 10 seconds
+KEEP_ALIVE_S = 75  # for longer than clients rest: one that is hung up on in the moment it speaks again sees an error
 _ALLOCATOR = {-8: 2, -3: 64 * 1024, -1: 1024 * 1024}  # M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
 _SWITCH_S = 0.0005  # Python's 5 ms would let a busy thread delay every step of every request by as much
 
 
 def uvicorn_options() -> dict[str, Any]:
-    return {"log_config": None, "access_log": False, "server_header": False, "timeout_graceful_shutdown": _GRACE_S}
+    return {
+        "log_config": None,
+        "access_log": False,
+        "server_header": False,
+        "timeout_graceful_shutdown": _GRACE_S,
+        "timeout_keep_alive": KEEP_ALIVE_S,
+    }
 
 
 def serve_one(settings: "Settings", listening: socket.socket, folder: "DataFolder", line: "Line") -> None:
@@ -46,7 +53,7 @@ async def _serve(settings: "Settings", listening: socket.socket, folder: "DataFo
         server = uvicorn.Server(uvicorn.Config(api, lifespan="off", **uvicorn_options()))
         _end_streams_first(server, api.state.agents)
         _end_when_asked(server, line)
-        url = url_of(settings, listening)
+        url = url_of(settings, listening.getsockname()[1])
         folder.announce(url)
         if not line.greeted:
             welcome(settings, url, token)

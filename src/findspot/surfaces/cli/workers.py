@@ -31,7 +31,7 @@ def serve_many(settings: "Settings", listening: socket.socket, workers: int) -> 
     )
     configure_logs(settings, token)
     processes = Multiprocess(config, sockets=[listening])  # hears signals from here on
-    welcome(settings, url_of(settings, listening), token)
+    welcome(settings, url_of(settings, listening.getsockname()[1]), token)
     processes.run()
     if any(process.exitcode == uvicorn.config.STARTUP_FAILURE for process in processes.processes):
         raise Failure("A serving process could not start; its log line says why.")

@@ -47,7 +47,17 @@ def create_api(settings: Settings, folder: DataFolder | None = None, *, worker: 
         redirect_slashes=False,
     )
     api.state.metrics = Metrics()
-    for part in (home, operations, projects, tables, documents, transfer, tools, endpoints, agents):
+    for part in (
+        agents,
+        home,
+        operations,
+        projects,
+        tables,
+        documents,
+        transfer,
+        tools,
+        endpoints,
+    ):  # the busiest first
         api.router.routes.extend(part.api.routes)  # flat, so that all of them can be counted against the rules
     errors.install(api)
     api.add_middleware(Watch, metrics=api.state.metrics)

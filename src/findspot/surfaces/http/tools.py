@@ -121,7 +121,7 @@ async def call_tool(request: Request, tool_id: int) -> Response:
         call = msgspec.json.decode(b"".join(await pieces(request)), type=_Call)
     except (msgspec.DecodeError, RecursionError) as error:
         raise invalid("body", f"must be {{arguments}}: {error}") from None
-    async with app.store.read() as connection:
+    async with app.store.glance() as connection:
         tool = await rows.get(connection, tool_id)
     if tool is None:
         raise not_found("tool")

@@ -13,6 +13,7 @@ from findspot.models import Tool, ToolCard, ToolType
 from findspot.surfaces.mcp.nodes import TEMPLATE, NodeAddress
 from findspot.tools import structured
 
+_UNCHANGED = " Nothing was changed."
 _ROOM_A_TOKEN = 4  # characters: a piece is first cut this long, and then made shorter until it fits
 
 
@@ -41,7 +42,7 @@ def arguments(body: bytes) -> bytes:
         sent = msgspec.json.decode(body, type=_Call).params.arguments
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:  # the SDK takes NaN, JSON does not
         raise invalid("arguments", f"are not JSON: {error}") from None
-    return b"{}" if sent == b"null" else bytes(sent)
+    return b"{}" if bytes(sent) == b"null" else bytes(sent)
 
 
 def answered(called: Tool, answer: bytes) -> types.CallToolResult:
@@ -73,7 +74,8 @@ def refused(error: FindspotError) -> types.CallToolResult:
 def sentence(error: FindspotError) -> str:
     wait = error.fields.get("retryAfterMs")
     advice = f"Wait {wait} ms, then try again." if wait is not None else error.kind.advice
-    return f"{error.message} {advice}"
+    said = error.message if error.message.endswith((".", "!", "?")) else f"{error.message}."
+    return f"{said} {advice.removesuffix(_UNCHANGED) if said.endswith(_UNCHANGED) else advice}".rstrip()
 
 
 def root(node: NodeAddress, shown_by: Tool) -> types.Resource:

@@ -9,7 +9,7 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.lowlevel import NotificationOptions
 from mcp.server.session import ServerSession
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ToolsListChanged
@@ -24,10 +24,13 @@ from mcp_types import (
     PaginatedRequestParams,
     ReadResourceRequestParams,
     ReadResourceResult,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
 )
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_MODERN_VERSION
 
 from findspot import __version__
+from findspot.surfaces.mcp.changes import ListsServer, lists_only
 
 _AGAIN_S = 5.0
 
@@ -56,8 +59,9 @@ class Bridge:
     def __init__(self, remote: Client) -> None:
         self._remote = remote
         self._bus = InMemorySubscriptionBus()
+        self._listeners = ListenHandler(self._bus)
         self._session: ServerSession | None = None
-        self.server: Server[Any] = Server(
+        self.server = ListsServer(
             "findspot",
             version=__version__,
             title="Findspot",
@@ -66,7 +70,7 @@ class Bridge:
             on_list_resources=_passed_on(self._list_resources),
             on_list_resource_templates=_passed_on(self._list_templates),
             on_read_resource=_passed_on(self._read_resource),
-            on_subscriptions_listen=ListenHandler(self._bus),
+            on_subscriptions_listen=self._listen,
         )
         changes = NotificationOptions(tools_changed=True, resources_changed=True)
         self.options = self.server.create_initialization_options(changes)
@@ -88,6 +92,9 @@ class Bridge:
 
     async def _read_resource(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         return await self._remote.read_resource(params.uri)
+
+    async def _listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
+        return await self._listeners(ctx, lists_only(params))
 
     async def follow_changes(self) -> None:
         """Hand on every change of the lists. A stream that breaks is taken up again, and may have missed one."""

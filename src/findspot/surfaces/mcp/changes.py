@@ -11,8 +11,14 @@ from typing import Any
 
 import structlog
 from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ToolsListChanged
-from mcp_types import SubscriptionFilter, SubscriptionsListenRequestParams, SubscriptionsListenResult
+from mcp_types import (
+    ServerCapabilities,
+    SubscriptionFilter,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
+)
 
 _LOOK_S = 0.5
 _log = structlog.get_logger()
@@ -30,6 +36,16 @@ class _Watch:
 
     def __post_init__(self) -> None:
         self.handler = ListenHandler(self.bus)
+
+
+class ListsServer(Server[Any]):
+    """A server that promises what it keeps: its lists are watched, single resources are not."""
+
+    def get_capabilities(self, *args: Any, **options: Any) -> ServerCapabilities:
+        found = super().get_capabilities(*args, **options)
+        if found.resources is not None:
+            found.resources.subscribe = False
+        return found
 
 
 class Changes:
@@ -50,7 +66,7 @@ class Changes:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._keep_looking())
         try:
-            return await watch.handler(ctx, _lists_only(params))
+            return await watch.handler(ctx, lists_only(params))
         finally:
             watch.listeners -= 1
             if not watch.listeners and self._watches.get(endpoint_id) is watch:
@@ -84,7 +100,7 @@ class Changes:
             await asyncio.gather(self._task, return_exceptions=True)
 
 
-def _lists_only(params: SubscriptionsListenRequestParams) -> SubscriptionsListenRequestParams:
+def lists_only(params: SubscriptionsListenRequestParams) -> SubscriptionsListenRequestParams:
     """Single resources are not watched, and the acknowledgement says so."""
     asked = params.notifications
     lists = SubscriptionFilter(

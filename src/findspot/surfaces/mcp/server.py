@@ -6,7 +6,6 @@ from typing import Any, Protocol, TypeVar
 
 import structlog
 from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
@@ -32,7 +31,7 @@ from findspot.app import App
 from findspot.errors import FindspotError, not_found
 from findspot.models import Caller, Tool
 from findspot.surfaces.mcp import answers, nodes
-from findspot.surfaces.mcp.changes import Changes
+from findspot.surfaces.mcp.changes import Changes, ListsServer
 from findspot.surfaces.mcp.progress import with_progress
 
 _log = structlog.get_logger()
@@ -61,7 +60,7 @@ class AgentServer:
     def __init__(self, app: App) -> None:
         self._app = app
         self._changes = Changes(self._shown)
-        server: Server[Any] = Server(
+        server = ListsServer(
             "findspot",
             version=__version__,
             title="Findspot",
@@ -125,7 +124,7 @@ class AgentServer:
 
     def _named(self, tools: list[Tool], name: str) -> Tool:
         for tool in tools:
-            if self._app.tools.describe(tool).name == name:
+            if name in (tool.name, f"tool-{tool.id}") and self._app.tools.describe(tool).name == name:
                 return tool
         raise MCPError(INVALID_PARAMS, f"Unknown tool: {name[:200]}. tools/list says which there are.")
 
