@@ -82,7 +82,7 @@ def _ways(embedder: OfflineEmbedder) -> dict[str, Callable[[Asked], list[int]]]:
         return _ids(rrf(asked.keyword, asked.vector, Weights(1 - weight, weight)))
 
     def by_score(asked: Asked, weight: float, looks: int) -> list[int]:
-        hits = convex(asked.keyword, asked.vector, Weights(1 - weight, weight), closeness)
+        hits = list(convex(asked.keyword, asked.vector, Weights(1 - weight, weight), closeness))
         return _ids([*look_closer(hits[:looks], asked.stretches, closeness), *hits[looks:]])
 
     for weight in WEIGHTS:
@@ -90,7 +90,7 @@ def _ways(embedder: OfflineEmbedder) -> dict[str, Callable[[Asked], list[int]]]:
     for weight in WEIGHTS:
         ways[f"convex {weight:g}"] = partial(by_score, weight=weight, looks=0)
     ways["convex 0.25, calibrated"] = lambda asked: _ids(
-        convex(asked.keyword, asked.vector, Weights(0.75, 0.25), embedder.calibration.score)
+        list(convex(asked.keyword, asked.vector, Weights(0.75, 0.25), embedder.calibration.score))
     )
     ways["convex 0.25, a scale for each query"] = partial(_by_own_scale, weight=0.25)
     ways[_chosen(embedder)] = partial(by_score, weight=embedder.vector_weight, looks=CLOSER_LOOK)

@@ -4,10 +4,11 @@ not be done is a value in the answer."""
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from findspot import pointer as pointers
@@ -189,7 +190,7 @@ class Searching:
 
     # ── ranking ──
 
-    def _fused(self, ask: Ask, recall: Recall) -> list[Ranked[int]]:
+    def _fused(self, ask: Ask, recall: Recall) -> Iterator[Ranked[int]]:
         embedder = self._embeddings.embedder
         keyword = keyword_leg(recall.keyword, recall.keyword_also)
         vector = vector_leg(recall.vector, recall.vector_also)
@@ -199,22 +200,20 @@ class Searching:
         elif not recall.keyword and ask.mode is Mode.VECTOR:
             weights = Weights(0, 1)
         if ask.fusion == "rrf":
-            return rrf(keyword, vector, weights)
+            return iter(rrf(keyword, vector, weights))
         return convex(keyword, vector, weights, embedder.calibration.closeness)
 
-    async def _hits(self, ask: Ask, query: "Query", ranked: Sequence[Ranked[int]]) -> tuple[Hit, ...]:
+    async def _hits(self, ask: Ask, query: "Query", ranked: Iterator[Ranked[int]]) -> tuple[Hit, ...]:
         """The best hits that the store still vouches for, read little by little until there are enough."""
         kept: list[Hit] = []
-        place = 0
-        while len(kept) < ask.limit and place < len(ranked):
-            some = ranked[place : place + max(READ_AT_ONCE, ask.limit)]
+        looked = ask.fusion != "convex" or ask.mode is not Mode.HYBRID
+        while len(kept) < ask.limit and (some := list(islice(ranked, max(READ_AT_ONCE, ask.limit)))):
             found = await self._vouched(ask, [each.id for each in some])
             hits = [Hit(found[each.id], each) for each in some if each.id in found]
             hits = await asyncio.to_thread(_accepted, query, hits) if query.phrases or query.excluded else hits
-            if place == 0 and ask.fusion == "convex" and ask.mode is Mode.HYBRID:
-                hits = await self._looked_at(ask, hits)
+            if not looked:
+                hits, looked = await self._looked_at(ask, hits), True
             kept = _collapsed([*kept, *hits])
-            place += len(some)
         return tuple(kept[: ask.limit])
 
     async def _vouched(self, ask: Ask, ids: Sequence[int]) -> dict[int, FoundChunk]:

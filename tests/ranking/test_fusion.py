@@ -26,7 +26,7 @@ def fused(bm25: dict[int, float], cosines: dict[int, float], weights: Weights) -
     keyword, vector = keyword_leg(bm25), vector_leg(cosines)
     return {
         "rrf": rrf(keyword, vector, weights),
-        "convex": convex(keyword, vector, weights, similarity),
+        "convex": list(convex(keyword, vector, weights, similarity)),
         "workspace": workspace(keyword, vector, similarity, AGES, NOW),
     }
 
@@ -90,7 +90,7 @@ def test_a_keyword_score_of_zero_never_enters_the_keyword_leg() -> None:
 def test_a_score_of_the_leg_that_did_not_recall_a_hit_counts_but_gives_no_rank() -> None:
     keyword, vector = keyword_leg({1: 9.0}, also={2: 3.0}), vector_leg({2: 0.9}, also={1: 0.5})
     for hits in (
-        convex(keyword, vector, Weights(0.8, 0.2), similarity),
+        list(convex(keyword, vector, Weights(0.8, 0.2), similarity)),
         workspace(keyword, vector, similarity, AGES, NOW),
     ):
         found = {hit.id: hit for hit in hits}
@@ -104,7 +104,7 @@ def test_a_score_of_the_leg_that_did_not_recall_a_hit_counts_but_gives_no_rank()
 def test_a_closer_look_never_lowers_a_score_and_its_parts_still_add_up(
     bm25: dict[int, float], cosines: dict[int, float], weights: Weights, stretches: dict[int, float]
 ) -> None:
-    before = convex(keyword_leg(bm25), vector_leg(cosines), weights, similarity)
+    before = list(convex(keyword_leg(bm25), vector_leg(cosines), weights, similarity))
     after = look_closer(before, stretches, similarity)
     was = {hit.id: hit.score for hit in before}
     assert was.keys() == {hit.id for hit in after}
@@ -115,12 +115,12 @@ def test_a_closer_look_never_lowers_a_score_and_its_parts_still_add_up(
 
 
 def test_a_closer_look_lifts_the_hit_with_the_better_stretch() -> None:
-    hits = convex(keyword_leg({}), vector_leg({1: 0.5, 2: 0.4}), Weights(0.5, 0.5), similarity)
+    hits = list(convex(keyword_leg({}), vector_leg({1: 0.5, 2: 0.4}), Weights(0.5, 0.5), similarity))
     assert [hit.id for hit in look_closer(hits, {1: 0.3, 2: 0.8}, similarity)] == [2, 1]
 
 
 def test_a_hit_of_one_leg_alone_is_ranked_by_what_it_has() -> None:
-    hits = convex(keyword_leg({1: BM25_HALF}), vector_leg({2: 1.0}), Weights(0.8, 0.2), similarity)
+    hits = list(convex(keyword_leg({1: BM25_HALF}), vector_leg({2: 1.0}), Weights(0.8, 0.2), similarity))
     assert [(hit.id, round(hit.score, 6)) for hit in hits] == [(1, 0.4), (2, 0.2)]
     assert hits[0].part("vector").raw is None
 

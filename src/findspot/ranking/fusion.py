@@ -1,6 +1,6 @@
 """Two legs, one order: by rank (RRF), by score (convex), and the workspace's fixed formula."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
@@ -50,25 +50,29 @@ def rrf(keyword: Leg[Id], vector: Leg[Id], weights: Weights, k: int = RRF_K) -> 
 
 def convex(
     keyword: Leg[Id], vector: Leg[Id], weights: Weights, closeness: Callable[[float], float]
-) -> list[Ranked[Id]]:
-    """A weighted sum of both scores on their absolute scales; `closeness` puts a cosine on its own."""
+) -> Iterator[Ranked[Id]]:
+    """A weighted sum of both scores on their absolute scales; `closeness` puts a cosine on its own.
+
+    Hits come one by one, the best first: of hundreds of candidates a search shows a few, and the rest are never more
+    than numbers.
+    """
     scaled = weights.scaled()
     keyword_ranks, vector_ranks = keyword.ranks(), vector.ranks()
-    words, meanings = {**keyword.also, **keyword.scores}, {**vector.also, **vector.scores}
+    bm25, cosines = {**keyword.also, **keyword.scores}, {**vector.also, **vector.scores}
+    words = {id: bm25_norm(score) for id, score in bm25.items()}
+    meanings = {id: closeness(cosine) for id, cosine in cosines.items()}
 
-    def hit(id: Id) -> Ranked[Id]:
-        bm25, cosine = words.get(id), meanings.get(id)
-        word, meaning = bm25_norm(bm25 or 0.0), 0.0 if cosine is None else closeness(cosine)
-        return Ranked(
+    def score(id: Id) -> float:
+        return scaled.keyword * words.get(id, 0.0) + scaled.vector * meanings.get(id, 0.0)
+
+    found = keyword.scores.keys() | vector.scores.keys()
+    order = sorted((-score(id), keyword_ranks.get(id, _LAST), id) for id in found)
+    for _, _, id in order:
+        yield ranked(
             id,
-            scaled.keyword * word + scaled.vector * meaning,
-            (
-                Part("keyword", bm25, keyword_ranks.get(id), word, scaled.keyword),
-                Part("vector", cosine, vector_ranks.get(id), meaning, scaled.vector),
-            ),
+            Part("keyword", bm25.get(id), keyword_ranks.get(id), words.get(id, 0.0), scaled.keyword),
+            Part("vector", cosines.get(id), vector_ranks.get(id), meanings.get(id, 0.0), scaled.vector),
         )
-
-    return _ordered(map(hit, keyword.scores.keys() | vector.scores.keys()))
 
 
 def look_closer(
