@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import ChunkRow, ChunkToIndex, FoundChunk
 from findspot.store import driver
+from findspot.store.database import Reads
 from findspot.store.schema import Moment, changes, chunks, documents, gone_chunks, index_states, tables
 
 _AT_ONCE = 250  # rows in one statement or one part of an answer, which is one moment of the event loop
@@ -283,14 +284,14 @@ def _found() -> sa.Select[Any]:
 _FOUND = _found()  # once: every search needs it
 
 
-async def found(connection: AsyncConnection, ids: Iterable[int]) -> dict[int, FoundChunk]:
+async def found(connection: Reads, ids: Iterable[int]) -> dict[int, FoundChunk]:
     """Chunks by id, each with its source as it is now. Those that are gone are left out."""
     width = len(_columns)
     rows = await connection.execute(_FOUND, {"ids": list(ids)})
     return {row[0]: FoundChunk(ChunkRow(*row[:width]), *row[width:]) for row in map(tuple, rows)}
 
 
-async def changed_since(connection: AsyncConnection, table_ids: Iterable[int]) -> dict[int, list[tuple[int, str]]]:
+async def changed_since(connection: Reads, table_ids: Iterable[int]) -> dict[int, list[tuple[int, str]]]:
     """Where tables were changed that the index has not followed yet: revisions and pointers."""
     places: dict[int, list[tuple[int, str]]] = {}
     query = sa.select(changes.c.table_id, changes.c.revision, changes.c.json_pointer)
