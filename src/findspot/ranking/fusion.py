@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from findspot.ranking.normal import bm25_norm, recency
-from findspot.ranking.scores import Leg, LegName, Part, Ranked, ranked
+from findspot.ranking.scores import Leg, LegName, Origin, Part, Ranked, ranked, shown
 
 Id = TypeVar("Id", bound=int | str)
 
@@ -18,6 +18,8 @@ _LAST = 1 << 62
 # Fixed by the product's owner; a request cannot change them.
 WORKSPACE_WEIGHTS: Mapping[LegName, float] = {"keyword": 0.55, "vector": 0.35, "recency": 0.10}
 WORKSPACE_HIDES_BELOW = 0.25
+BY_WORDS: Mapping[LegName, float] = {"keyword": 1.0, "vector": 0.0, "recency": 0.0}
+BY_MEANING: Mapping[LegName, float] = {"keyword": 0.0, "vector": 1.0, "recency": 0.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +91,17 @@ def workspace(
     keyword: Leg[Id] | None,
     vector: Leg[Id] | None,
     similarity: Callable[[float], float],
-    updated_at: Mapping[Id, datetime],
+    origins: Mapping[Id, Origin],
     now: datetime,
     full_matches: Set[Id] = frozenset(),
+    weights: Mapping[LegName, float] = WORKSPACE_WEIGHTS,
 ) -> list[Ranked[Id]]:
-    """0.55·bm25Norm + 0.35·semantic + 0.10·recency. A leg that is down (None) leaves its weight to the others."""
-    up = {"keyword": keyword is not None, "vector": vector is not None, "recency": True}
-    total = sum(weight for leg, weight in WORKSPACE_WEIGHTS.items() if up[leg])
-    weights = {leg: weight / total if up[leg] else 0.0 for leg, weight in WORKSPACE_WEIGHTS.items()}
+    """0.55·bm25Norm + 0.35·semantic + 0.10·recency, or one leg alone. Equal as they are shown, the newer comes first,
+    then the smaller ids."""
+    scaled = scaled_up(weights, keyword=keyword is not None, vector=vector is not None)
     keyword_ranks = keyword.ranks() if keyword else {}
     vector_ranks = vector.ranks() if vector else {}
+    fresh = {moment: recency(moment, now) for moment in {origin.updated_at for origin in origins.values()}}
 
     def parts(id: Id) -> list[Part]:
         raw = keyword.raw(id) if keyword else None
@@ -106,13 +109,23 @@ def workspace(
         words = bm25_norm(raw or 0.0, full_match=id in full_matches)
         meaning = 0.0 if cosine is None else similarity(cosine)
         return [
-            Part("keyword", raw, keyword_ranks.get(id), words, weights["keyword"]),
-            Part("vector", cosine, vector_ranks.get(id), meaning, weights["vector"]),
-            Part("recency", None, None, recency(updated_at[id], now), weights["recency"]),
+            Part("keyword", raw, keyword_ranks.get(id), words, scaled["keyword"]),
+            Part("vector", cosine, vector_ranks.get(id), meaning, scaled["vector"]),
+            Part("recency", None, None, fresh[origins[id].updated_at], scaled["recency"]),
         ]
 
-    found = [ranked(id, *parts(id)) for id in keyword_ranks.keys() | vector_ranks.keys()]
-    return sorted(found, key=lambda hit: (-hit.score, -updated_at[hit.id].timestamp(), hit.id))
+    def place(hit: Ranked[Id]) -> tuple[float, float, int, Id]:
+        origin = origins[hit.id]
+        return -shown(hit).total, -origin.updated_at.timestamp(), origin.document_id, hit.id
+
+    return sorted((ranked(id, *parts(id)) for id in keyword_ranks.keys() | vector_ranks.keys()), key=place)
+
+
+def scaled_up(weights: Mapping[LegName, float], *, keyword: bool, vector: bool) -> dict[LegName, float]:
+    """The weights when only these legs are up: one that is down leaves its weight to the others."""
+    up: dict[LegName, bool] = {"keyword": keyword, "vector": vector, "recency": True}
+    total = sum(weight for leg, weight in weights.items() if up[leg])
+    return {leg: weight / total if up[leg] and total else 0.0 for leg, weight in weights.items()}
 
 
 def _ordered(hits: Iterable[Ranked[Id]]) -> list[Ranked[Id]]:
