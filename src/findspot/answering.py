@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from findspot import notices
+from findspot import figures, notices
 from findspot.budget import cost, encoded, fitted, listed
 from findspot.cards import MAX_QUERY
 from findspot.engines.protocol import Within
@@ -108,7 +108,9 @@ class Answering:
         limit = asked.top_k if asked.top_k is not None else config.top_k or self._settings.top_k
         if not 1 <= limit <= self._settings.max_top_k:
             raise invalid("top_k", f"must be from 1 to {self._settings.max_top_k}")
-        found = await self._searching.search(self._ask(tool, config, asked.query, limit))
+        with figures.search(tool.id) as noted:
+            found = await self._searching.search(self._ask(tool, config, asked.query, limit))
+            noted(len(found.hits), found.code)
         ids = config.include_metadata is not False
         results = [_result(hit, tool.json_pointer, ids) for hit in found.hits]
         answer = _framed(asked.query, found, results, language)

@@ -13,11 +13,13 @@ from findspot.embeddings import Embeddings
 from findspot.endpoints import Endpoints
 from findspot.engines.opening import open_engine
 from findspot.engines.protocol import Engine
+from findspot.explaining import Explaining
 from findspot.exporting import Exporting
+from findspot.finding import Finding
 from findspot.gate import Gate
 from findspot.importing import Importing
 from findspot.indexing import Indexing
-from findspot.keys import Keys, owner_token
+from findspot.keys import Keys, owner_token, query_hash
 from findspot.offload import Offload
 from findspot.searching import Searching
 from findspot.settings import Settings
@@ -46,6 +48,8 @@ class App:
     searching: Searching
     tools: Tools
     endpoints: Endpoints
+    finding: Finding
+    explaining: Explaining
 
 
 @contextlib.asynccontextmanager
@@ -79,6 +83,8 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         closing.push_async_callback(indexing.close)
         searching = Searching(store, engine, embeddings, indexing, gate)
         closing.push_async_callback(searching.close)
+        documents = Documents(store, offload, settings.max_document)
+        finding = Finding(store, engine, embeddings, indexing, searching, documents, gate, query_hash(token))
         if worker:
             indexing.start()
         yield App(
@@ -88,7 +94,7 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
             store,
             Keys(store, token),
             tables,
-            Documents(store, offload, settings.max_document),
+            documents,
             Importing(store, bulk, tables, settings.max_body, settings.max_document, settings.max_table),
             Exporting(store),
             engine,
@@ -96,4 +102,6 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
             searching,
             Tools(store, indexing, Answering(tables, searching, offload, settings), settings),
             Endpoints(store),
+            finding,
+            Explaining(store, engine, embeddings, searching, gate),
         )

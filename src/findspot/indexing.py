@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from findspot import cutting
+from findspot import cutting, figures
 from findspot.embeddings import Embeddings
 from findspot.engines.protocol import Abandoned, Batch, Building, Damaged, Engine, Source, Status, Vectors
 from findspot.errors import FindspotError
@@ -244,7 +244,9 @@ class Indexing:
                 await writing
 
     async def _write(self, place: Place, batch: Batch) -> None:
-        await self._in_thread(self._engine.write, place.namespace, await self._fingerprint(), batch)
+        fingerprint = await self._fingerprint()
+        with figures.UPLOAD_ERRORS.count_exceptions():
+            await self._in_thread(self._engine.write, place.namespace, fingerprint, batch)
         async with self._store.write(durable=False) as connection:
             await rows.mark(connection, list(batch.ids), indexed=True)
 

@@ -9,9 +9,10 @@ from findspot.chunking.graphemes import is_boundary
 from tests.chunking.texts import texts
 
 LONG = (
-    "The harbour lay still. A gull cried above the masts, and nobody answered. Then the old lighthouse keeper came down "
-    "the path with his lantern. He spoke of storms. The boats stayed in."
+    "The harbour lay still. A gull cried above the masts, and nobody answered. Then the old lighthouse keeper came "
+    "down the path with his lantern. He spoke of storms. The boats stayed in."
 )
+KEEPER = "Then the old lighthouse keeper came down the path with his lantern. He spoke of storms."
 CHINESE = "港口很安静。海鸥在桅杆上叫着，没有人回答。后来老灯塔看守人提着灯笼走下小路。他谈起风暴。船都没有出海。"
 
 
@@ -24,7 +25,12 @@ def shown(text: str, word: str, size: int) -> str:
 @pytest.mark.parametrize(
     ("text", "word", "size", "expected"),
     [
-        (LONG, "lighthouse", 100, "Then the old lighthouse keeper came down the path with his lantern. He spoke of storms."),
+        (
+            LONG,
+            "lighthouse",
+            100,
+            "Then the old lighthouse keeper came down the path with his lantern. He spoke of storms.",
+        ),
         (LONG, "harbour", 60, "The harbour lay still. A gull cried above the masts, and"),
         (LONG, "boats", 50, "He spoke of storms. The boats stayed in."),
         (LONG, "nobody", 20, "and nobody answered."),

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findspot.ranking.fusion import BY_MEANING, BY_WORDS, WORKSPACE_WEIGHTS, Weights, convex, look_closer, rrf, workspace
+from findspot.ranking.fusion import (
+    BY_MEANING,
+    BY_WORDS,
+    WORKSPACE_WEIGHTS,
+    Weights,
+    convex,
+    look_closer,
+    rrf,
+    workspace,
+)
 from findspot.ranking.normal import BM25_HALF, FULL_MATCH_FLOOR, bm25_norm, recency
 from findspot.ranking.scores import Origin, Ranked, keyword_leg, shown, vector_leg
 
@@ -153,9 +162,7 @@ def test_what_differs_only_beyond_the_digits_that_are_shown_is_a_tie() -> None:
 @given(BM25, COSINES)
 def test_what_is_shown_of_a_score_adds_up_to_the_last_digit(bm25: dict[int, float], cosines: dict[int, float]) -> None:
     for weights in (WORKSPACE_WEIGHTS, BY_WORDS, BY_MEANING):
-        hits = workspace(
-            keyword_leg(bm25), vector_leg(cosines), similarity, ORIGINS, NOW, frozenset(range(9)), weights
-        )
+        hits = workspace(keyword_leg(bm25), vector_leg(cosines), similarity, ORIGINS, NOW, frozenset(range(9)), weights)
         totals = [shown(hit).total for hit in hits]
         assert totals == sorted(totals, reverse=True)
         for hit in hits:
@@ -168,7 +175,9 @@ def test_a_full_match_of_common_words_keeps_a_floor() -> None:
     assert bm25_norm(0.01) < 0.01
     assert bm25_norm(0.01, full_match=True) >= FULL_MATCH_FLOOR
     assert bm25_norm(0, full_match=True) == 0
-    (hit,) = workspace(keyword_leg({1: 0.01}), vector_leg({}), similarity, {1: Origin(1, NOW - timedelta(days=900))}, NOW, {1})
+    (hit,) = workspace(
+        keyword_leg({1: 0.01}), vector_leg({}), similarity, {1: Origin(1, NOW - timedelta(days=900))}, NOW, {1}
+    )
     assert hit.score >= 0.25
 
 

@@ -30,12 +30,13 @@ def _beginning(text: str, first: int, earliest: int, start: int) -> int:
     if earliest <= first:
         return first
     sentences = [found.end() for found in SENTENCE.finditer(text, earliest - 1, start)]
-    for place in [*sentences, *(found.end() for found in _PAUSE.finditer(text, earliest, start))]:
+    pauses: list[int] = [found.end() for found in _PAUSE.finditer(text, earliest, start)]
+    for place in [*sentences, *pauses]:
         begin = place + len(text[place:start]) - len(text[place:start].lstrip())
         if earliest <= begin <= start and is_boundary(text, first, begin):
             return begin
-    begin = last_boundary(text, first, earliest)
-    return begin if begin == earliest else min(cluster_end(text, begin), start)
+    sound = last_boundary(text, first, earliest)
+    return sound if sound == earliest else min(cluster_end(text, sound), start)
 
 
 def _ending(text: str, begin: int, least: int, limit: int, last: int) -> int:
@@ -43,7 +44,7 @@ def _ending(text: str, begin: int, least: int, limit: int, last: int) -> int:
     if limit >= last:
         return last
     sentences = [found.end() for found in SENTENCE.finditer(text, least - 1, limit)]
-    pauses = [found.start() for found in _PAUSE.finditer(text, least, limit + 1)]
+    pauses: list[int] = [found.start() for found in _PAUSE.finditer(text, least, limit + 1)]
     for place in [*reversed(sentences), *reversed(pauses)]:
         end = begin + len(text[begin:place].rstrip())
         if least <= end <= limit and is_boundary(text, begin, end):

@@ -103,22 +103,51 @@ def workspace(
     vector_ranks = vector.ranks() if vector else {}
     fresh = {moment: recency(moment, now) for moment in {origin.updated_at for origin in origins.values()}}
 
-    def parts(id: Id) -> list[Part]:
+    def hit(id: Id) -> Ranked[Id]:
         raw = keyword.raw(id) if keyword else None
         cosine = vector.raw(id) if vector else None
-        words = bm25_norm(raw or 0.0, full_match=id in full_matches)
-        meaning = 0.0 if cosine is None else similarity(cosine)
-        return [
-            Part("keyword", raw, keyword_ranks.get(id), words, scaled["keyword"]),
-            Part("vector", cosine, vector_ranks.get(id), meaning, scaled["vector"]),
+        return ranked(
+            id,
+            _words_part(raw, keyword_ranks.get(id), scaled, full_match=id in full_matches),
+            _meaning_part(cosine, vector_ranks.get(id), scaled, similarity),
             Part("recency", None, None, fresh[origins[id].updated_at], scaled["recency"]),
-        ]
+        )
 
     def place(hit: Ranked[Id]) -> tuple[float, float, int, Id]:
         origin = origins[hit.id]
         return -shown(hit).total, -origin.updated_at.timestamp(), origin.document_id, hit.id
 
-    return sorted((ranked(id, *parts(id)) for id in keyword_ranks.keys() | vector_ranks.keys()), key=place)
+    return sorted(map(hit, keyword_ranks.keys() | vector_ranks.keys()), key=place)
+
+
+def workspace_alone(
+    id: Id,
+    keyword: Leg[Id],
+    vector: Leg[Id] | None,
+    similarity: Callable[[float], float],
+    fresh: float,
+    *,
+    full_match: bool,
+) -> Ranked[Id]:
+    """What the workspace formula gives one hit, be it among those of a leg or not. `fresh` is its recency."""
+    scaled = scaled_up(WORKSPACE_WEIGHTS, keyword=True, vector=vector is not None)
+    cosine, rank = (vector.raw(id), vector.ranks().get(id)) if vector else (None, None)
+    return ranked(
+        id,
+        _words_part(keyword.raw(id), keyword.ranks().get(id), scaled, full_match=full_match),
+        _meaning_part(cosine, rank, scaled, similarity),
+        Part("recency", None, None, fresh, scaled["recency"]),
+    )
+
+
+def _words_part(raw: float | None, rank: int | None, weights: Mapping[LegName, float], *, full_match: bool) -> Part:
+    return Part("keyword", raw, rank, bm25_norm(raw or 0.0, full_match=full_match), weights["keyword"])
+
+
+def _meaning_part(
+    cosine: float | None, rank: int | None, weights: Mapping[LegName, float], similarity: Callable[[float], float]
+) -> Part:
+    return Part("vector", cosine, rank, 0.0 if cosine is None else similarity(cosine), weights["vector"])
 
 
 def scaled_up(weights: Mapping[LegName, float], *, keyword: bool, vector: bool) -> dict[LegName, float]:

@@ -85,8 +85,11 @@ class Shown(NamedTuple):
     recency: float
     total: float
 
+    @classmethod
+    def of(cls, keyword: float, vector: float, recency: float) -> "Shown":
+        return cls(keyword, vector, recency, round(keyword + vector + recency, DIGITS))
+
 
 def shown(hit: Ranked[Id]) -> Shown:
     """How a hit with all three parts is shown."""
-    keyword, vector, fresh = (round(part.weight * part.norm, DIGITS) for part in hit.parts)
-    return Shown(keyword, vector, fresh, round(keyword + vector + fresh, DIGITS))
+    return Shown.of(*(round(part.weight * part.norm, DIGITS) for part in hit.parts))

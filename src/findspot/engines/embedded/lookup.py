@@ -36,7 +36,7 @@ class Lookup:
         if query is None:
             return 0
         found = self.searcher.search(_filtered(query, [*self._limits(within)]), 1, count=True)
-        return int(found.count or 0)
+        return int(found.count)  # type: ignore[attr-defined]
 
     def scores(self, words: Words, ids: Sequence[int]) -> dict[int, float]:
         """The scores of those of these chunks that match."""

@@ -20,6 +20,7 @@ from findspot.surfaces.http import (
     tables,
     tools,
     transfer,
+    workspace,
 )
 from findspot.surfaces.http.watch import Metrics, Watch
 
@@ -47,7 +48,7 @@ def create_api(settings: Settings, folder: DataFolder | None = None, *, worker: 
         redirect_slashes=False,
     )
     api.state.metrics = Metrics()
-    for part in (home, operations, projects, tables, documents, transfer, tools, endpoints, agents):
+    for part in (home, operations, projects, tables, documents, transfer, tools, endpoints, agents, workspace):
         api.router.routes.extend(part.api.routes)  # flat, so that all of them can be counted against the rules
     errors.install(api)
     api.add_middleware(Watch, metrics=api.state.metrics)
