@@ -266,6 +266,27 @@ async def test_pages_hold_every_hit_once_in_one_order(app: App, project: int, st
     assert (await find(app, project, "heron", strategy, page=99)).results == ()
 
 
+async def test_a_first_page_ranks_two_hundred_of_each_leg_and_the_next_goes_on_from_there(
+    app: App, project: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await many(app, project, 130)
+    monkeypatch.setattr(finding, "CANDIDATES", 20)
+    recalled: list[int] = []
+    recall = flows.watched(app).engine.recall
+
+    def noted(*arguments: Any, limit: int, **more: Any) -> Any:
+        recalled.append(limit)
+        return recall(*arguments, limit=limit, **more)
+
+    flows.watched(app).instead["recall"] = noted
+    first = await find(app, project, "heron", "fts")
+    assert (len(first.results), first.has_more, first.total, recalled) == (20, True, 130, [20])
+    pages = await read_on(app, project, "heron", "fts")
+    assert [len(page.results) for page in pages] == [20, 50, 50, 10]
+    assert len({each.found.chunk.id for page in pages for each in page.results}) == 130
+    assert set(recalled) == {20, 80, 320}
+
+
 async def test_no_hit_comes_twice_and_none_is_missing_while_documents_change(app: App, project: int) -> None:
     """Five thousand hits, read to the end, while paragraphs are added, moved, changed and deleted."""
     made = await many(app, project, 5000, of=500)
@@ -273,6 +294,8 @@ async def test_no_hit_comes_twice_and_none_is_missing_while_documents_change(app
         before = {row.id for row in await connection.execute(sa.select(chunks.c.id))}
 
     async def meddle(page: int) -> None:
+        if page % 3:
+            return
         document_id = made[page % 8]
         kept = (await text_of(app, document_id)).split("\n")
         paragraphs = [each for each in kept if each]
@@ -280,7 +303,7 @@ async def test_no_hit_comes_twice_and_none_is_missing_while_documents_change(app
         await save(app, document_id, f"Heron, added on page {page}", *paragraphs)
         if page == 60:
             await app.documents.delete(made[9])
-        if page % 7 == 0:
+        if page % 9 == 0:
             await settle(app)
 
     pages = await read_on(app, project, "heron", "hybrid", meddle)

@@ -12,9 +12,10 @@ from findspot.errors import not_found
 from findspot.finding import MANY_WORDS, MOST_CANDIDATES
 from findspot.gate import Deadline, Gate
 from findspot.models import ChunkRow, FoundChunk, documents_namespace
-from findspot.ranking.fusion import WORKSPACE_HIDES_BELOW, workspace_alone
+from findspot.ranking import workspace
 from findspot.ranking.normal import recency
-from findspot.ranking.scores import Ranked, Shown, keyword_leg, shown, vector_leg
+from findspot.ranking.scores import Ranked, keyword_leg, vector_leg
+from findspot.ranking.workspace import Shown
 from findspot.searching import Ask, Searching
 from findspot.store import chunks as rows
 from findspot.store.database import Store
@@ -52,7 +53,7 @@ class Explained:
     @property
     def is_hidden(self) -> bool:
         """Whether a hybrid search leaves it out unless low scores are asked for."""
-        return self.score.total < WORKSPACE_HIDES_BELOW
+        return self.score.total < workspace.HIDES_BELOW
 
 
 class Explaining:
@@ -118,7 +119,7 @@ class Explaining:
         now = datetime.now(UTC)
         updated_at = found.updated_at or now
         full = len(weights) == len(query.scored) <= MANY_WORDS and bool(weights)
-        ranked = workspace_alone(
+        ranked = workspace.explained(
             found.chunk.id,
             keyword_leg(recall.keyword, recall.keyword_also),
             None if code else vector_leg(recall.vector, recall.vector_also),
@@ -129,7 +130,7 @@ class Explaining:
         heaviest = sorted(weights.items(), key=lambda each: -each[1])
         matched = tuple(Matched(_as_written(term, found.chunk.text), weight) for term, weight in heaviest)
         age, fallback = max(now - updated_at, timedelta(0)), "fts" if code else "none"
-        return Explained(found, ranked, shown(ranked), matched, len(query.scored), full, age, fallback, code)  # type: ignore[arg-type]
+        return Explained(found, ranked, workspace.shown(ranked), matched, len(query.scored), full, age, fallback, code)  # type: ignore[arg-type]
 
 
 def _as_written(term: str, text: str) -> str:

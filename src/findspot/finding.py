@@ -25,9 +25,10 @@ from findspot.errors import FindspotError, invalid
 from findspot.gate import Deadline, Gate
 from findspot.indexing import Indexing
 from findspot.models import FoundChunk, documents_namespace
-from findspot.ranking.fusion import BY_MEANING, BY_WORDS, WORKSPACE_HIDES_BELOW, WORKSPACE_WEIGHTS, scaled_up, workspace
+from findspot.ranking import workspace
 from findspot.ranking.normal import bm25_norm
-from findspot.ranking.scores import LegName, Origin, Ranked, Shown, keyword_leg, shown, vector_leg
+from findspot.ranking.scores import LegName, keyword_leg, vector_leg
+from findspot.ranking.workspace import Origin, Scored, Shown
 from findspot.searching import CANDIDATES, GRACE_S, LONG_QUERY, NO_VECTOR, TIMEOUT_S, Ask, Mode, Searching
 from findspot.snippets import snippet
 from findspot.store import chunks as rows
@@ -138,6 +139,7 @@ class Ranking:
     now: datetime
     ids: "array[int]" = field(default_factory=lambda: array("q"))
     scores: "array[float]" = field(default_factory=lambda: array("d"))  # keyword, vector and recency of each
+    first: int = PAGE  # hits on the first page: what 200 candidates of each leg give, also if that does not fill it
     candidates: int = 0  # how many of each leg were recalled
     complete: bool = False  # nothing more is to come
     total: int = 0
@@ -148,17 +150,26 @@ class Ranking:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def add(self, hits: Sequence[Ranked[int]]) -> None:
+    @property
+    def looks_at_texts(self) -> bool:
+        """Whether a look at its text decides if a candidate is a hit."""
+        return bool(self.query.phrases or self.query.excluded)
+
+    def add(self, hits: Sequence[Scored[int]]) -> None:
         """Put those that are new behind the others, up to as many as are kept."""
         known = set(self.ids)
         new = [hit for hit in hits if hit.id not in known]
         for hit in new[: MOST_CANDIDATES - len(self)]:
             self.ids.append(hit.id)
-            self.scores.extend(shown(hit)[:3])
+            self.scores.extend(hit.score[:3])
+
+    def end(self, number: int) -> int:
+        """Where a page ends."""
+        return self.first + (number - 1) * PAGE if number > 0 else 0
 
     def page(self, number: int) -> list[tuple[int, Shown]]:
-        first = (number - 1) * PAGE
-        return [(self.ids[place], self._score(place)) for place in range(first, min(first + PAGE, len(self)))]
+        places = range(self.end(number - 1), min(self.end(number), len(self)))
+        return [(self.ids[place], self._score(place)) for place in places]
 
     def _score(self, place: int) -> Shown:
         return Shown.of(*self.scores[3 * place : 3 * place + 3])
@@ -211,7 +222,7 @@ class Finding:
             name, ranking, following = self._kept(question, cursor) if cursor else await self._begun(question)
             number = page or following
             async with ranking.turn:
-                while len(ranking) < number * PAGE and not ranking.complete:
+                while len(ranking) < ranking.end(number) and not ranking.complete:
                     await self._widen(ranking)
             name = name or self._cursors.keep(question.project_id, ranking)
             results = await self._shown(ranking, number)
@@ -219,7 +230,7 @@ class Finding:
                 results,
                 ranking.total,
                 ranking.total_is_least,
-                len(ranking) > number * PAGE or not ranking.complete,
+                len(ranking) > ranking.end(number) or not ranking.complete,
                 number,
                 f"{name}.{number + 1}",
                 question.namespace in self._indexing.rebuilds,
@@ -253,6 +264,8 @@ class Finding:
         origins = await self._origins(question, ranking.query, found.recall)
         hits = await self._ranked(ranking, found, origins)
         ranking.add(hits)
+        if not ranking.candidates and hits and not ranking.looks_at_texts:
+            ranking.first = min(len(ranking), PAGE)
         ranking.candidates, ranking.code = limit, found.code
         most = limit >= MOST_CANDIDATES or len(ranking) >= MOST_CANDIDATES
         ranking.complete = most or self._is_complete(question, found, limit)
@@ -305,21 +318,21 @@ class Finding:
         if query.phrases and question.strategy is not Strategy.SEMANTIC:  # the others lack a word of it
             ids = [id for id in ids if id in recall.keyword or id in recall.keyword_also]
         async with self._store.read() as connection:
-            owner, changed = await rows.owners(connection, question.namespace, ids)
+            owner = await rows.owners(connection, question.namespace, ids)
             texts = await rows.texts(connection, list(owner)) if query.phrases or query.excluded else None
         if texts is not None:
             accepted = await asyncio.to_thread(_accepted, query, texts)
             owner = {id: document for id, document in owner.items() if id in accepted}
-        return {id: Origin(document, changed[document]) for id, document in owner.items()}
+        return {id: Origin(*document) for id, document in owner.items()}
 
-    async def _ranked(self, ranking: Ranking, found: Candidates, origins: Mapping[int, Origin]) -> list[Ranked[int]]:
+    async def _ranked(self, ranking: Ranking, found: Candidates, origins: Mapping[int, Origin]) -> list[Scored[int]]:
         similarity = self._embeddings.embedder.calibration.score
 
-        def rank() -> list[Ranked[int]]:
+        def rank() -> list[Scored[int]]:
             recall = found.recall
             keyword = keyword_leg(_only(recall.keyword, origins), recall.keyword_also)
             vector = vector_leg(_only(recall.vector, origins), recall.vector_also)
-            hits = workspace(
+            hits = workspace.rank(
                 keyword if found.by_words else None,
                 vector if found.by_meaning else None,
                 similarity,
@@ -328,7 +341,8 @@ class Finding:
                 found.full,
                 _weights(ranking.question, found),
             )
-            return [hit for hit in hits if not ranking.question.hides or shown(hit).total >= WORKSPACE_HIDES_BELOW]
+            least = workspace.HIDES_BELOW if ranking.question.hides else 0.0
+            return [hit for hit in hits if hit.score.total >= least]
 
         return rank() if len(origins) <= 2 * CANDIDATES else await asyncio.to_thread(rank)
 
@@ -340,21 +354,21 @@ class Finding:
             return True
         if not question.hides:
             return False
-        weights = scaled_up(WORKSPACE_WEIGHTS, keyword=found.by_words, vector=found.by_meaning)
+        weights = workspace.scaled_up(workspace.HYBRID, keyword=found.by_words, vector=found.by_meaning)
         words = bm25_norm(min(recall.keyword.values()), full_match=found.more_full) if more_words else 0.0
         similarity = self._embeddings.embedder.calibration.score
         meaning = similarity(min(recall.vector.values())) if more_meaning else 0.0
-        best = weights["keyword"] * words + weights["vector"] * meaning + weights["recency"]
-        return best < WORKSPACE_HIDES_BELOW
+        best = weights.keyword * words + weights.vector * meaning + weights.recency
+        return best < workspace.HIDES_BELOW
 
-    async def _count(self, ranking: Ranking, found: Candidates, hits: Sequence[Ranked[int]]) -> None:
+    async def _count(self, ranking: Ranking, found: Candidates, hits: Sequence[Scored[int]]) -> None:
         """How many chunks match: those that are hits, or as many as the engine counts if not all were recalled."""
         question, recall, query = ranking.question, found.recall, ranking.query
         cut = ranking.candidates >= MOST_CANDIDATES
         if ranking.complete and not cut:
             ranking.total, ranking.total_is_least = len(ranking), False
             return
-        if query.phrases or query.excluded:  # what only a look at the texts can tell is not counted beforehand
+        if ranking.looks_at_texts:  # what only these can tell is not counted beforehand
             ranking.total, ranking.total_is_least = len(ranking), True
             return
         if not found.by_words:
@@ -364,7 +378,7 @@ class Finding:
         else:
             counted = len(recall.keyword)
         if question.strategy is Strategy.HYBRID:
-            counted += sum(hit.parts[0].raw is None for hit in hits)
+            counted += sum(not hit.has_words for hit in hits)
         ranking.total = min(max(counted, len(ranking)), MOST_CANDIDATES)
         ranking.total_is_least = counted > MOST_CANDIDATES
 
@@ -422,8 +436,8 @@ class _Members(msgspec.Struct):
 
 def _weights(question: Question, found: Candidates) -> Mapping[LegName, float]:
     if question.strategy is Strategy.HYBRID:
-        return WORKSPACE_WEIGHTS
-    return BY_MEANING if found.by_meaning else BY_WORDS
+        return workspace.HYBRID
+    return workspace.BY_MEANING if found.by_meaning else workspace.BY_WORDS
 
 
 def _only(scores: Mapping[int, float], kept: Mapping[int, Any]) -> dict[int, float]:

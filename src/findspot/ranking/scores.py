@@ -2,12 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 Id = TypeVar("Id", bound=int | str)
-
-DIGITS = 6
 
 LegName = Literal["keyword", "vector", "recency"]
 
@@ -41,13 +38,6 @@ def vector_leg(cosines: Mapping[Id, float], also: Mapping[Id, float] | None = No
     return Leg("vector", dict(cosines), dict(also or {}))
 
 
-class Origin(NamedTuple):
-    """The document that a chunk was cut from, and when that was changed last."""
-
-    document_id: int
-    updated_at: datetime
-
-
 class Part(NamedTuple):
     """One leg's share in a score: what it said, where that stands among its hits, and what it counts for."""
 
@@ -75,21 +65,3 @@ class Ranked(NamedTuple, Generic[Id]):
 
 def ranked(id: Id, *parts: Part) -> Ranked[Id]:
     return Ranked(id, sum([part.weight * part.norm for part in parts]), parts)
-
-
-class Shown(NamedTuple):
-    """A score as people see it: rounded shares, and a total that is their sum to the last digit."""
-
-    keyword: float
-    vector: float
-    recency: float
-    total: float
-
-    @classmethod
-    def of(cls, keyword: float, vector: float, recency: float) -> "Shown":
-        return cls(keyword, vector, recency, round(keyword + vector + recency, DIGITS))
-
-
-def shown(hit: Ranked[Id]) -> Shown:
-    """How a hit with all three parts is shown."""
-    return Shown.of(*(round(part.weight * part.norm, DIGITS) for part in hit.parts))

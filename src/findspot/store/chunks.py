@@ -264,27 +264,23 @@ async def found(connection: AsyncConnection, ids: Iterable[int]) -> dict[int, Fo
     return {row[0]: FoundChunk(ChunkRow(*row[:width]), *row[width:]) for row in map(tuple, rows)}
 
 
-_OWNERS = sa.select(chunks.c.id, chunks.c.document_id).where(
-    chunks.c.id.in_(sa.bindparam("ids", expanding=True)),
-    chunks.c.turbopuffer_namespace == sa.bindparam("namespace"),
-)
-_CHANGED = sa.select(documents.c.id, documents.c.updated_at).where(
-    documents.c.id.in_(sa.bindparam("ids", expanding=True))
+_OWNERS = (
+    sa.select(chunks.c.id, chunks.c.document_id, documents.c.updated_at)
+    .join(documents, documents.c.id == chunks.c.document_id)
+    .where(
+        chunks.c.id.in_(sa.bindparam("ids", expanding=True)),
+        chunks.c.turbopuffer_namespace == sa.bindparam("namespace"),
+    )
 )
 
 
-async def owners(
-    connection: AsyncConnection, namespace: str, ids: Sequence[int]
-) -> tuple[dict[int, int], dict[int, datetime]]:
+async def owners(connection: AsyncConnection, namespace: str, ids: Sequence[int]) -> dict[int, tuple[int, datetime]]:
     """The documents of those of these chunks that are there, and when each document was changed last."""
-    owner: dict[int, int] = {}
+    owner: dict[int, tuple[int, datetime]] = {}
     for some in _groups(ids, _IDS_AT_ONCE):
         found = await connection.execute(_OWNERS, {"ids": some, "namespace": namespace})
-        owner.update({row[0]: row[1] for row in found})
-    changed: dict[int, datetime] = {}
-    for some in _groups(sorted(set(owner.values())), _IDS_AT_ONCE):
-        changed.update({row[0]: row[1] for row in await connection.execute(_CHANGED, {"ids": some})})
-    return {id: document for id, document in owner.items() if document in changed}, changed
+        owner.update({row[0]: (row[1], row[2]) for row in found})
+    return owner
 
 
 async def texts(connection: AsyncConnection, ids: Sequence[int]) -> dict[int, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from itertools import chain
 from operator import add
 from typing import Literal, NamedTuple
@@ -90,28 +90,30 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def places(text: str, wanted: Set[str], prefix: str | None = None) -> Iterator[tuple[int, int]]:
-    """Where tokens stand that are wanted, or whose unit begins so; a tenth of the time of looking through `tokens`."""
-    if not wanted and prefix is None:
-        return
-    for found in _pieces(text).finditer(text):
-        start, piece = found.start(), found[0]
-        if found.lastgroup == "word":
-            if prefix is None and wanted.isdisjoint(_terms_of[piece]):
-                continue
-            for part in take_apart(piece):
+    """Where tokens stand that are wanted, or whose unit begins so; in a small part of the time that `tokens` takes."""
+    words = writing.ASCII_WORD if text.isascii() else writing.word()
+    known = set(words.findall(text))
+    telling = known if prefix else {word for word in known if not wanted.isdisjoint(_terms_of[word])}
+    for found in words.finditer(text) if telling else ():
+        if found[0] in telling:
+            for part in take_apart(found[0]):
                 begins = prefix is not None and part.kind == "unit" and part.exact.startswith(prefix)
                 if begins or part.term in wanted:
-                    yield start + part.start, start + part.end
-        elif found.lastgroup == "sign":
-            if piece in wanted or (prefix is not None and piece.startswith(prefix)):
-                yield start, start + len(piece)
-        else:
-            run = fold_run(piece)
-            for term in wanted:
-                place = run.find(term)
-                while place >= 0:
-                    yield start + place, start + place + len(term)
-                    place = run.find(term, place + 1)
+                    yield found.start() + part.start, found.start() + part.end
+    if not text.isascii():
+        yield from _run_places(text, [term for term in wanted if writing.RUN.fullmatch(term)])
+        signs = {term for term in wanted if writing.SIGN.fullmatch(term)} | ({prefix} if prefix else set())
+        yield from (found.span() for found in writing.SIGN.finditer(text) if found[0] in signs)
+
+
+def _run_places(text: str, wanted: Sequence[str]) -> Iterator[tuple[int, int]]:
+    folded = fold_run(text) if wanted else ""
+    for term in wanted:
+        place = folded.find(term)
+        while place >= 0:
+            if writing.RUN.fullmatch(text, place, place + len(term)):
+                yield place, place + len(term)
+            place = folded.find(term, place + 1)
 
 
 def units(text: str) -> list[str]:

@@ -12,7 +12,8 @@ from findspot.app import App
 from findspot.errors import FindspotError
 from findspot.explaining import Explained
 from findspot.finding import MOST_CANDIDATES, Page, Question, Result, Strategy
-from findspot.ranking.scores import DIGITS, Part, Shown
+from findspot.ranking.scores import Part
+from findspot.ranking.workspace import DIGITS, Shown
 from findspot.reasons import Reasons, sentence
 from findspot.surfaces.http.answers import moment
 from findspot.surfaces.http.body import Body
