@@ -16,6 +16,7 @@ from findspot.engines.protocol import Damaged
 from findspot.errors import FindspotError
 from findspot.finding import MOST_CANDIDATES, PAGE, Page, Question, Strategy
 from findspot.gate import SEARCHES
+from findspot.searching import CANDIDATES
 from findspot.settings import Settings
 from findspot.store.schema import chunks, documents, index_states
 from tests import flows
@@ -75,6 +76,7 @@ async def age(app: App, document_id: int, days: float) -> None:
 # ── what is found, and what is shown of it ──
 
 
+@pytest.mark.scenario("004.fts")
 async def test_a_result_says_where_it_stands_and_what_matched(app: App, project: int, document: Any) -> None:
     text = await text_of(app, document.id)
     for strategy in Strategy:
@@ -102,6 +104,7 @@ async def test_a_long_paragraph_is_cut_around_the_place_where_most_words_stand(a
     assert len(result.snippet) <= 240
 
 
+@pytest.mark.scenario("004.fts")
 @pytest.mark.parametrize("strategy", ["fts", "hybrid"])
 async def test_queries_are_read_as_people_type_them(app: App, project: int, document: Any, strategy: str) -> None:
     assert texts(await find(app, project, '"swimming pool"', strategy)) == [PARAGRAPHS[3]]
@@ -155,6 +158,7 @@ async def test_a_project_sees_only_its_own_documents(app: App, project: int, doc
         await find(app, stranger, "library", cursor=page.cursor)
 
 
+@pytest.mark.scenario("D28")
 async def test_a_name_in_every_chapter_is_shown_for_every_chapter(app: App, project: int) -> None:
     for number in range(60):
         await make_document(app, project, f"第{number}章，林远走进了第{number}号房间。")
@@ -172,6 +176,7 @@ async def test_a_name_in_every_chapter_is_shown_for_every_chapter(app: App, proj
 # ── ranking ──
 
 
+@pytest.mark.scenario("004.fts.by-relevance", "004.embedding.similarity")
 async def test_parts_add_up_and_each_strategy_has_its_own(app: App, project: int, document: Any) -> None:
     for strategy in Strategy:
         page = await find(app, project, "library pool", strategy, low_scores=True)
@@ -184,6 +189,7 @@ async def test_parts_add_up_and_each_strategy_has_its_own(app: App, project: int
         assert parts == {"fts": [1, 0, 0], "semantic": [0, 1, 0], "hybrid": [1, 1, 1]}[strategy]
 
 
+@pytest.mark.scenario("004.ranking.dedupe", "D28")
 async def test_a_hit_of_one_leg_still_gets_the_score_of_the_other(app: App, project: int, document: Any) -> None:
     page = await find(app, project, "closed library", "hybrid", low_scores=True)
     whole = {each.found.chunk.text: each.score for each in page.results}
@@ -193,6 +199,7 @@ async def test_a_hit_of_one_leg_still_gets_the_score_of_the_other(app: App, proj
     assert all(whole[text].vector > 0 for text in texts(by_words))
 
 
+@pytest.mark.scenario("004.ranking.ties")
 async def test_the_newer_of_two_equal_hits_comes_first_then_the_smaller_id(app: App, project: int) -> None:
     made = [await make_document(app, project, "A heron stands in the reeds") for _ in range(4)]
     await settle(app)
@@ -206,6 +213,7 @@ async def test_the_newer_of_two_equal_hits_comes_first_then_the_smaller_id(app: 
     assert [each.found.chunk.document_id for each in page.results] == [made[place].id for place in (1, 3, 2, 0)]
 
 
+@pytest.mark.scenario("004.ranking.low-scores-hidden")
 async def test_low_scores_are_hidden_in_hybrid_unless_they_are_asked_for(app: App, project: int, document: Any) -> None:
     asked = "library nonsense gibberish twaddle balderdash"
     shown = await find(app, project, asked, "hybrid")
@@ -250,6 +258,7 @@ async def read_on(app: App, project: int, query: str, strategy: str, between: An
     return pages
 
 
+@pytest.mark.scenario("004.ranking.fifty-a-page", "D29")
 @pytest.mark.parametrize("strategy", list(Strategy))
 async def test_pages_hold_every_hit_once_in_one_order(app: App, project: int, strategy: Strategy) -> None:
     await many(app, project, 730)
@@ -266,9 +275,11 @@ async def test_pages_hold_every_hit_once_in_one_order(app: App, project: int, st
     assert (await find(app, project, "heron", strategy, page=99)).results == ()
 
 
+@pytest.mark.scenario("004.ranking.keyword-recall", "004.ranking.semantic-recall")
 async def test_a_first_page_ranks_two_hundred_of_each_leg_and_the_next_goes_on_from_there(
     app: App, project: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert CANDIDATES == 200
     await many(app, project, 130)
     monkeypatch.setattr(finding, "CANDIDATES", 20)
     recalled: list[int] = []
@@ -287,6 +298,7 @@ async def test_a_first_page_ranks_two_hundred_of_each_leg_and_the_next_goes_on_f
     assert set(recalled) == {20, 80, 320}
 
 
+@pytest.mark.scenario("D29")
 async def test_no_hit_comes_twice_and_none_is_missing_while_documents_change(app: App, project: int) -> None:
     """Five thousand hits, read to the end, while paragraphs are added, moved, changed and deleted."""
     made = await many(app, project, 5000, of=500)
@@ -315,6 +327,7 @@ async def test_no_hit_comes_twice_and_none_is_missing_while_documents_change(app
     assert pages[0].total == 5000
 
 
+@pytest.mark.scenario("004.matrix.too-many-candidates", "004.capacity.candidates", "D15")
 async def test_more_than_ten_thousand_candidates_are_cut_and_the_answer_says_so(
     app: App, project: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -396,6 +409,7 @@ async def test_a_deleted_document_is_not_shown(app: App, project: int, document:
     assert (await find(app, project, "library", page=1, cursor=page.cursor)).results == ()
 
 
+@pytest.mark.scenario("004.matrix.illegal-offsets")
 async def test_a_chunk_with_illegal_offsets_is_not_shown_and_made_anew(app: App, project: int, document: Any) -> None:
     await hold(app)
     async with app.store.write() as connection:
@@ -410,6 +424,7 @@ async def test_a_chunk_with_illegal_offsets_is_not_shown_and_made_anew(app: App,
 # ── degrading ──
 
 
+@pytest.mark.scenario("004.embedding.unavailable")
 @pytest.mark.parametrize("code", ["EMBEDDING_UNAVAILABLE", "EMBEDDING_DIMENSION_MISMATCH"])
 @pytest.mark.parametrize("strategy", ["semantic", "hybrid"])
 async def test_without_an_embedder_words_answer_and_the_answer_says_so(
@@ -437,6 +452,7 @@ async def test_an_embedder_of_another_length_is_left_out(
         assert (page.fallback, page.code, len(page.results)) == ("fts", "EMBEDDING_DIMENSION_MISMATCH", 2)
 
 
+@pytest.mark.scenario("004.acceptance.timeout-visible", "004.matrix.embedder-timeout")
 @pytest.mark.parametrize("strategy", ["semantic", "hybrid"])
 async def test_a_slow_embedder_costs_the_meaning_and_not_the_answer(
     app: App, project: int, document: Any, embedder: Telling, monkeypatch: pytest.MonkeyPatch, strategy: str
@@ -466,6 +482,7 @@ async def test_an_embedder_that_goes_and_comes_back_in_the_middle_of_500_searche
         assert (page.fallback, page.code) == (("fts", "EMBEDDING_UNAVAILABLE") if away else ("none", None)), number
 
 
+@pytest.mark.scenario("004.fts.damaged-index")
 async def test_a_damaged_index_is_said_to_be_rebuilt_and_is(app: App, project: int, document: Any) -> None:
     def damaged(*_: Any, **__: Any) -> Any:
         raise Damaged("a file is gone")
@@ -481,6 +498,7 @@ async def test_a_damaged_index_is_said_to_be_rebuilt_and_is(app: App, project: i
     assert (await find(app, project, "pool", "hybrid")).results
 
 
+@pytest.mark.scenario("004.matrix.reindex-during-query")
 async def test_the_old_index_answers_while_another_is_built(app: App, project: int, embedder: Telling) -> None:
     await many(app, project, 300)
     app.indexing.renew(Question(project, "x").namespace)
@@ -493,6 +511,7 @@ async def test_the_old_index_answers_while_another_is_built(app: App, project: i
     assert not (await find(app, project, "heron")).rebuilding
 
 
+@pytest.mark.scenario("004.concurrency.sixty-four", "004.concurrency.back-pressure")
 async def test_one_search_too_many_is_refused_at_once(app: App, project: int, document: Any) -> None:
     question = Question(project, "pool", Strategy.HYBRID)
     answers = await asyncio.gather(

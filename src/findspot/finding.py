@@ -411,8 +411,8 @@ class Finding:
         if wrong:
             async with self._store.write() as connection:
                 await states.request_documents(connection, [mine[id].chunk.document_id or 0 for id in wrong])
-        behind = {each.chunk.document_id for each in mine.values() if each.revision != each.indexed_revision}
-        texts = {id: await self._text(id) for id in behind if id is not None}
+        behind = {each.chunk.document_id or 0 for each in mine.values() if each.revision != each.indexed_revision}
+        texts = dict(zip(behind, await asyncio.gather(*map(self._text, behind)), strict=True))
         standing: dict[int, FoundChunk] = {}
         for id, each in mine.items():
             moved = _moved(each, texts[each.chunk.document_id]) if each.chunk.document_id in texts else each

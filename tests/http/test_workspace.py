@@ -84,6 +84,9 @@ async def hybrid(client: httpx2.AsyncClient, project: int, query: str, language:
 # ── shapes ──
 
 
+@pytest.mark.scenario(
+    "004.fts.channel-query", "004.embedding.channel-search", "004.ranking.breakdown", "004.ranking.channel-strategy"
+)
 @pytest.mark.parametrize(
     ("channel", "strategy"),
     [
@@ -132,6 +135,7 @@ async def test_the_first_page_leads_to_the_next(owner: httpx2.AsyncClient, proje
     assert (len(seen), len(set(seen)), answer["page"], answer["total"]) == (120, 120, 3, 120)
 
 
+@pytest.mark.scenario("004.acceptance.agents-cannot-tune")
 @pytest.mark.parametrize(
     ("body", "field"),
     [
@@ -156,6 +160,7 @@ async def test_what_does_not_fit_is_refused_by_name(
 # ── explaining ──
 
 
+@pytest.mark.scenario("004.ranking", "004.ranking.channel-explain", "004.ranking.hybrid-explained")
 async def test_a_score_is_explained_to_its_parts(owner: httpx2.AsyncClient, project: int) -> None:
     found = await hybrid(owner, project, "废弃仓库里的旧照片 photographs", includeLowScores=True)
     assert len(found["results"]) >= 4
@@ -180,6 +185,7 @@ async def test_a_score_is_explained_to_its_parts(owner: httpx2.AsyncClient, proj
     assert sorted(ranks) == [1, 2]
 
 
+@pytest.mark.scenario("004.ranking.channel-explain")
 async def test_an_explanation_is_a_sentence_in_the_callers_language(owner: httpx2.AsyncClient, project: int) -> None:
     best = (await hybrid(owner, project, "old photographs"))["results"][0]
     place = {"query": "old photographs", "documentId": best["documentId"], "chunkId": best["chunkId"]}
@@ -217,6 +223,7 @@ async def test_only_passages_of_the_project_and_the_document_are_explained(
 # ── degrading ──
 
 
+@pytest.mark.scenario("004.embedding.unavailable", "004.acceptance.vectors-down")
 @pytest.mark.parametrize(
     ("code", "language", "notice"),
     [
@@ -238,6 +245,7 @@ async def test_a_fallback_is_told_in_the_callers_language(
         assert len(answer["results"]) == 2
 
 
+@pytest.mark.scenario("004.fts.damaged-index", "004.acceptance.index-damaged")
 async def test_an_index_that_is_being_rebuilt_says_when_to_come_back(owner: httpx2.AsyncClient, project: int) -> None:
     def damaged(*_: Any, **__: Any) -> Any:
         raise Damaged("a file is gone")
@@ -264,6 +272,7 @@ def logged() -> Iterator[io.StringIO]:
     structlog.reset_defaults()
 
 
+@pytest.mark.scenario("004.security.query-hash", "D26")
 async def test_a_query_is_in_no_log_and_no_figure_but_as_a_keyed_hash(
     owner: httpx2.AsyncClient, project: int, embedder: Telling, logged: io.StringIO
 ) -> None:
@@ -287,6 +296,14 @@ async def test_a_query_is_in_no_log_and_no_figure_but_as_a_keyed_hash(
     assert hashes != {hashlib.sha256(secret.encode()).hexdigest()[:16]}
 
 
+@pytest.mark.scenario(
+    "003.metric.search-requests",
+    "003.metric.chunks-created",
+    "003.metric.chunking-duration",
+    "003.metric.search-duration",
+    "003.metric.search-results",
+    "003.metric.active-chunks",
+)
 async def test_searches_and_chunks_are_counted_under_the_names_of_the_requirement(
     owner: httpx2.AsyncClient, project: int, embedder: Telling, figures: Callable[[], Any]
 ) -> None:
@@ -308,6 +325,25 @@ async def test_searches_and_chunks_are_counted_under_the_names_of_the_requiremen
     assert before['chunks_created_total{table_id="documents"}'] >= 6
     assert before["chunking_duration_seconds_count"] >= 1
     assert "turbopuffer_upload_errors_total" in after
+
+
+@pytest.mark.scenario("003.metric.upload-errors")
+async def test_a_write_that_the_engine_refuses_is_counted(
+    owner: httpx2.AsyncClient, project: int, figures: Callable[[], Any]
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError("the disk is full")
+
+    before = (await figures())["turbopuffer_upload_errors_total"]
+    flows.watched(app_of(owner)).instead["write"] = full
+    body = {"title": "t", "format": "text", "content": "林远又来了。"}
+    await owner.post(f"/api/v1/projects/{project}/documents", json=body)
+    await settle(app_of(owner), errors=True)
+    assert (await figures())["turbopuffer_upload_errors_total"] > before
+    assert len((await hybrid(owner, project, "林远"))["results"]) == 2  # what was indexed is still found
+    flows.watched(app_of(owner)).instead.clear()
+    await settle(app_of(owner))
+    assert len((await hybrid(owner, project, "林远"))["results"]) == 3
 
 
 @pytest.fixture

@@ -127,6 +127,7 @@ def test_bm25_is_squashed_monotonously(one: float, other: float) -> None:
     assert bm25_norm(low, full_match=True) <= bm25_norm(high, full_match=True) < 1
 
 
+@pytest.mark.scenario("D13")
 def test_recency_halves_every_thirty_days_and_the_future_is_now() -> None:
     assert recency(NOW, NOW) == 1
     assert recency(NOW - timedelta(days=30), NOW) == pytest.approx(0.5)

@@ -22,12 +22,14 @@ def similarity(cosine: float) -> float:
     return max(0.0, cosine)
 
 
+@pytest.mark.scenario("004.ranking.formula")
 def test_the_formula_has_its_fixed_weights() -> None:
     assert dict(HYBRID) == {"keyword": 0.55, "vector": 0.35, "recency": 0.10}
     (hit,) = rank(keyword_leg({1: BM25_HALF}), vector_leg({1: 0.5}), similarity, {1: Origin(1, NOW)}, NOW)
     assert hit.score == (0.275, 0.175, 0.1, 0.55)
 
 
+@pytest.mark.scenario("004.ranking.breakdown")
 @given(BM25, COSINES)
 def test_what_is_shown_of_a_score_adds_up_to_the_last_digit(bm25: dict[int, float], cosines: dict[int, float]) -> None:
     for weights in (HYBRID, BY_WORDS, BY_MEANING):
@@ -52,6 +54,7 @@ def test_an_explanation_comes_to_the_same_score(bm25: dict[int, float], cosines:
             assert sum(part.weight for part in why.parts) == pytest.approx(1)
 
 
+@pytest.mark.scenario("D12")
 def test_a_leg_that_is_down_leaves_its_weight_to_the_others() -> None:
     (hit,) = rank(keyword_leg({1: BM25_HALF}), None, similarity, {1: Origin(1, NOW)}, NOW)
     assert hit.score[:3] == (round(0.55 / 0.65 / 2, 6), 0, round(0.1 / 0.65, 6))
@@ -67,6 +70,7 @@ def test_a_score_of_the_other_leg_counts_for_a_hit_of_one() -> None:
     assert not hit.has_words
 
 
+@pytest.mark.scenario("004.ranking.ties")
 def test_ties_go_to_the_newer_then_to_the_smaller_ids() -> None:
     origins = {1: Origin(9, NOW), 2: Origin(7, NOW), 3: Origin(8, NOW + timedelta(days=1)), 4: Origin(7, NOW)}
     hits = rank(keyword_leg(dict.fromkeys(origins, 5.0)), None, similarity, origins, NOW)
