@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from findspot.words import query_terms, terms, tokens, units
@@ -201,6 +201,7 @@ def test_no_text_takes_more_than_time_in_proportion(text: str) -> None:
     assert time.perf_counter() - began < 10.0
 
 
+@settings(deadline=None)
 @given(texts, texts, st.booleans())
 def test_looking_for_some_terms_gives_their_tokens(text: str, others: str, typing: bool) -> None:
     wanted = frozenset(terms(others)[:5]) | frozenset(terms(text)[::3])
