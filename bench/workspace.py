@@ -1,4 +1,4 @@
-"""`python -m bench.workspace`: searching a writer's documents, over HTTP, with a server of its own."""
+"""`make bench-workspace`: searching a writer's documents, over HTTP, with a server of its own."""
 
 import argparse
 import io
@@ -30,7 +30,7 @@ FIRST_OF_MANY, FIRST_OF_MANY_AIM = 900.0, 50.0
 SEEN_MS = 300.0
 
 HOW = """\
-`python -m bench.workspace` starts a server on an empty folder, imports {documents:,} text documents with {chunks:,}
+`make bench-workspace` starts a server on an empty folder, imports {documents:,} text documents with {chunks:,}
 paragraphs in all, English and Chinese, and asks it over HTTP, one search at a time, each of {queries} different queries
 once in every way. Times are the client's: sending, searching, fifty snippets with highlights, and reading the answer.
 {hits:,} of the paragraphs hold one word that no other holds: the query with so many hits. The load of the machine was

@@ -23,6 +23,7 @@ from findspot.keys import Keys, owner_token, query_hash
 from findspot.offload import Offload
 from findspot.searching import Searching
 from findspot.settings import Settings
+from findspot.showing import Showing
 from findspot.store import tables as table_rows
 from findspot.store.database import Store
 from findspot.store.indexing import identity
@@ -84,7 +85,8 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         searching = Searching(store, engine, embeddings, indexing, gate)
         closing.push_async_callback(searching.close)
         documents = Documents(store, offload, settings.max_document)
-        finding = Finding(store, engine, embeddings, indexing, searching, documents, gate, query_hash(token))
+        showing = Showing(store, documents)
+        finding = Finding(store, engine, embeddings, indexing, searching, showing, gate, query_hash(token))
         if worker:
             indexing.start()
         yield App(

@@ -14,25 +14,21 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-import msgspec
-
 from findspot import figures
 from findspot.cursors import Cursors
-from findspot.documents import Documents
 from findspot.embeddings import Embeddings
 from findspot.engines.protocol import EVERYTHING, Damaged, Engine, Recall, Within, Words
 from findspot.errors import FindspotError, invalid
 from findspot.gate import Deadline, Gate
 from findspot.indexing import Indexing
-from findspot.models import FoundChunk, documents_namespace
+from findspot.models import documents_namespace
 from findspot.ranking import workspace
 from findspot.ranking.normal import bm25_norm
 from findspot.ranking.scores import LegName, keyword_leg, vector_leg
 from findspot.ranking.workspace import Origin, Scored, Shown
 from findspot.searching import CANDIDATES, GRACE_S, LONG_QUERY, NO_VECTOR, TIMEOUT_S, Ask, Mode, Searching
-from findspot.snippets import snippet
+from findspot.showing import Result, Showing
 from findspot.store import chunks as rows
-from findspot.store import indexing as states
 from findspot.store.database import Store
 
 if TYPE_CHECKING:
@@ -88,18 +84,6 @@ class Question:
         from findspot.words import parse
 
         return parse(self.query, typing=self.typing)
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """A hit to be shown. `found.chunk` is what was found; the snippet stands at `start:end` of the document's text."""
-
-    found: FoundChunk
-    snippet: str
-    highlights: tuple[tuple[int, int], ...]
-    start: int
-    end: int
-    score: Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +169,7 @@ class Finding:
         embeddings: Embeddings,
         indexing: Indexing,
         searching: Searching,
-        documents: Documents,
+        showing: Showing,
         gate: Gate,
         query_hash: Callable[[str], str],
     ) -> None:
@@ -194,7 +178,7 @@ class Finding:
         self._embeddings = embeddings
         self._indexing = indexing
         self._searching = searching
-        self._documents = documents
+        self._showing = showing
         self._gate = gate
         self._query_hash = query_hash
         self._cursors: Cursors[Ranking] = Cursors()
@@ -225,7 +209,7 @@ class Finding:
                 while len(ranking) < ranking.end(number) and not ranking.complete:
                     await self._widen(ranking)
             name = name or self._cursors.keep(question.project_id, ranking)
-            results = await self._shown(ranking, number)
+            results = await self._showing.show(question.namespace, ranking.query, ranking.page(number))
             return Page(
                 results,
                 ranking.total,
@@ -364,7 +348,7 @@ class Finding:
     async def _count(self, ranking: Ranking, found: Candidates, hits: Sequence[Scored[int]]) -> None:
         """How many chunks match: those that are hits, or as many as the engine counts if not all were recalled."""
         question, recall, query = ranking.question, found.recall, ranking.query
-        cut = ranking.candidates >= MOST_CANDIDATES
+        cut = max(ranking.candidates, len(ranking)) >= MOST_CANDIDATES
         if ranking.complete and not cut:
             ranking.total, ranking.total_is_least = len(ranking), False
             return
@@ -394,45 +378,6 @@ class Finding:
         async with self._store.read() as connection:
             return await rows.count_of_documents(connection, question.namespace, sorted(question.document_ids))
 
-    # ── showing ──
-
-    async def _shown(self, ranking: Ranking, number: int) -> tuple[Result, ...]:
-        """The hits of a page that are still there, each where it stands now."""
-        hits = ranking.page(number)
-        async with self._store.read() as connection:
-            found = await rows.found(connection, [id for id, _ in hits])
-        standing = await self._standing(ranking.question, found)
-        return await asyncio.to_thread(_results, ranking.query, standing, hits)
-
-    async def _standing(self, question: Question, found: Mapping[int, FoundChunk]) -> dict[int, FoundChunk]:
-        """Chunks whose text is in their document as it is now. Where the index has not caught up, that is looked up."""
-        mine = {id: each for id, each in found.items() if each.chunk.namespace == question.namespace}
-        wrong = {id for id, each in mine.items() if each.chunk.char_end - each.chunk.char_start != len(each.chunk.text)}
-        if wrong:
-            async with self._store.write() as connection:
-                await states.request_documents(connection, [mine[id].chunk.document_id or 0 for id in wrong])
-        behind = {each.chunk.document_id or 0 for each in mine.values() if each.revision != each.indexed_revision}
-        texts = dict(zip(behind, await asyncio.gather(*map(self._text, behind)), strict=True))
-        standing: dict[int, FoundChunk] = {}
-        for id, each in mine.items():
-            moved = _moved(each, texts[each.chunk.document_id]) if each.chunk.document_id in texts else each
-            if moved is not None and id not in wrong:
-                standing[id] = moved
-        return standing
-
-    async def _text(self, document_id: int) -> str:
-        try:
-            _, members = await self._documents.read(document_id)
-        except FindspotError as error:
-            if error.code != "NOT_FOUND":
-                raise
-            return ""  # it was deleted just now
-        return msgspec.json.decode(b"{" + bytes(members) + b"}", type=_Members).text
-
-
-class _Members(msgspec.Struct):
-    text: str
-
 
 def _weights(question: Question, found: Candidates) -> Mapping[LegName, float]:
     if question.strategy is Strategy.HYBRID:
@@ -448,28 +393,3 @@ def _accepted(query: "Query", texts: Mapping[int, str]) -> set[int]:
     from findspot.words import accepts
 
     return {id for id, text in texts.items() if accepts(query, text)}
-
-
-def _moved(found: FoundChunk, text: str) -> FoundChunk | None:
-    """The same chunk at the nearest place where its text stands now; None if it is gone."""
-    chunk = found.chunk
-    after = text.find(chunk.text, chunk.char_start)
-    before = text.rfind(chunk.text, 0, chunk.char_start + len(chunk.text))
-    places = [place for place in (before, after) if place >= 0]
-    if not places:
-        return None
-    start = min(places, key=lambda place: abs(place - chunk.char_start))
-    return replace(found, chunk=replace(chunk, char_start=start, char_end=start + len(chunk.text)))
-
-
-def _results(
-    query: "Query", standing: Mapping[int, FoundChunk], hits: Sequence[tuple[int, Shown]]
-) -> tuple[Result, ...]:
-    results = []
-    for id, score in hits:
-        if id in standing:
-            chunk = standing[id].chunk
-            start, end, marks = snippet(query, chunk.text)
-            place = chunk.char_start + start, chunk.char_start + end
-            results.append(Result(standing[id], chunk.text[start:end], marks, *place, score))
-    return tuple(results)

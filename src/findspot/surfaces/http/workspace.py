@@ -11,10 +11,11 @@ from findspot import notices
 from findspot.app import App
 from findspot.errors import FindspotError
 from findspot.explaining import Explained
-from findspot.finding import MOST_CANDIDATES, Page, Question, Result, Strategy
+from findspot.finding import MOST_CANDIDATES, Page, Question, Strategy
 from findspot.ranking.scores import Part
 from findspot.ranking.workspace import DIGITS, Shown
 from findspot.reasons import Reasons, sentence
+from findspot.showing import Result
 from findspot.surfaces.http.answers import moment
 from findspot.surfaces.http.body import Body
 from findspot.surfaces.http.router import router
