@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
-from fastapi import Request
+from fastapi import Request, Response
 from pydantic import Field
 
 from findspot import notices
@@ -16,7 +16,7 @@ from findspot.ranking.scores import Part
 from findspot.ranking.workspace import DIGITS, Shown
 from findspot.reasons import Reasons, sentence
 from findspot.showing import Result
-from findspot.surfaces.http.answers import moment
+from findspot.surfaces.http.answers import encoded, moment
 from findspot.surfaces.http.body import Body
 from findspot.surfaces.http.router import router
 
@@ -47,19 +47,19 @@ class Explain(Body):
 
 
 @api.post("/api/v1/projects/{project_id}/search/fts/query")
-async def search_by_words(request: Request, project_id: int, body: Search) -> dict[str, Any]:
+async def search_by_words(request: Request, project_id: int, body: Search) -> Response:
     """`search:fts:query`: search documents by keyword."""
     return await _searched(request, project_id, body, Strategy.FTS)
 
 
 @api.post("/api/v1/projects/{project_id}/embedding/search")
-async def search_by_meaning(request: Request, project_id: int, body: Search) -> dict[str, Any]:
+async def search_by_meaning(request: Request, project_id: int, body: Search) -> Response:
     """`embedding:search`: search documents by meaning."""
     return await _searched(request, project_id, body, Strategy.SEMANTIC)
 
 
 @api.post("/api/v1/projects/{project_id}/search/query/strategy")
-async def search_by_strategy(request: Request, project_id: int, body: StrategicSearch) -> dict[str, Any]:
+async def search_by_strategy(request: Request, project_id: int, body: StrategicSearch) -> Response:
     """`search:query:strategy`: search documents by keyword, by meaning, or by both."""
     return await _searched(request, project_id, body, Strategy(body.strategy))
 
@@ -74,14 +74,14 @@ async def explain_rank(request: Request, project_id: int, body: Explain) -> dict
     return _explanation(explained, language)
 
 
-async def _searched(request: Request, project_id: int, body: Search, strategy: Strategy) -> dict[str, Any]:
+async def _searched(request: Request, project_id: int, body: Search, strategy: Strategy) -> Response:
     app: App = request.app.state.app
     language = _language(request)
     documents = None if body.documentIds is None else frozenset(body.documentIds)
     question = Question(project_id, body.query, strategy, documents, body.includeLowScores, body.typing)
     with _noted(language):
         page = await app.finding.find(question, body.page, body.cursor)
-    return _page(page, strategy, language)
+    return encoded(_page(page, strategy, language))
 
 
 def _language(request: Request) -> notices.Language:
