@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot import cutting, figures
 from findspot.errors import FindspotError
@@ -21,7 +20,6 @@ from findspot.store.database import Store
 
 DOCUMENTS_AT_ONCE = 256
 BYTES_AT_ONCE = 8 << 20
-MOST_CHUNKS = 5_000_000  # of a project
 
 
 class Following:
@@ -31,7 +29,6 @@ class Following:
         self._store = store
         self._offload = offload
         self._settings = settings
-        self._room: dict[int, int] = {}  # chunks that surely still fit into a project
 
     async def follow(self, place: Place) -> bool:
         """Follow the sources of a namespace that have changed; whether there were any."""
@@ -76,9 +73,7 @@ class Following:
                 found[passage.document_id].append(passage)
             await asyncio.sleep(0)
         changes = await asyncio.to_thread(lambda: {id: _changes(place, known[id], each) for id, each in found.items()})
-        grown = sum(len(found[row.id]) - len(known[row.id]) for row in pending)
         async with self._store.write(durable=False) as connection:
-            await self._make_room(connection, place, grown)
             now = await states.revisions(connection, list(found))
             there = [row for row in pending if row.id in now]
             await rows.delete(connection, [id for row in there for id in changes[row.id].gone])
@@ -90,17 +85,6 @@ class Following:
                 connection,
                 [(row.id, row.revision, len(found[row.id]), now[row.id] == row.revision) for row in there],
             )
-
-    async def _make_room(self, connection: AsyncConnection, place: Place, grown: int) -> None:
-        """Raise SEARCH_CAPACITY_EXCEEDED if a project would have too many chunks. They are counted now and then."""
-        left = self._room.get(place.project_id, 0)
-        if left < grown:
-            left = MOST_CHUNKS - await states.chunks_of(connection, place.project_id)
-            if left < grown:
-                message = f"A project may have {MOST_CHUNKS:,} chunks, and here {grown - left:,} would be too many."
-                raise FindspotError("SEARCH_CAPACITY_EXCEEDED", message)
-            left = max(grown, left // 2)
-        self._room[place.project_id] = left - max(grown, 0)
 
     # ── tables ──
 
@@ -124,8 +108,6 @@ class Following:
                 head, *parts = await self._offload.run("cut_table", msgspec.msgpack.encode(request), text, *known)
             summary = cutting.SUMMARY.decode(head)
             gone, new = parts[: summary.gone_parts], parts[summary.gone_parts :]
-        async with self._store.read() as connection:
-            await self._make_room(connection, place, summary.chunks - state.total)
         if not await self._insert(place, table_id, new):
             return False
         await self._delete(table_id, gone)

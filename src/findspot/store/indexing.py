@@ -144,12 +144,6 @@ async def followed_documents(connection: AsyncConnection, them: Sequence[tuple[i
         await connection.execute(query, rows)
 
 
-async def chunks_of(connection: AsyncConnection, project_id: int) -> int:
-    """How many chunks the sources of a project have."""
-    query = sa.select(sa.func.coalesce(sa.func.sum(index_states.c.total), 0))
-    return int((await connection.execute(query.where(index_states.c.project_id == project_id))).scalar_one())
-
-
 def is_table(table_id: int) -> sa.ColumnElement[bool]:
     return index_states.c.table_id == table_id
 
