@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 UV := $(BIN)/uv pip --quiet
 
-.PHONY: help run install test check format torture bench bench-relevance bench-speed scenarios docs lock clean
+.PHONY: help run install test check format torture bench bench-relevance bench-speed bench-workspace scenarios docs lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -39,6 +39,9 @@ bench-relevance: .venv/.installed-dev ## does search find the answers? ARGS="--d
 
 bench-speed: .venv/.installed-dev .venv-peers/.installed ## how quick is it, beside others? ARGS="--data DIR --sizes 10000"
 	$(BIN)/python -m bench.speed $(ARGS)
+
+bench-workspace: .venv/.installed-dev ## searching 1,000 documents over HTTP; ARGS="--chunks 10000 --documents 100 --hits 2000"
+	$(BIN)/python -m bench.workspace --write $(ARGS)
 
 scenarios: .venv/.installed-dev ## which requirements have a test
 	@$(BIN)/python -m tests.scenarios $(ARGS)

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from findspot import notices
+from findspot import figures, notices
 from findspot.budget import cost, encoded, fitted, listed, surely_fits
 from findspot.cards import MAX_QUERY
 from findspot.engines.protocol import Within
@@ -117,7 +117,9 @@ class Answering:
         limit = min(usual, self._settings.max_top_k) if asked.top_k is msgspec.UNSET else int(asked.top_k)
         async with self._store.read() as connection:  # before: what is behind now may be missing in what is found
             standing = await states.standing(connection, tool.table_id)
-        found = await self._searching.search(self._ask(tool, config, asked.query, limit))
+        with figures.search(tool.id) as noted:
+            found = await self._searching.search(self._ask(tool, config, asked.query, limit))
+            noted(len(found.hits), found.code)
         ids = config.include_metadata is not False
         results = [_result(hit, tool.json_pointer, ids) for hit in found.hits]
         answer = _framed(asked.query, found, results, _notice(found, standing, language))

@@ -13,14 +13,17 @@ from findspot.embeddings import Embeddings
 from findspot.endpoints import Endpoints
 from findspot.engines.opening import open_engine
 from findspot.engines.protocol import Engine
+from findspot.explaining import Explaining
 from findspot.exporting import Exporting
+from findspot.finding import Finding
 from findspot.gate import Gate
 from findspot.importing import Importing
 from findspot.indexing import Indexing
-from findspot.keys import Keys, owner_token
+from findspot.keys import Keys, owner_token, query_hash
 from findspot.offload import Offload
 from findspot.searching import Searching
 from findspot.settings import Settings
+from findspot.showing import Showing
 from findspot.store import tables as table_rows
 from findspot.store.database import Store
 from findspot.store.indexing import identity
@@ -46,6 +49,8 @@ class App:
     searching: Searching
     tools: Tools
     endpoints: Endpoints
+    finding: Finding
+    explaining: Explaining
 
     async def prepare(self) -> None:
         """Load whatever the first search and the first change would otherwise wait for."""
@@ -85,6 +90,9 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         closing.push_async_callback(indexing.close)
         searching = Searching(store, engine, embeddings, indexing, gate)
         closing.push_async_callback(searching.close)
+        documents = Documents(store, offload, settings.max_document)
+        showing = Showing(store, documents)
+        finding = Finding(store, engine, embeddings, indexing, searching, showing, gate, query_hash(token))
         if worker:
             indexing.start()
         yield App(
@@ -94,7 +102,7 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
             store,
             Keys(store, token),
             tables,
-            Documents(store, offload, settings.max_document),
+            documents,
             Importing(store, bulk, tables, settings.max_body, settings.max_document, settings.max_table),
             Exporting(store),
             engine,
@@ -102,4 +110,6 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
             searching,
             Tools(store, indexing, Answering(store, tables, searching, offload, settings), settings),
             Endpoints(store),
+            finding,
+            Explaining(store, engine, embeddings, searching, gate),
         )

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from findspot import cutting
+from findspot import cutting, figures
 from findspot.errors import FindspotError
 from findspot.models import Place, SourceState, Table
 from findspot.offload import Offload, Text
@@ -71,7 +71,8 @@ class Following:
     async def _follow(self, place: Place, pending: Sequence[Any], known: dict[int, dict[str, Any]]) -> None:
         asked = [cutting.DocumentToCut(row.id, row.format, frozenset(known[row.id])) for row in pending]
         contents = [row.content for row in pending]
-        parts = await self._offload.run("cut_documents", msgspec.msgpack.encode(asked), *contents)
+        with figures.CHUNKING_DURATION.time():
+            parts = await self._offload.run("cut_documents", msgspec.msgpack.encode(asked), *contents)
         found: dict[int, list[cutting.Passage]] = {row.id: [] for row in pending}
         for part in parts:
             for passage in cutting.PASSAGES.decode(part):
@@ -83,7 +84,9 @@ class Following:
             now = await states.revisions(connection, list(found))
             there = [row for row in pending if row.id in now]
             await rows.delete(connection, [id for row in there for id in changes[row.id].gone])
-            await rows.insert(connection, [new for row in there for new in changes[row.id].new])
+            new = [new for row in there for new in changes[row.id].new]
+            await rows.insert(connection, new)
+            figures.CHUNKS_CREATED.labels(figures.DOCUMENTS).inc(len(new))
             await rows.move(connection, [moved for row in there for moved in changes[row.id].moved])
             await states.followed_documents(
                 connection,
@@ -122,7 +125,8 @@ class Following:
         summary, gone, new = cutting.TableSummary(0, 0, 0, (), 0), list[Text](), list[Text]()
         if scopes or known:
             text = loaded[1] if loaded else b"null"
-            head, *parts = await self._offload.run("cut_table", msgspec.msgpack.encode(request), text, *known)
+            with figures.CHUNKING_DURATION.time():
+                head, *parts = await self._offload.run("cut_table", msgspec.msgpack.encode(request), text, *known)
             summary = cutting.SUMMARY.decode(head)
             gone, new = parts[: summary.gone_parts], parts[summary.gone_parts :]
         self._whole.discard(table_id)
@@ -165,6 +169,7 @@ class Following:
                 if await states.table_revision(connection, table_id) is None:
                     return False
                 await rows.insert(connection, new)
+            figures.CHUNKS_CREATED.labels(str(table_id)).inc(len(new))
         return True
 
     async def _delete(self, table_id: int, parts: Sequence[Text]) -> None:

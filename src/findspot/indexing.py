@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from findspot import figures
 from findspot.batches import Batches
 from findspot.embeddings import Embeddings
 from findspot.engines.protocol import Abandoned, Batch, Building, Damaged, Engine, Status
@@ -240,7 +241,9 @@ class Indexing:
                 await writing
 
     async def _write(self, place: Place, batch: Batch) -> None:
-        await self._in_thread(self._engine.write, place.namespace, await self._fingerprint(), batch)
+        fingerprint = await self._fingerprint()
+        with figures.UPLOAD_ERRORS.count_exceptions():
+            await self._in_thread(self._engine.write, place.namespace, fingerprint, batch)
         async with self._store.write(durable=False) as connection:
             await rows.mark(connection, list(batch.ids), indexed=True)
 

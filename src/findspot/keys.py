@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 
 from findspot.errors import FindspotError
@@ -50,6 +51,13 @@ def _read_token(file: Path) -> str:
 def hashed(secret: str) -> str:
     """A plain hash is enough here: the secret is 256 random bits, so there is nothing to guess."""
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def query_hash(token: str) -> Callable[[str], str]:
+    """What stands for a query in logs: a hash with a secret of this installation, since what people type can be
+    guessed."""
+    key = hashlib.sha256(f"queries:{token}".encode()).digest()
+    return lambda query: hmac.new(key, query.encode(errors="surrogatepass"), hashlib.sha256).hexdigest()[:16]
 
 
 class Keys:

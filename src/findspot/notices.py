@@ -47,6 +47,30 @@ _FALLBACK = {
     "zh": "仅按关键词检索：语义检索暂不可用（{code}）。",
 }
 
+_SWITCHED = {
+    "en": {
+        "SEARCH_TIMEOUT": "The search by meaning took too long, so these results were found by keyword.",
+        "EMBEDDING_DIMENSION_MISMATCH": "The query's vector does not fit the index, so these results were found by "
+        "keyword.",
+        "": "The search by meaning is not available for now, so these results were found by keyword.",
+    },
+    "zh": {
+        "SEARCH_TIMEOUT": "语义检索超时，已切换关键词检索",
+        "EMBEDDING_DIMENSION_MISMATCH": "查询向量与索引的维度不一致，已切换为关键词搜索",
+        "": "语义搜索暂时不可用，已切换为关键词搜索",
+    },
+}
+
+_REBUILDING = {
+    "en": "The index is being rebuilt. Please try again in a moment.",
+    "zh": "正在重建索引，请稍后重试",
+}
+
+_TOO_MANY = {
+    "en": "More than {most:,} passages match; the best {most:,} can be read. More words narrow the search.",
+    "zh": "匹配的片段超过 {most:,} 个，仅可浏览最相关的 {most:,} 个；请增加关键词以缩小范围。",
+}
+
 _BEHIND = {
     "en": {
         "pending": "The index is behind the table, which has changed; what is new may be missing here. Ask again soon.",
@@ -104,3 +128,16 @@ def behind(status: str, waiting: int, code: str, language: str) -> str:
 
 def no_room(language: str) -> str:
     return _NO_ROOM[language]
+
+
+def switched(code: str, language: str) -> str:
+    """Why a search by meaning was answered by keyword."""
+    return _SWITCHED[language].get(code, _SWITCHED[language][""])
+
+
+def rebuilding(language: str) -> str:
+    return _REBUILDING[language]
+
+
+def too_many(most: int, language: str) -> str:
+    return _TOO_MANY[language].format(most=most)

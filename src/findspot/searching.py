@@ -39,7 +39,7 @@ SHARED_TOO_MUCH = 0.5  # of a hit's characters in a better hit of the same node:
 DAMAGE_RETRY_MS = 1000
 LONG_QUERY = 1000  # characters; reading more takes a thread
 
-_NO_VECTOR = ("EMBEDDING_UNAVAILABLE", "EMBEDDING_DIMENSION_MISMATCH", "SEARCH_TIMEOUT")
+NO_VECTOR = ("EMBEDDING_UNAVAILABLE", "EMBEDDING_DIMENSION_MISMATCH", "SEARCH_TIMEOUT")
 
 
 class Mode(StrEnum):
@@ -64,6 +64,7 @@ class Ask:
     weights: Weights | None = None
     typing: bool = False
     timeout_s: float = TIMEOUT_S
+    candidates: int = CANDIDATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ class Searching:
         with self._gate.search(ask.project_id):
             deadline = Deadline.within(ask.timeout_s)
             query = await self._in_thread(_parsed, ask) if len(ask.query) > LONG_QUERY else _parsed(ask)
-            recall, code = await self._recall(ask, query, deadline) if ask.query.strip() else (Recall(), None)
+            recall, code = await self.recall(ask, query, deadline) if ask.query.strip() else (Recall(), None)
             hits = await self._hits(ask, query, self._fused(ask, recall))
             return Found(
                 hits,
@@ -129,7 +130,7 @@ class Searching:
 
     # ── recalling ──
 
-    async def _recall(self, ask: Ask, query: "Query", deadline: Deadline) -> tuple[Recall, str | None]:
+    async def recall(self, ask: Ask, query: "Query", deadline: Deadline) -> tuple[Recall, str | None]:
         """What the legs found, and why one of them was left out."""
         words = None if ask.mode is Mode.VECTOR else _words(query)
         vector, code = None, None
@@ -137,7 +138,7 @@ class Searching:
             try:
                 vector = await self._vector(ask, deadline)
             except FindspotError as error:
-                if ask.mode is Mode.VECTOR or error.code not in _NO_VECTOR:
+                if ask.mode is Mode.VECTOR or error.code not in NO_VECTOR:
                     raise
                 code = error.code
         try:
@@ -157,7 +158,7 @@ class Searching:
         try:
             status, fingerprint = await self._in_thread(self._kinds, ask.namespace)
         except Damaged as damage:
-            raise self._healing(ask, damage) from damage
+            raise self.healing(ask, damage) from damage
         if status.fingerprint not in ("", fingerprint):
             self._indexing.renew(ask.namespace)
             message = "The index still holds another embedder's vectors; it is being built anew."
@@ -175,15 +176,16 @@ class Searching:
         def call() -> Recall:
             deadline.check()
             return self._engine.recall(
-                ask.namespace, words, vector, limit=CANDIDATES, within=ask.within, stop=deadline.check
+                ask.namespace, words, vector, limit=ask.candidates, within=ask.within, stop=deadline.check
             )
 
         try:
             return await self._in_thread(call)
         except Damaged as damage:
-            raise self._healing(ask, damage) from damage
+            raise self.healing(ask, damage) from damage
 
-    def _healing(self, ask: Ask, damage: Damaged) -> FindspotError:
+    def healing(self, ask: Ask, damage: Damaged) -> FindspotError:
+        """What to say of a damaged index, which is being built anew from here on."""
         self._indexing.heal(ask.namespace, damage)
         message = f"The index {ask.namespace} was damaged and is being rebuilt."
         return FindspotError("INDEX_REBUILDING", message, retryAfterMs=DAMAGE_RETRY_MS)

@@ -463,3 +463,22 @@ def test_work_that_is_no_longer_wanted_stops(engine: Engine) -> None:
     with pytest.raises(Enough):
         engine.recall(TABLE, words("cat"), direction(1), limit=10, stop=stop)
     assert found(engine, "cat") == [1]
+
+
+def test_matches_are_counted_and_scored_as_they_are_recalled(engine: Engine) -> None:
+    assert engine.count(TABLE, words("cat")) == 0
+    assert engine.scores(TABLE, words("cat"), [1]) == {}
+    texts = {id: ("cat dog" if id % 3 else "cat 猫") for id in range(1, 40)}
+    sources = [Source(document_id=id % 2) for id in texts]
+    engine.write(DOCUMENTS, MODEL, batch(texts, sources=sources))
+    assert engine.count(DOCUMENTS, words("cat")) == 39
+    assert engine.count(DOCUMENTS, words("猫 dog")) == 39
+    assert engine.count(DOCUMENTS, Words(all_of=("dog",), none_of=("猫",))) == 26
+    assert engine.count(DOCUMENTS, Words()) == 0
+    within = Within(document_ids=frozenset({1}))
+    recalled = engine.recall(DOCUMENTS, words("dog"), None, limit=100, within=within).keyword
+    assert engine.count(DOCUMENTS, words("dog"), within) == len(recalled) < 26
+    scored = engine.scores(DOCUMENTS, words("dog"), [*recalled, 3, 999])
+    assert scored == pytest.approx(dict(recalled))
+    engine.delete(DOCUMENTS, [1, 2])
+    assert engine.count(DOCUMENTS, words("dog")) == 24

@@ -121,6 +121,13 @@ class ExactEngine:
             {id: cosines[id] for id in keyword if id in cosines and id not in near},
         )
 
+    def count(self, namespace: str, words: Words, within: Within = EVERYTHING) -> int:
+        return len(self.recall(namespace, words, None, limit=1 << 30, within=within).keyword)
+
+    def scores(self, namespace: str, words: Words, ids: Sequence[int]) -> dict[int, float]:
+        found = self.recall(namespace, words, None, limit=1 << 30).keyword
+        return {id: found[id] for id in ids if id in found}
+
     def build(self, namespace: str, fingerprint: str, dimension: int) -> ExactBuilding:
         self.builds[namespace] = ExactBuilding(self, namespace, Kept(fingerprint, dimension))
         return self.builds[namespace]

@@ -60,6 +60,12 @@ CALLS = {
     "POST /api/v1/projects/{project_id}/import": Call(WRITE, file=b"# A note\n", query="?path=note.md"),
     "GET /api/v1/projects/{project_id}/export": Call(READ),
     "GET /api/v1/documents/{document_id}": Call(READ),
+    "POST /api/v1/projects/{project_id}/search/fts/query": Call(READ, {"query": "now"}),
+    "POST /api/v1/projects/{project_id}/search/query/strategy": Call(READ, {"query": "now", "strategy": "hybrid"}),
+    "POST /api/v1/projects/{project_id}/search/rank/explain": Call(
+        READ, {"query": "now", "documentId": "{document_id}", "chunkId": "{chunk_id}"}
+    ),
+    "POST /api/v1/projects/{project_id}/embedding/search": Call(READ, {"query": "now"}),
     "PUT /api/v1/documents/{document_id}": Call(WRITE, {"content": "y"}),
     "DELETE /api/v1/documents/{document_id}": Call(WRITE),
     "GET /api/v1/documents/{document_id}/versions": Call(READ),

@@ -8,10 +8,12 @@ from typing import Any
 import httpx2
 import pytest
 
+from findspot.app import App
 from findspot.models import Role
 from findspot.settings import Settings
 from findspot.surfaces.http.access import RULES, GuardedRoute
 from findspot.surfaces.http.api import create_api
+from tests.flows import settle
 from tests.http.calls import CALLS
 
 Become = Callable[[httpx2.AsyncClient, str | None], httpx2.AsyncClient]
@@ -45,6 +47,12 @@ class World:
         return [(await self.owner.get(path)).json() for path in paths]
 
 
+def api_of(client: httpx2.AsyncClient) -> App:
+    """What is open behind a client of the API in this process."""
+    app: App = client._transport.app.state.app  # type: ignore[attr-defined]
+    return app
+
+
 A_DOCUMENT = {"title": "d", "format": "text", "content": "before"}
 
 
@@ -60,6 +68,9 @@ async def world(owner: httpx2.AsyncClient) -> World:
         table = await owner.post(f"/api/v1/projects/{project}/tables", json={"name": "t", "data": [1]})
         document = (await owner.post(f"/api/v1/projects/{project}/documents", json=A_DOCUMENT)).json()["id"]
         version = (await owner.put(f"/api/v1/documents/{document}", json={"content": "now"})).json()["versionId"]
+        await settle(api_of(owner))
+        search = f"/api/v1/projects/{project}/search/fts/query"
+        (passage,) = (await owner.post(search, json={"query": "now"})).json()["results"]
         ours = {"project_id": project, "table_id": table.json()["id"]}
         tool = (await owner.post("/api/v1/tools/search", json={**ours, "name": "bound"})).json()["tool_id"]
         body = {"project_id": project, "name": "agents", "tool_ids": [tool]}
@@ -73,6 +84,7 @@ async def world(owner: httpx2.AsyncClient) -> World:
             "table_id": table.json()["id"],
             "document_id": document,
             "version_id": version,
+            "chunk_id": passage["chunkId"],
         }
     return made
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findspot.ranking.fusion import WORKSPACE_WEIGHTS, Weights, convex, look_closer, rrf, workspace
-from findspot.ranking.normal import BM25_HALF, FULL_MATCH_FLOOR, bm25_norm, recency
+from findspot.ranking.fusion import Weights, convex, look_closer, rrf
+from findspot.ranking.normal import BM25_HALF, bm25_norm, recency
 from findspot.ranking.scores import Ranked, keyword_leg, vector_leg
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -15,7 +15,6 @@ IDS = st.integers(1, 30)
 BM25 = st.dictionaries(IDS, st.floats(0, 60, allow_nan=False), max_size=25)
 COSINES = st.dictionaries(IDS, st.floats(-1, 1, allow_nan=False), max_size=25)
 WEIGHTS = st.builds(Weights, st.floats(0.01, 1), st.floats(0.01, 1))
-AGES = {id: NOW - timedelta(days=id % 7 * 20) for id in range(1, 31)}
 
 
 def similarity(cosine: float) -> float:
@@ -27,7 +26,6 @@ def fused(bm25: dict[int, float], cosines: dict[int, float], weights: Weights) -
     return {
         "rrf": rrf(keyword, vector, weights),
         "convex": list(convex(keyword, vector, weights, similarity)),
-        "workspace": workspace(keyword, vector, similarity, AGES, NOW),
     }
 
 
@@ -89,10 +87,7 @@ def test_a_keyword_score_of_zero_never_enters_the_keyword_leg() -> None:
 
 def test_a_score_of_the_leg_that_did_not_recall_a_hit_counts_but_gives_no_rank() -> None:
     keyword, vector = keyword_leg({1: 9.0}, also={2: 3.0}), vector_leg({2: 0.9}, also={1: 0.5})
-    for hits in (
-        list(convex(keyword, vector, Weights(0.8, 0.2), similarity)),
-        workspace(keyword, vector, similarity, AGES, NOW),
-    ):
+    for hits in (list(convex(keyword, vector, Weights(0.8, 0.2), similarity)),):
         found = {hit.id: hit for hit in hits}
         assert found[2].part("keyword").raw == 3.0
         assert found[2].part("keyword").rank is None
@@ -125,33 +120,6 @@ def test_a_hit_of_one_leg_alone_is_ranked_by_what_it_has() -> None:
     assert hits[0].part("vector").raw is None
 
 
-def test_the_workspace_formula_has_its_fixed_weights() -> None:
-    assert dict(WORKSPACE_WEIGHTS) == {"keyword": 0.55, "vector": 0.35, "recency": 0.10}
-    (hit,) = workspace(keyword_leg({1: BM25_HALF}), vector_leg({1: 0.5}), similarity, {1: NOW}, NOW)
-    assert hit.score == pytest.approx(0.55 * 0.5 + 0.35 * 0.5 + 0.10)
-
-
-def test_a_leg_that_is_down_leaves_its_weight_to_the_others() -> None:
-    (hit,) = workspace(keyword_leg({1: BM25_HALF}), None, similarity, {1: NOW}, NOW)
-    assert hit.part("vector").weight == 0
-    assert hit.part("keyword").weight == pytest.approx(0.55 / 0.65)
-    assert sum(part.weight for part in hit.parts) == pytest.approx(1)
-
-
-def test_ties_in_the_workspace_go_to_the_newer_then_to_the_smaller_id() -> None:
-    ages = {1: NOW, 2: NOW, 3: NOW + timedelta(days=1)}
-    hits = workspace(keyword_leg({1: 5.0, 2: 5.0, 3: 5.0}), None, similarity, ages, NOW)
-    assert [hit.id for hit in hits] == [3, 1, 2]
-
-
-def test_a_full_match_of_common_words_keeps_a_floor() -> None:
-    assert bm25_norm(0.01) < 0.01
-    assert bm25_norm(0.01, full_match=True) >= FULL_MATCH_FLOOR
-    assert bm25_norm(0, full_match=True) == 0
-    (hit,) = workspace(keyword_leg({1: 0.01}), vector_leg({}), similarity, {1: NOW - timedelta(days=900)}, NOW, {1})
-    assert hit.score >= 0.25
-
-
 @given(st.floats(0, 1000), st.floats(0, 1000))
 def test_bm25_is_squashed_monotonously(one: float, other: float) -> None:
     low, high = sorted((one, other))
@@ -159,6 +127,7 @@ def test_bm25_is_squashed_monotonously(one: float, other: float) -> None:
     assert bm25_norm(low, full_match=True) <= bm25_norm(high, full_match=True) < 1
 
 
+@pytest.mark.scenario("D13")
 def test_recency_halves_every_thirty_days_and_the_future_is_now() -> None:
     assert recency(NOW, NOW) == 1
     assert recency(NOW - timedelta(days=30), NOW) == pytest.approx(0.5)

@@ -6,10 +6,11 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from findspot.words import query_terms, terms, tokens, units
+from findspot.words.analyser import places
 from findspot.words.parts import LONGEST
 from tests.chunking.texts import texts
 
@@ -198,3 +199,16 @@ def test_no_text_takes_more_than_time_in_proportion(text: str) -> None:
     for _ in tokens(text):
         pass
     assert time.perf_counter() - began < 10.0
+
+
+@settings(deadline=None)
+@given(texts, texts, st.booleans())
+def test_looking_for_some_terms_gives_their_tokens(text: str, others: str, typing: bool) -> None:
+    wanted = frozenset(terms(others)[:5]) | frozenset(terms(text)[::3])
+    prefix = (units(text) or ["x"])[0][:2] if typing else None
+    expected = {
+        (token.start, token.end)
+        for token in tokens(text)
+        if token.term in wanted or (prefix and token.kind == "unit" and token.exact.startswith(prefix))
+    }
+    assert set(places(text, wanted, prefix)) == expected

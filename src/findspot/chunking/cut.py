@@ -26,7 +26,7 @@ _ENDS = ".!?" + _WIDE_ENDS
 _CLOSERS = "\"')\\]»" + _WIDE_CLOSERS
 # A full stop ends a sentence only before a blank (3.14, example.com). Each pattern begins with a set of characters,
 # which `re` skips to at once, and looks at a run of stops only from its first.
-_SENTENCE = re.compile(
+SENTENCE = re.compile(
     rf"[{_ENDS}](?<![{_ENDS}]{{2}})[{_ENDS}]*+[{_CLOSERS}]*+(?:(?=\s)|(?<=[{_WIDE_ENDS}{_WIDE_CLOSERS}]))"
 )
 # These run from the end of the window to its front: the last boundary is the one that is wanted.
@@ -99,7 +99,7 @@ def _last_blank(pattern: regex.Pattern[str], text: str, late: int, limit: int, w
 
 
 def _last_sentence_end(text: str, start: int, late: int, limit: int) -> int | None:
-    for match in reversed(list(_SENTENCE.finditer(text, late - 1, limit + _AHEAD))):
+    for match in reversed(list(SENTENCE.finditer(text, late - 1, limit + _AHEAD))):
         end = match.end()
         if late <= end <= limit and is_boundary(text, start, end):
             return end
@@ -112,7 +112,7 @@ def _overlapping(text: str, start: int, end: int, fresh: int, size: int, overlap
     if overlap == 0 or earliest >= end or fresh - earliest > size // 2:
         return fresh
     half = end - (end - earliest) // 2
-    for match in _SENTENCE.finditer(text, max(start, earliest - _AHEAD), half):
+    for match in SENTENCE.finditer(text, max(start, earliest - _AHEAD), half):
         begin = _first_visible(text, match.end(), end)
         if earliest <= begin <= half and begin < end and is_boundary(text, start, begin):
             return begin

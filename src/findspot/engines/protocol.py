@@ -144,6 +144,12 @@ class Engine(Protocol):
     ) -> Recall:
         """The best `limit` chunks of each leg. Raises Damaged if the namespace cannot be trusted."""
 
+    def count(self, namespace: str, words: Words, within: Within = EVERYTHING) -> int:
+        """How many chunks match. Raises Damaged if the namespace cannot be trusted."""
+
+    def scores(self, namespace: str, words: Words, ids: Sequence[int]) -> dict[int, float]:
+        """The BM25 scores of those of these chunks that match. Raises Damaged if the namespace cannot be trusted."""
+
     def build(self, namespace: str, fingerprint: str, dimension: int) -> Building:
         """Begin an index to take the place of this one."""
 

@@ -1,12 +1,11 @@
-"""Two legs, one order: by rank (RRF), by score (convex), and the workspace's fixed formula."""
+"""Two legs, one order: by rank (RRF), or by score (convex)."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TypeVar
 
-from findspot.ranking.normal import bm25_norm, recency
-from findspot.ranking.scores import Leg, LegName, Part, Ranked, ranked
+from findspot.ranking.normal import bm25_norm
+from findspot.ranking.scores import Leg, Part, Ranked, ranked
 
 Id = TypeVar("Id", bound=int | str)
 
@@ -14,10 +13,6 @@ RRF_K = 60
 CLOSER_LOOK = 12  # so many of the best hits are looked at closer, in stretches of so many characters
 STRETCH = 150
 _LAST = 1 << 62
-
-# Fixed by the product's owner; a request cannot change them.
-WORKSPACE_WEIGHTS: Mapping[LegName, float] = {"keyword": 0.55, "vector": 0.35, "recency": 0.10}
-WORKSPACE_HIDES_BELOW = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,36 +87,6 @@ def look_closer(
         return ranked(hit.id, *parts)
 
     return _ordered(map(closer, hits))
-
-
-def workspace(
-    keyword: Leg[Id] | None,
-    vector: Leg[Id] | None,
-    similarity: Callable[[float], float],
-    updated_at: Mapping[Id, datetime],
-    now: datetime,
-    full_matches: Set[Id] = frozenset(),
-) -> list[Ranked[Id]]:
-    """0.55·bm25Norm + 0.35·semantic + 0.10·recency. A leg that is down (None) leaves its weight to the others."""
-    up = {"keyword": keyword is not None, "vector": vector is not None, "recency": True}
-    total = sum(weight for leg, weight in WORKSPACE_WEIGHTS.items() if up[leg])
-    weights = {leg: weight / total if up[leg] else 0.0 for leg, weight in WORKSPACE_WEIGHTS.items()}
-    keyword_ranks = keyword.ranks() if keyword else {}
-    vector_ranks = vector.ranks() if vector else {}
-
-    def parts(id: Id) -> list[Part]:
-        raw = keyword.raw(id) if keyword else None
-        cosine = vector.raw(id) if vector else None
-        words = bm25_norm(raw or 0.0, full_match=id in full_matches)
-        meaning = 0.0 if cosine is None else similarity(cosine)
-        return [
-            Part("keyword", raw, keyword_ranks.get(id), words, weights["keyword"]),
-            Part("vector", cosine, vector_ranks.get(id), meaning, weights["vector"]),
-            Part("recency", None, None, recency(updated_at[id], now), weights["recency"]),
-        ]
-
-    found = [ranked(id, *parts(id)) for id in keyword_ranks.keys() | vector_ranks.keys()]
-    return sorted(found, key=lambda hit: (-hit.score, -updated_at[hit.id].timestamp(), hit.id))
 
 
 def _ordered(hits: Iterable[Ranked[Id]]) -> list[Ranked[Id]]:

@@ -291,6 +291,44 @@ async def found(connection: Reads, ids: Iterable[int]) -> dict[int, FoundChunk]:
     return {row[0]: FoundChunk(ChunkRow(*row[:width]), *row[width:]) for row in map(tuple, rows)}
 
 
+_OWNERS = (
+    sa.select(chunks.c.id, chunks.c.document_id, documents.c.updated_at)
+    .join(documents, documents.c.id == chunks.c.document_id)
+    .where(
+        chunks.c.id.in_(sa.bindparam("ids", expanding=True)),
+        chunks.c.turbopuffer_namespace == sa.bindparam("namespace"),
+    )
+)
+
+
+async def owners(connection: AsyncConnection, namespace: str, ids: Sequence[int]) -> dict[int, tuple[int, datetime]]:
+    """The documents of those of these chunks that are there, and when each document was changed last."""
+    owner: dict[int, tuple[int, datetime]] = {}
+    for some in _groups(ids, _IDS_AT_ONCE):
+        found = await connection.execute(_OWNERS, {"ids": some, "namespace": namespace})
+        owner.update({row[0]: (row[1], row[2]) for row in found})
+    return owner
+
+
+async def texts(connection: AsyncConnection, ids: Sequence[int]) -> dict[int, str]:
+    """The texts of chunks."""
+    found: dict[int, str] = {}
+    for some in _groups(ids, _IDS_AT_ONCE):
+        query = sa.select(chunks.c.id, chunks.c.chunk_text).where(chunks.c.id.in_(some))
+        found.update({row[0]: row[1] for row in await connection.execute(query)})
+    return found
+
+
+async def count_of_documents(connection: AsyncConnection, namespace: str, document_ids: Sequence[int]) -> int:
+    """How many chunks these documents have."""
+    mine = chunks.c.turbopuffer_namespace == namespace
+    total = 0
+    for some in _groups(document_ids, _IDS_AT_ONCE):
+        query = sa.select(sa.func.count()).select_from(chunks).where(mine, chunks.c.document_id.in_(some))
+        total += (await connection.execute(query)).scalar_one()
+    return total
+
+
 async def changed_since(connection: Reads, table_ids: Iterable[int]) -> dict[int, list[tuple[int, str]]]:
     """Where tables were changed that the index has not followed yet: revisions and pointers."""
     places: dict[int, list[tuple[int, str]]] = {}

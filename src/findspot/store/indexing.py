@@ -123,6 +123,12 @@ async def request(connection: AsyncConnection, table_id: int) -> None:
     await connection.execute(query.values(status="pending", attempts=0, retry_at=None))
 
 
+async def request_documents(connection: AsyncConnection, document_ids: Sequence[int]) -> None:
+    """Have documents looked at again, though they have not changed: what is known of them is wrong."""
+    query = sa.update(index_states).where(index_states.c.document_id.in_(document_ids))
+    await connection.execute(query.values(status="pending", attempts=0, retry_at=None))
+
+
 async def revisions(connection: AsyncConnection, document_ids: Sequence[int]) -> dict[int, int]:
     """The revisions that documents have now, held until this transaction ends: in the order in which an import holds
     them, so that neither waits for the other in a circle."""

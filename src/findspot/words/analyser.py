@@ -11,7 +11,7 @@ import re
 import sys
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from itertools import chain
 from typing import Literal, NamedTuple
 
@@ -116,6 +116,33 @@ def tokens(text: str) -> Iterator[Token]:
         else:
             yield from _run_tokens(fold_run(piece), start, position)
             position += len(piece)
+
+
+def places(text: str, wanted: Set[str], prefix: str | None = None) -> Iterator[tuple[int, int]]:
+    """Where tokens stand that are wanted, or whose unit begins so; in a small part of the time that `tokens` takes."""
+    words = writing.ASCII_WORD if text.isascii() else writing.word()
+    known = set(words.findall(text))
+    telling = known if prefix else {word for word in known if not wanted.isdisjoint(_terms_of[word])}
+    for found in words.finditer(text) if telling else ():
+        if found[0] in telling:
+            for part in take_apart(found[0]):
+                begins = prefix is not None and part.kind == "unit" and part.exact.startswith(prefix)
+                if begins or part.term in wanted:
+                    yield found.start() + part.start, found.start() + part.end
+    if not text.isascii():
+        yield from _run_places(text, [term for term in wanted if writing.RUN.fullmatch(term)])
+        signs = {term for term in wanted if writing.SIGN.fullmatch(term)} | ({prefix} if prefix else set())
+        yield from (found.span() for found in writing.SIGN.finditer(text) if found[0] in signs)
+
+
+def _run_places(text: str, wanted: Sequence[str]) -> Iterator[tuple[int, int]]:
+    folded = fold_run(text) if wanted else ""
+    for term in wanted:
+        place = folded.find(term)
+        while place >= 0:
+            if writing.RUN.fullmatch(text, place, place + len(term)):
+                yield place, place + len(term)
+            place = folded.find(term, place + 1)
 
 
 def units(text: str) -> list[str]:

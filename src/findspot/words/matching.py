@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from findspot.words.analyser import Token, tokens
+from findspot.words.analyser import Token, places, tokens
 from findspot.words.query import Phrase, Query
 
 _BREAK = "\x1f"  # in no unit, so that a phrase is found only where whole units stand
@@ -28,12 +28,10 @@ def accepts(query: Query, text: str) -> bool:
 
 def highlights(query: Query, text: str) -> list[tuple[int, int]]:
     """The spans of a text that match a query, in order and apart; phrases only where they stand whole."""
-    found = list(tokens(text))
-    wanted = set(query.terms)
-    spans = [(token.start, token.end) for token in found if token.term in wanted or _begins_with(token, query.prefix)]
-    units = [token for token in found if token.kind == "unit"]
-    for phrase in query.phrases:
-        spans += _phrase_spans(phrase, units)
+    spans = list(places(text, frozenset(query.terms), query.prefix))
+    if query.phrases:
+        units = [token for token in tokens(text) if token.kind == "unit"]
+        spans += [span for phrase in query.phrases for span in _phrase_spans(phrase, units)]
     return _merged(spans)
 
 
@@ -45,10 +43,6 @@ def _stands_in(phrase: Phrase, line: str, terms: set[str]) -> bool:
     if phrase.exact:
         return _line(phrase.units) in line
     return not terms.isdisjoint(phrase.terms)
-
-
-def _begins_with(token: Token, prefix: str | None) -> bool:
-    return prefix is not None and token.kind == "unit" and token.exact.startswith(prefix)
 
 
 def _phrase_spans(phrase: Phrase, units: list[Token]) -> Iterator[tuple[int, int]]:

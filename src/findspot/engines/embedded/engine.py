@@ -82,6 +82,19 @@ class EmbeddedEngine:
         vector_also = snapshot.vectors.cosines(vector, [id for id in keyword if id not in found])
         return Recall(keyword, found, _scores(place, snapshot, words, alone), vector_also)
 
+    def count(self, namespace: str, words: Words, within: Within = EVERYTHING) -> int:
+        place = self._at(namespace)
+        snapshot = self._snapshot(place)
+        if snapshot is None:
+            return 0
+        with _reading(place):
+            return snapshot.lookup.count(words, within)
+
+    def scores(self, namespace: str, words: Words, ids: Sequence[int]) -> dict[int, float]:
+        place = self._at(namespace)
+        snapshot = self._snapshot(place)
+        return {} if snapshot is None else _scores(place, snapshot, words, ids)
+
     def build(self, namespace: str, fingerprint: str, dimension: int) -> Build:
         return self._at(namespace).build(fingerprint, dimension)
 

@@ -30,6 +30,14 @@ class Lookup:
             return {}
         return self._found(_filtered(query, [*self._limits(within)]), limit)
 
+    def count(self, words: Words, within: Within) -> int:
+        """How many chunks match."""
+        query = self._wording(words)
+        if query is None:
+            return 0
+        found = self.searcher.search(_filtered(query, [*self._limits(within)]), 1, count=True)
+        return int(found.count)  # type: ignore[attr-defined]
+
     def scores(self, words: Words, ids: Sequence[int]) -> dict[int, float]:
         """The scores of those of these chunks that match."""
         query = self._wording(words)

@@ -21,6 +21,8 @@ COMMANDS = {
     "endpoint": "Make endpoints for agents, and say which tools stand behind them.",
     "document": "Make, read, change and delete documents.",
     "version": "List, read, compare and restore what a document held before.",
+    "search": "Search the documents of a project.",
+    "eval": "Judge the search by a file of queries with expected places.",
     "backup": "Save everything at one moment to FILE, while the server goes on working.",
     "restore": "Put a backup into an empty data folder or database: all of it, or nothing.",
     "import": "Import folders, archives and files into a project.",

@@ -106,6 +106,10 @@ RULES = {
     "PUT /api/v1/mcp/{endpoint_id}/tools/{tool_id}": Rule(WRITE, Scope.ENDPOINT),
     "PATCH /api/v1/mcp/{endpoint_id}/tools/{tool_id}": Rule(WRITE, Scope.ENDPOINT),
     "DELETE /api/v1/mcp/{endpoint_id}/tools/{tool_id}": Rule(WRITE, Scope.ENDPOINT),
+    "POST /api/v1/projects/{project_id}/search/fts/query": Rule(READ, Scope.PROJECT),
+    "POST /api/v1/projects/{project_id}/search/query/strategy": Rule(READ, Scope.PROJECT),
+    "POST /api/v1/projects/{project_id}/search/rank/explain": Rule(READ, Scope.PROJECT),
+    "POST /api/v1/projects/{project_id}/embedding/search": Rule(READ, Scope.PROJECT),
     "POST /mcp/{endpoint_id}": Rule(READ, Scope.ENDPOINT, large=True, agents=True),  # a tool itself asks for more
 }
 

@@ -20,6 +20,7 @@ from findspot.surfaces.http import (
     tables,
     tools,
     transfer,
+    workspace,
 )
 from findspot.surfaces.http.watch import Metrics, Watch
 
@@ -47,17 +48,8 @@ def create_api(settings: Settings, folder: DataFolder | None = None, *, worker: 
         redirect_slashes=False,
     )
     api.state.metrics = Metrics()
-    for part in (
-        agents,
-        home,
-        operations,
-        projects,
-        tables,
-        documents,
-        transfer,
-        tools,
-        endpoints,
-    ):  # the busiest first
+    busiest = (agents, workspace)
+    for part in (*busiest, home, operations, projects, tables, documents, transfer, tools, endpoints):
         api.router.routes.extend(part.api.routes)  # flat, so that all of them can be counted against the rules
     errors.install(api)
     api.add_middleware(Watch, metrics=api.state.metrics)

@@ -46,7 +46,8 @@ def install(api: FastAPI) -> None:
 
 
 def _field(first: dict[str, Any]) -> str:
-    place = [str(part) for part in first["loc"] if part not in ("body", "query", "path")]
+    where, *parts = first["loc"]
+    place = [str(part) for part in (parts if where in ("body", "query", "path") else first["loc"])]
     return ".".join(place) if place and first["type"] != "json_invalid" else "body"
 
 

@@ -10,8 +10,9 @@ from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.types import Send
 
-from findspot import __version__, backups
+from findspot import __version__, backups, figures
 from findspot.app import App
+from findspot.store import status as status_rows
 from findspot.surfaces.http.router import router
 
 api = router("operations")
@@ -35,7 +36,11 @@ async def readyz(request: Request) -> dict[str, Any]:
 @api.get("/metrics", response_class=Response)
 async def metrics(request: Request) -> Response:
     """Figures for Prometheus."""
-    return Response(request.app.state.metrics.text(), media_type=request.app.state.metrics.content_type)
+    app: App = request.app.state.app
+    async with app.store.read() as connection:
+        chunks = await status_rows.active_chunks(connection)
+    content = request.app.state.metrics.text() + figures.text(chunks)
+    return Response(content, media_type=request.app.state.metrics.content_type)
 
 
 @api.get("/openapi.json")

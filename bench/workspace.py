@@ -1,0 +1,180 @@
+"""`make bench-workspace`: searching a writer's documents, over HTTP, with a server of its own."""
+
+import argparse
+import io
+import itertools
+import json
+import os
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from tests.servers import Server
+
+from bench import speed_data
+from bench.report import Figure, Report, percentile
+
+DOCUMENTS, CHUNKS, QUERIES, HITS = 1000, 200_000, 200, 5000
+AT_ONCE = 50  # documents in one archive
+SAVES = 20
+MARK = "kingfisher"  # a word that stands in as many chunks as there are to be hits
+
+# p50, p95 and p99 in milliseconds: what the requirement asks for; and our own aim for p95
+BOUNDS = {"fts": (80, 300, 600), "semantic": (220, 650, 1200), "hybrid": (220, 650, 1200)}
+AIMS = {"fts": 8.0, "semantic": 25.0, "hybrid": 25.0}
+FIRST_OF_MANY, FIRST_OF_MANY_AIM = 900.0, 50.0
+SEEN_MS = 300.0
+
+HOW = """\
+`make bench-workspace` starts a server on an empty folder, imports {documents:,} text documents with {chunks:,}
+paragraphs in all, English and Chinese, and asks it over HTTP, one search at a time, each of {queries} different queries
+once in every way. Times are the client's: sending, searching, fifty snippets with highlights, and reading the answer.
+{hits:,} of the paragraphs hold one word that no other holds: the query with so many hits. The load of the machine was
+{load:.1f} at the beginning."""
+
+
+class Workspace:
+    """A project of a running server."""
+
+    def __init__(self, client: httpx2.Client) -> None:
+        self._client = client
+        self._project = client.post("/api/v1/projects", json={"name": "bench"}).json()["id"]
+
+    def fill(self, texts: Iterator[str], documents: int, of_each: int) -> float:
+        """Import documents and wait until all of them are indexed; the seconds it took."""
+        began = time.perf_counter()
+        for first in range(0, documents, AT_ONCE):
+            count = min(AT_ONCE, documents - first)
+            body = _archive([list(itertools.islice(texts, of_each)) for _ in range(count)], first)
+            self._client.post(f"/api/v1/projects/{self._project}/import?path=some.zip", content=body).raise_for_status()
+        while self.status()["index_state"] != "ready":
+            time.sleep(0.2)
+        return time.perf_counter() - began
+
+    def status(self) -> dict[str, Any]:
+        found: dict[str, Any] = self._client.get(f"/api/v1/projects/{self._project}/status").json()
+        return found
+
+    def search(self, query: str, strategy: str, **more: Any) -> dict[str, Any]:
+        body = {"query": query, "strategy": strategy, **more}
+        answer = self._client.post(f"/api/v1/projects/{self._project}/search/query/strategy", json=body)
+        answer.raise_for_status()
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def save(self, number: int) -> float:
+        """Save a document with a new paragraph, and search until it is found; the milliseconds that took."""
+        documents = self._client.get(f"/api/v1/projects/{self._project}/documents").json()["documents"]
+        path = f"/api/v1/documents/{documents[number]['id']}"
+        content = f"{self._client.get(path).json()['content']}\n\nA paragraph with the word onlyonce{number}."
+        began = time.perf_counter()
+        self._client.put(path, json={"content": content}).raise_for_status()
+        while not self.search(f"onlyonce{number}", "fts")["results"]:
+            pass
+        return (time.perf_counter() - began) * 1000
+
+
+def _archive(documents: Sequence[Sequence[str]], first: int) -> bytes:
+    body = io.BytesIO()
+    with zipfile.ZipFile(body, "w") as archive:
+        for number, paragraphs in enumerate(documents, start=first):
+            archive.writestr(f"{number:06}.txt", "\n\n".join(paragraphs))
+    return body.getvalue()
+
+
+def _texts(corpus: speed_data.Corpus, chunks: int, hits: int) -> Iterator[str]:
+    """The corpus, with the word in every so many of its chunks."""
+    every = max(1, chunks // hits)
+    with corpus.texts.open(encoding="utf-8", newline="\n") as file:
+        for number, line in enumerate(itertools.islice(file, chunks)):
+            text = json.loads(line)
+            marked = number % every == 0 and number // every < hits
+            yield f"{text} The {MARK} dives." if marked else text
+
+
+def _timed(search: Callable[..., dict[str, Any]], *asked: str, **more: str) -> tuple[float, dict[str, Any]]:
+    began = time.perf_counter()
+    answer = search(*asked, **more)
+    return (time.perf_counter() - began) * 1000, answer
+
+
+def _measure(report: Report, workspace: Workspace, queries: Sequence[str], hits: int) -> None:
+    for strategy, bounds in BOUNDS.items():
+        for query in queries[:10]:
+            workspace.search(f"warm {query}", strategy)
+        taken = [_timed(workspace.search, query, strategy) for query in queries]
+        times = [each for each, _ in taken]
+        for share, bound in zip((0.5, 0.95, 0.99), bounds, strict=True):
+            report.add(strategy, Figure(f"p{share * 100:.0f}", percentile(times, share), "ms", bound))
+        report.add(strategy, Figure("p95, our aim", percentile(times, 0.95), "ms", AIMS[strategy]))
+        inside = percentile([answer["tookMs"] for _, answer in taken], 0.95)
+        report.add(strategy, Figure("p95 of the search itself", inside, "ms"))
+        late = sum(answer.get("code") == "SEARCH_TIMEOUT" for _, answer in taken)
+        report.add(strategy, Figure("timed out", late / len(taken) * 100, "%", 1))
+        shown = sum(len(answer["results"]) for _, answer in taken) / len(taken)
+        report.add(strategy, Figure("results on the first page, on average", shown, ""))
+    for strategy in ("fts", "hybrid"):
+        taken = [_timed(workspace.search, MARK + "?" * extra, strategy) for extra in range(40)]
+        section = f"{hits:,} hits, {strategy}"
+        assert all(len(answer["results"]) == 50 and answer["total"] >= hits for _, answer in taken)
+        first = percentile([each for each, _ in taken], 0.95)
+        report.add(section, Figure("first page, p95", first, "ms", FIRST_OF_MANY))
+        report.add(section, Figure("first page, p95, our aim", first, "ms", FIRST_OF_MANY_AIM))
+        _read_on(report, workspace, section, strategy, hits)
+
+
+def _read_on(report: Report, workspace: Workspace, section: str, strategy: str, hits: int) -> None:
+    """Every page, to the end."""
+    times, seen = [], set[int]()
+    took, page = _timed(workspace.search, MARK, strategy)
+    seen.update(each["chunkId"] for each in page["results"])
+    while page["hasMore"]:
+        took, page = _timed(workspace.search, MARK, strategy, cursor=page["cursor"])
+        times.append(took)
+        seen.update(each["chunkId"] for each in page["results"])
+    assert len(seen) >= hits, f"{len(seen):,} hits were read"
+    report.add(section, Figure("further pages, p50", percentile(times, 0.5), "ms"))
+    report.add(section, Figure("further pages, p95", percentile(times, 0.95), "ms"))
+    report.add(section, Figure("the slowest page, with the most candidates", max(times), "ms"))
+
+
+def run(data: Path | None, documents: int, chunks: int, queries: int, hits: int) -> Report:
+    corpus = speed_data.corpus(data, chunks)
+    facts = {"documents": documents, "chunks": chunks, "queries": queries, "hits": hits, "load": os.getloadavg()[0]}
+    report = Report("workspace", "Searching documents", HOW.format(**facts))
+    with tempfile.TemporaryDirectory(prefix="findspot-workspace-") as folder:
+        server = Server.start(Path(folder), FINDSPOT_LOG_LEVEL="warning")
+        try:
+            with server.client() as client:
+                workspace = Workspace(client)
+                seconds = workspace.fill(_texts(corpus, chunks, hits), documents, chunks // documents)
+                report.add("filling", Figure("chunks a second, from the import to the last", chunks / seconds, "/s"))
+                _measure(report, workspace, corpus.asked()[:queries], hits)
+                seen = [workspace.save(number) for number in range(SAVES)]
+                report.add("saving", Figure("from the save to the hit, p95", percentile(seen, 0.95), "ms", SEEN_MS))
+        finally:
+            server.kill()
+    return report
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, help="a folder of sets, as for bench.speed")
+    parser.add_argument("--documents", type=int, default=DOCUMENTS)
+    parser.add_argument("--chunks", type=int, default=CHUNKS)
+    parser.add_argument("--queries", type=int, default=QUERIES)
+    parser.add_argument("--hits", type=int, default=HITS)
+    parser.add_argument("--write", action="store_true", help="write docs/bench/workspace.md")
+    options = parser.parse_args()
+    report = run(options.data, options.documents, options.chunks, options.queries, options.hits)
+    if options.write:
+        report.write()
+    return 0 if report.holds else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,53 @@
+"""A stretch of a text around a place in it, to be shown: it begins and ends at sentences, else at words."""
+
+from __future__ import annotations
+
+import regex
+
+from findspot.chunking.cut import SENTENCE
+from findspot.chunking.graphemes import cluster_end, is_boundary, last_boundary
+
+# Where a reader pauses inside a sentence: a blank, or a Chinese comma, which has none behind it.
+_PAUSE = regex.compile(r"\s|(?<=[，、：；])(?=\S)")
+
+
+def around(text: str, start: int, end: int, size: int) -> tuple[int, int]:
+    """A span of at most `size` characters with `text[start:end]` in it, or as much of that as fits."""
+    first, last = len(text) - len(text.lstrip()), len(text.rstrip())
+    if last - first <= size:
+        return first, max(first, last)
+    start, end = max(first, min(start, last - 1)), min(end, last)
+    earliest = max(first, min(start, max(end, start + 1) - size), start - size // 2, 0)
+    begin = _beginning(text, first, earliest, start)
+    stop = _ending(text, begin, min(max(end, begin + size // 2), begin + size), begin + size, last)
+    if stop == last and last - begin < size:  # there is room before it
+        begin = min(begin, _beginning(text, first, max(first, last - size), begin))
+    return begin, stop
+
+
+def _beginning(text: str, first: int, earliest: int, start: int) -> int:
+    """Where a sentence begins that reaches to `start`, else a word, not before `earliest`."""
+    if earliest <= first:
+        return first
+    sentences = [found.end() for found in SENTENCE.finditer(text, earliest - 1, start)]
+    pauses: list[int] = [found.end() for found in _PAUSE.finditer(text, earliest, start)]
+    for place in [*sentences, *pauses]:
+        begin = place + len(text[place:start]) - len(text[place:start].lstrip())
+        if earliest <= begin <= start and is_boundary(text, first, begin):
+            return begin
+    sound = last_boundary(text, first, earliest)
+    return sound if sound == earliest else min(cluster_end(text, sound), start)
+
+
+def _ending(text: str, begin: int, least: int, limit: int, last: int) -> int:
+    """Where a sentence ends behind `least`, else a word, not past `limit`."""
+    if limit >= last:
+        return last
+    sentences = [found.end() for found in SENTENCE.finditer(text, least - 1, limit)]
+    pauses: list[int] = [found.start() for found in _PAUSE.finditer(text, least, limit + 1)]
+    for place in [*reversed(sentences), *reversed(pauses)]:
+        end = begin + len(text[begin:place].rstrip())
+        if least <= end <= limit and is_boundary(text, begin, end):
+            return end
+    end = last_boundary(text, begin, limit)
+    return end if end > begin else limit

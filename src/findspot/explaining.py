@@ -1,0 +1,141 @@
+"""Why does a passage have the score it has? Its words, both legs, ranks and age."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from findspot.embeddings import Embeddings
+from findspot.engines.protocol import Damaged, Engine, Recall, Within, Words
+from findspot.errors import not_found
+from findspot.finding import MANY_WORDS, MOST_CANDIDATES
+from findspot.gate import Deadline, Gate
+from findspot.models import ChunkRow, FoundChunk, documents_namespace
+from findspot.ranking import workspace
+from findspot.ranking.normal import recency
+from findspot.ranking.scores import Ranked, keyword_leg, vector_leg
+from findspot.ranking.workspace import Shown
+from findspot.searching import Ask, Searching
+from findspot.store import chunks as rows
+from findspot.store.database import Store
+
+if TYPE_CHECKING:
+    from findspot.words import Query
+
+T = TypeVar("T")
+
+MOST_WORDS = 50  # whose weights are looked up one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """A word of the query that stands in a passage: as it is written there, and its share of the BM25 score."""
+
+    word: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A hit taken apart. The parts of `ranked` are both legs and recency, raw and normalised."""
+
+    found: FoundChunk
+    ranked: Ranked[int]
+    score: Shown
+    matched: tuple[Matched, ...]
+    words: int  # of the query
+    full_match: bool
+    age: timedelta
+    fallback: Literal["none", "fts"] = "none"
+    code: str | None = None
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether a hybrid search leaves it out unless low scores are asked for."""
+        return self.score.total < workspace.HIDES_BELOW
+
+
+class Explaining:
+    """Explains the score that a hybrid search gives."""
+
+    def __init__(self, store: Store, engine: Engine, embeddings: Embeddings, searching: Searching, gate: Gate) -> None:
+        self._store = store
+        self._engine = engine
+        self._embeddings = embeddings
+        self._searching = searching
+        self._gate = gate
+
+    async def explain(self, project_id: int, text: str, document_id: int, chunk_id: int) -> Explained:
+        """Take the score of one passage apart."""
+        from findspot.words import parse
+
+        namespace = documents_namespace(project_id)
+        async with self._store.read() as connection:
+            found = (await rows.found(connection, [chunk_id])).get(chunk_id)
+        if found is None or found.chunk.namespace != namespace or found.chunk.document_id != document_id:
+            raise not_found("passage")
+        query = await asyncio.to_thread(parse, text)
+        ask = Ask(project_id, namespace, text, 1, candidates=MOST_CANDIDATES)
+        with self._gate.search(project_id):
+            recall, code = await self._recall(ask, query, found.chunk)
+            weights = await self._weights(ask, query, found.chunk)
+        return self._explained(found, query, recall, weights, code)
+
+    async def _recall(self, ask: Ask, query: "Query", chunk: ChunkRow) -> tuple[Recall, str | None]:
+        """What each leg finds. Where the passage is not among it, it has the scores that a search in its document
+        finds."""
+        recall, code = await self._searching.recall(ask, query, Deadline.within(ask.timeout_s))
+        if chunk.id in recall.keyword or chunk.id in recall.vector:
+            return recall, code
+        here = replace(ask, within=Within(document_ids=frozenset({chunk.document_id or 0})))
+        own, code = await self._searching.recall(here, query, Deadline.within(ask.timeout_s))
+        words = {id: own.keyword[id] for id in (chunk.id,) if id in own.keyword}
+        meaning = {id: own.vector[id] for id in (chunk.id,) if id in own.vector}
+        return replace(recall, keyword_also=words, vector_also=meaning), code
+
+    async def _weights(self, ask: Ask, query: "Query", chunk: ChunkRow) -> dict[str, float]:
+        """What each term that is there adds to the BM25 score."""
+
+        def look() -> dict[str, float]:
+            found = {}
+            for term in query.scored[:MOST_WORDS]:
+                scores = self._engine.scores(ask.namespace, Words(any_of=(term,)), [chunk.id])
+                if chunk.id in scores:
+                    found[term] = scores[chunk.id]
+            return found
+
+        return await self._asked(ask, look)
+
+    async def _asked(self, ask: Ask, call: Callable[[], T]) -> T:
+        try:
+            return await asyncio.to_thread(call)
+        except Damaged as damage:
+            raise self._searching.healing(ask, damage) from damage
+
+    def _explained(
+        self, found: FoundChunk, query: "Query", recall: Recall, weights: dict[str, float], code: str | None
+    ) -> Explained:
+        now = datetime.now(UTC)
+        updated_at = found.updated_at or now
+        full = len(weights) == len(query.scored) <= MANY_WORDS and bool(weights)
+        ranked = workspace.explained(
+            found.chunk.id,
+            keyword_leg(recall.keyword, recall.keyword_also),
+            None if code else vector_leg(recall.vector, recall.vector_also),
+            self._embeddings.embedder.calibration.score,
+            recency(updated_at, now),
+            full_match=full,
+        )
+        heaviest = sorted(weights.items(), key=lambda each: -each[1])
+        matched = tuple(Matched(_as_written(term, found.chunk.text), weight) for term, weight in heaviest)
+        age, fallback = max(now - updated_at, timedelta(0)), "fts" if code else "none"
+        return Explained(found, ranked, workspace.shown(ranked), matched, len(query.scored), full, age, fallback, code)  # type: ignore[arg-type]
+
+
+def _as_written(term: str, text: str) -> str:
+    """A term as it first stands in a text; the term itself if the text has moved on."""
+    from findspot.words.analyser import places
+
+    start, end = next(places(text, frozenset({term})), (0, 0))
+    return text[start:end] or term

@@ -1,0 +1,195 @@
+"""Workspace search over HTTP: the channels `search:*` and `embedding:*` of a project's documents."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, Literal
+
+from fastapi import Request, Response
+from pydantic import Field
+
+from findspot import notices
+from findspot.app import App
+from findspot.errors import FindspotError
+from findspot.explaining import Explained
+from findspot.finding import MOST_CANDIDATES, Page, Question, Strategy
+from findspot.ranking.scores import Part
+from findspot.ranking.workspace import DIGITS, Shown
+from findspot.reasons import Reasons, sentence
+from findspot.showing import Result
+from findspot.surfaces.http.answers import encoded, moment
+from findspot.surfaces.http.body import Body
+from findspot.surfaces.http.router import router
+
+api = router("workspace")
+
+_Id = Annotated[int, Field(ge=1, lt=10**18)]
+
+
+class Search(Body):
+    """A search: `page` counts from 1, and a `cursor` keeps one ranking for those who read on."""
+
+    query: str
+    page: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    cursor: Annotated[str, Field(max_length=64)] | None = None
+    documentIds: Annotated[list[_Id], Field(max_length=10_000)] | None = None
+    includeLowScores: bool = False
+    typing: bool = False
+
+
+class StrategicSearch(Search):
+    strategy: Literal["fts", "semantic", "hybrid"]
+
+
+class Explain(Body):
+    query: str
+    documentId: _Id
+    chunkId: _Id
+
+
+@api.post("/api/v1/projects/{project_id}/search/fts/query")
+async def search_by_words(request: Request, project_id: int, body: Search) -> Response:
+    """`search:fts:query`: search documents by keyword."""
+    return await _searched(request, project_id, body, Strategy.FTS)
+
+
+@api.post("/api/v1/projects/{project_id}/embedding/search")
+async def search_by_meaning(request: Request, project_id: int, body: Search) -> Response:
+    """`embedding:search`: search documents by meaning."""
+    return await _searched(request, project_id, body, Strategy.SEMANTIC)
+
+
+@api.post("/api/v1/projects/{project_id}/search/query/strategy")
+async def search_by_strategy(request: Request, project_id: int, body: StrategicSearch) -> Response:
+    """`search:query:strategy`: search documents by keyword, by meaning, or by both."""
+    return await _searched(request, project_id, body, Strategy(body.strategy))
+
+
+@api.post("/api/v1/projects/{project_id}/search/rank/explain")
+async def explain_rank(request: Request, project_id: int, body: Explain) -> dict[str, Any]:
+    """`search:rank:explain`: why a passage has the score it has in a hybrid search."""
+    app: App = request.app.state.app
+    language = _language(request)
+    with _noted(language):
+        explained = await app.explaining.explain(project_id, body.query, body.documentId, body.chunkId)
+    return _explanation(explained, language)
+
+
+async def _searched(request: Request, project_id: int, body: Search, strategy: Strategy) -> Response:
+    app: App = request.app.state.app
+    language = _language(request)
+    documents = None if body.documentIds is None else frozenset(body.documentIds)
+    question = Question(project_id, body.query, strategy, documents, body.includeLowScores, body.typing)
+    with _noted(language):
+        page = await app.finding.find(question, body.page, body.cursor)
+    return encoded(_page(page, strategy, language))
+
+
+def _language(request: Request) -> notices.Language:
+    return notices.language(request.headers.get("accept-language"))
+
+
+@contextmanager
+def _noted(language: notices.Language) -> Iterator[None]:
+    """An index that is being rebuilt is told in the caller's language too."""
+    try:
+        yield
+    except FindspotError as error:
+        if error.code == "INDEX_REBUILDING":
+            error.fields["notice"] = notices.rebuilding(language)
+        raise
+
+
+def _page(page: Page, strategy: Strategy, language: notices.Language) -> dict[str, Any]:
+    answer: dict[str, Any] = {
+        "results": [_result(each) for each in page.results],
+        "total": page.total,
+        "hasMore": page.has_more,
+        "page": page.page,
+        "cursor": page.cursor,
+        "strategy": strategy,
+        "indexState": "rebuilding" if page.rebuilding else "ready",
+        "fallback": page.fallback,
+    }
+    said = [notices.switched(page.code, language)] if page.code else []
+    if page.total_is_least:
+        answer["totalIsLowerBound"] = True
+        said += [notices.too_many(MOST_CANDIDATES, language)] if page.total >= MOST_CANDIDATES else []
+    if page.code:
+        answer["code"] = page.code
+    if said:
+        answer["notice"] = " ".join(said)
+    return answer | {"tookMs": round(page.took_ms, 2)}
+
+
+def _result(result: Result) -> dict[str, Any]:
+    found = result.found
+    return {
+        "documentId": found.chunk.document_id,
+        "documentTitle": found.title,
+        "documentType": found.type,
+        "chunkId": found.chunk.id,
+        "snippet": result.snippet,
+        "highlights": [list(each) for each in result.highlights],
+        "startOffset": result.start,
+        "endOffset": result.end,
+        "finalScore": result.score.total,
+        "scoreBreakdown": _breakdown(result.score),
+        "updatedAt": moment(found.updated_at) if found.updated_at else None,
+    }
+
+
+def _breakdown(score: Shown) -> dict[str, float]:
+    return {"bm25": score.keyword, "semantic": score.vector, "recency": score.recency}
+
+
+def _explanation(explained: Explained, language: notices.Language) -> dict[str, Any]:
+    found, score = explained.found, explained.score
+    keyword, vector, recency = explained.ranked.parts
+    answer: dict[str, Any] = {
+        "documentId": found.chunk.document_id,
+        "documentTitle": found.title,
+        "chunkId": found.chunk.id,
+        "finalScore": score.total,
+        "scoreBreakdown": _breakdown(score),
+        "hidden": explained.is_hidden,
+        "bm25": _leg(keyword) | {"allWords": explained.full_match},
+        "semantic": _leg(vector),
+        "recency": {
+            "updatedAt": moment(found.updated_at) if found.updated_at else None,
+            "ageDays": round(explained.age.total_seconds() / 86_400, 2),
+            "normalised": round(recency.norm, DIGITS),
+            "weight": round(recency.weight, DIGITS),
+        },
+        "matchedWords": [{"word": each.word, "weight": round(each.weight, DIGITS)} for each in explained.matched],
+        "explanation": sentence(_reasons(explained), language),
+        "fallback": explained.fallback,
+    }
+    if explained.code:
+        answer |= {"code": explained.code, "notice": notices.switched(explained.code, language)}
+    return answer
+
+
+def _leg(part: Part) -> dict[str, Any]:
+    return {
+        "raw": None if part.raw is None else round(part.raw, DIGITS),
+        "normalised": round(part.norm, DIGITS),
+        "weight": round(part.weight, DIGITS),
+        "rank": part.rank,
+    }
+
+
+def _reasons(explained: Explained) -> Reasons:
+    keyword, vector, _ = explained.ranked.parts
+    return Reasons(
+        [each.word for each in explained.matched],
+        explained.words,
+        explained.score.keyword,
+        keyword.rank,
+        None if explained.code else vector.norm,
+        explained.score.vector,
+        vector.rank,
+        explained.age,
+        explained.score.recency,
+        explained.score.total,
+        explained.is_hidden,
+    )

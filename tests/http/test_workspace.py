@@ -1,0 +1,355 @@
+"""Workspace search over HTTP: the channels' shapes, their errors, and what they leave in logs and figures."""
+
+import hashlib
+import io
+import logging
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import httpx2
+import pytest
+import structlog
+
+from findspot import logs
+from findspot.app import App
+from findspot.engines.protocol import Damaged
+from findspot.errors import FindspotError
+from findspot.settings import Settings
+from findspot.surfaces.http.api import create_api
+from tests import flows
+from tests.flows import Telling, settle
+
+CHAPTERS = {
+    "第一章": "林远推开废弃仓库的大门。\n\n灰尘在光柱里飞舞，旧照片散落一地。",
+    "第二章": "林远想起了母亲的话。\n\n仓库里的旧照片已经发黄。",
+    "Notes": "The abandoned warehouse holds old photographs.\n\nThe photographs show a lighthouse keeper.",
+}
+RESULT = {
+    "documentId", "documentTitle", "documentType", "chunkId", "snippet", "highlights", "startOffset", "endOffset",
+    "finalScore", "scoreBreakdown", "updatedAt",
+}  # fmt: skip
+PAGE = {"results", "total", "hasMore", "page", "cursor", "strategy", "indexState", "fallback", "tookMs"}
+
+
+@pytest.fixture
+def database_url() -> None:
+    """What is answered does not depend on the database, and tests of the flow have both: SQLite is enough here."""
+    return
+
+
+@pytest.fixture
+def embedder(monkeypatch: pytest.MonkeyPatch) -> Telling:
+    embedder = Telling()
+    flows.use(monkeypatch, embedder)
+    return embedder
+
+
+@pytest.fixture
+async def owner(settings: Settings, embedder: Telling) -> AsyncIterator[httpx2.AsyncClient]:
+    api = create_api(settings)
+    async with api.router.lifespan_context(api):
+        transport = httpx2.ASGITransport(app=api, raise_app_exceptions=True)
+        headers = {"Authorization": f"Bearer {api.state.app.token}"}
+        async with httpx2.AsyncClient(base_url="http://localhost", transport=transport, headers=headers) as client:
+            yield client
+
+
+@pytest.fixture
+async def project(owner: httpx2.AsyncClient) -> int:
+    made: int = (await owner.post("/api/v1/projects", json={"name": "novel"})).json()["id"]
+    for title, content in CHAPTERS.items():
+        body = {"title": title, "type": "chapter", "format": "text", "content": content}
+        await owner.post(f"/api/v1/projects/{made}/documents", json=body)
+    await settle(app_of(owner))
+    return made
+
+
+def app_of(client: httpx2.AsyncClient) -> App:
+    app: App = client._transport.app.state.app  # type: ignore[attr-defined]
+    return app
+
+
+async def ask(client: httpx2.AsyncClient, project: int, channel: str, language: str = "en", **body: Any) -> Any:
+    path = f"/api/v1/projects/{project}/{channel.replace(':', '/')}"
+    return await client.post(path, json=body, headers={"Accept-Language": language})
+
+
+async def hybrid(client: httpx2.AsyncClient, project: int, query: str, language: str = "en", **body: Any) -> Any:
+    answer = await ask(client, project, "search:query:strategy", language, query=query, strategy="hybrid", **body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+# ── shapes ──
+
+
+@pytest.mark.scenario(
+    "004.fts.channel-query", "004.embedding.channel-search", "004.ranking.breakdown", "004.ranking.channel-strategy"
+)
+@pytest.mark.parametrize(
+    ("channel", "strategy"),
+    [
+        ("search:fts:query", "fts"),
+        ("embedding:search", "semantic"),
+        *(("search:query:strategy", each) for each in ("fts", "semantic", "hybrid")),
+    ],
+)
+async def test_every_channel_answers_in_one_shape(
+    owner: httpx2.AsyncClient, project: int, channel: str, strategy: str
+) -> None:
+    body = {"strategy": strategy} if channel == "search:query:strategy" else {}
+    answer = (await ask(owner, project, channel, query="仓库里的旧照片", **body)).json()
+    assert answer.keys() == PAGE
+    assert (answer["strategy"], answer["page"], answer["fallback"], answer["indexState"]) == (
+        strategy,
+        1,
+        "none",
+        "ready",
+    )
+    assert answer["results"]
+    for result in answer["results"]:
+        assert result.keys() == RESULT
+        document = (await owner.get(f"/api/v1/documents/{result['documentId']}")).json()
+        assert document["text"][result["startOffset"] : result["endOffset"]] == result["snippet"]
+        assert (result["documentTitle"], result["documentType"]) == (document["title"], "chapter")
+        assert result["updatedAt"] == document["updatedAt"]
+        parts = result["scoreBreakdown"]
+        assert parts.keys() == {"bm25", "semantic", "recency"}
+        assert f"{sum(parts.values()):.6f}" == f"{result['finalScore']:.6f}"
+        assert all(0 <= start < end <= len(result["snippet"]) for start, end in result["highlights"])
+
+
+async def test_the_first_page_leads_to_the_next(owner: httpx2.AsyncClient, project: int) -> None:
+    content = "\n\n".join(f"Heron number {number}" for number in range(120))
+    body = {"title": "Herons", "format": "text", "content": content}
+    await owner.post(f"/api/v1/projects/{project}/documents", json=body)
+    await settle(app_of(owner))
+    seen: list[int] = []
+    answer = await hybrid(owner, project, "heron")
+    while True:
+        seen += [each["chunkId"] for each in answer["results"]]
+        if not answer["hasMore"]:
+            break
+        answer = await hybrid(owner, project, "heron", cursor=answer["cursor"], page=answer["page"] + 1)
+    assert (len(seen), len(set(seen)), answer["page"], answer["total"]) == (120, 120, 3, 120)
+
+
+@pytest.mark.scenario("004.acceptance.agents-cannot-tune")
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "query"),
+        ({"query": 5}, "query"),
+        ({"query": "x", "strategy": "magic"}, "strategy"),
+        ({"query": "x", "page": 0}, "page"),
+        ({"query": "x", "page": "1"}, "page"),
+        ({"query": "x", "cursor": "gone.2"}, "cursor"),
+        ({"query": "x", "documentIds": ["a"]}, "documentIds.0"),
+        ({"query": "x", "weights": {"bm25": 1}}, "weights"),
+        ({"query": "x", "includeLowScores": "yes"}, "includeLowScores"),
+    ],
+)
+async def test_what_does_not_fit_is_refused_by_name(
+    owner: httpx2.AsyncClient, project: int, body: dict[str, Any], field: str
+) -> None:
+    answer = await ask(owner, project, "search:query:strategy", **({"strategy": "hybrid"} | body))
+    assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (422, "INVALID_ARGUMENT", field)
+
+
+# ── explaining ──
+
+
+@pytest.mark.scenario("004.ranking", "004.ranking.channel-explain", "004.ranking.hybrid-explained")
+async def test_a_score_is_explained_to_its_parts(owner: httpx2.AsyncClient, project: int) -> None:
+    found = await hybrid(owner, project, "废弃仓库里的旧照片 photographs", includeLowScores=True)
+    assert len(found["results"]) >= 4
+    for rank, result in enumerate(found["results"], start=1):
+        place = {"documentId": result["documentId"], "chunkId": result["chunkId"]}
+        why = (await ask(owner, project, "search:rank:explain", query="废弃仓库里的旧照片 photographs", **place)).json()
+        assert why["finalScore"] == pytest.approx(result["finalScore"], abs=2e-6), rank
+        assert why["scoreBreakdown"]["bm25"] == result["scoreBreakdown"]["bm25"]
+        assert why["bm25"]["weight"] == 0.55
+        assert why["semantic"]["weight"] == 0.35
+        assert why["recency"]["weight"] == 0.1
+        for leg in ("bm25", "semantic"):
+            assert why[leg]["normalised"] * why[leg]["weight"] == pytest.approx(why["scoreBreakdown"][leg], abs=2e-6)
+        assert sum(each["weight"] for each in why["matchedWords"]) == pytest.approx(why["bm25"]["raw"] or 0, rel=1e-4)
+        assert all(each["word"] in result["snippet"] for each in why["matchedWords"])
+        assert why["hidden"] == (why["finalScore"] < 0.25)
+        assert 0 <= why["recency"]["ageDays"] < 1
+    ranks = []
+    for hit in (await ask(owner, project, "search:fts:query", query="仓库")).json()["results"]:
+        place = {"documentId": hit["documentId"], "chunkId": hit["chunkId"]}
+        ranks.append((await ask(owner, project, "search:rank:explain", query="仓库", **place)).json()["bm25"]["rank"])
+    assert sorted(ranks) == [1, 2]
+
+
+@pytest.mark.scenario("004.ranking.channel-explain")
+async def test_an_explanation_is_a_sentence_in_the_callers_language(owner: httpx2.AsyncClient, project: int) -> None:
+    best = (await hybrid(owner, project, "old photographs"))["results"][0]
+    place = {"query": "old photographs", "documentId": best["documentId"], "chunkId": best["chunkId"]}
+    english = (await ask(owner, project, "search:rank:explain", **place)).json()["explanation"]
+    assert english.startswith("It has 2 of 2 words (“")
+    assert "“old”" in english
+    assert f"Together {best['finalScore']:.2f}" in english
+    chinese = (await ask(owner, project, "search:rank:explain", "zh-CN", **place)).json()["explanation"]
+    assert chinese.startswith("命中 2 个词中的 2 个（“")
+    assert f"合计 {best['finalScore']:.2f} 分" in chinese
+
+
+async def test_a_passage_that_no_leg_found_is_explained_too(owner: httpx2.AsyncClient, project: int) -> None:
+    best = (await hybrid(owner, project, "林远"))["results"][0]
+    place = {"documentId": best["documentId"], "chunkId": best["chunkId"]}
+    why = (await ask(owner, project, "search:rank:explain", query="zebra", **place)).json()
+    assert (why["bm25"]["raw"], why["bm25"]["rank"], why["matchedWords"], why["hidden"]) == (None, None, [], True)
+    assert "none of the words" in why["explanation"]
+
+
+async def test_only_passages_of_the_project_and_the_document_are_explained(
+    owner: httpx2.AsyncClient, project: int
+) -> None:
+    best = (await hybrid(owner, project, "林远"))["results"][0]
+    other = (await owner.post("/api/v1/projects", json={"name": "other"})).json()["id"]
+    for where, document, chunk in (
+        (other, best["documentId"], best["chunkId"]),
+        (project, best["documentId"] + 1, best["chunkId"]),
+        (project, best["documentId"], 10**9),
+    ):
+        answer = await ask(owner, where, "search:rank:explain", query="林远", documentId=document, chunkId=chunk)
+        assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+
+
+# ── degrading ──
+
+
+@pytest.mark.scenario("004.embedding.unavailable", "004.acceptance.vectors-down")
+@pytest.mark.parametrize(
+    ("code", "language", "notice"),
+    [
+        ("EMBEDDING_UNAVAILABLE", "zh-CN,zh;q=0.9", "语义搜索暂时不可用，已切换为关键词搜索"),
+        ("SEARCH_TIMEOUT", "zh", "语义检索超时，已切换关键词检索"),
+        ("EMBEDDING_DIMENSION_MISMATCH", "zh", "查询向量与索引的维度不一致，已切换为关键词搜索"),
+        ("EMBEDDING_UNAVAILABLE", "de, en;q=0.5", "The search by meaning is not available for now"),
+        ("SEARCH_TIMEOUT", "", "The search by meaning took too long"),
+    ],
+)
+async def test_a_fallback_is_told_in_the_callers_language(
+    owner: httpx2.AsyncClient, project: int, embedder: Telling, code: str, language: str, notice: str
+) -> None:
+    embedder.query_error = FindspotError(code, "not now")
+    for channel, body in (("search:query:strategy", {"strategy": "hybrid"}), ("embedding:search", {})):
+        answer = (await ask(owner, project, channel, language, query="林远", **body)).json()
+        assert (answer["fallback"], answer["code"]) == ("fts", code)
+        assert answer["notice"].startswith(notice)
+        assert len(answer["results"]) == 2
+
+
+@pytest.mark.scenario("004.fts.damaged-index", "004.acceptance.index-damaged")
+async def test_an_index_that_is_being_rebuilt_says_when_to_come_back(owner: httpx2.AsyncClient, project: int) -> None:
+    def damaged(*_: Any, **__: Any) -> Any:
+        raise Damaged("a file is gone")
+
+    flows.watched(app_of(owner)).instead["recall"] = damaged
+    answer = await ask(owner, project, "search:fts:query", "zh", query="林远")
+    assert (answer.status_code, answer.json()["code"]) == (503, "INDEX_REBUILDING")
+    assert answer.json()["retryAfterMs"] > 0
+    assert answer.json()["notice"] == "正在重建索引，请稍后重试"
+    assert answer.headers["retry-after"]
+
+
+# ── what is left of a query ──
+
+
+@pytest.fixture
+def logged() -> Iterator[io.StringIO]:
+    """What a server writes to its log."""
+    root, ours, stream = logging.getLogger(), logging.getLogger("findspot"), io.StringIO()
+    before = root.handlers[:], root.level, ours.level
+    logs.configure("debug", "json", stream=stream)
+    yield stream
+    root.handlers[:], root.level, ours.level = before
+    structlog.reset_defaults()
+
+
+@pytest.mark.scenario("004.security.query-hash", "D26")
+async def test_a_query_is_in_no_log_and_no_figure_but_as_a_keyed_hash(
+    owner: httpx2.AsyncClient, project: int, embedder: Telling, logged: io.StringIO
+) -> None:
+    secret = "林远 zyzzyva"
+    for _ in range(2):
+        found = await hybrid(owner, project, secret, includeLowScores=True)
+        place = {key: found["results"][0][key] for key in ("documentId", "chunkId")}
+        await ask(owner, project, "search:rank:explain", query=secret, **place)
+        await ask(owner, project, "embedding:search", query=secret)
+        await ask(owner, project, "search:fts:query", query=secret, cursor="gone.2")
+        embedder.query_error = FindspotError("EMBEDDING_UNAVAILABLE", "not now")
+    flows.watched(app_of(owner)).instead["recall"] = lambda *_, **__: 1 / 0
+    assert (await ask(owner, project, "search:fts:query", query=secret)).status_code == 500
+    figures = (await owner.get("/metrics")).text
+    written = logged.getvalue()
+    for text in (written, figures):
+        assert not re.search("zyzzyva|林远|\\\\u6797", text)
+    hashes = set(re.findall(r"search in project \d+ for ([0-9a-f]{16}):", written))
+    assert len(hashes) == 1
+    assert "unexpected_error" in written
+    assert hashes != {hashlib.sha256(secret.encode()).hexdigest()[:16]}
+
+
+@pytest.mark.scenario(
+    "003.metric.search-requests",
+    "003.metric.chunks-created",
+    "003.metric.chunking-duration",
+    "003.metric.search-duration",
+    "003.metric.search-results",
+    "003.metric.active-chunks",
+)
+async def test_searches_and_chunks_are_counted_under_the_names_of_the_requirement(
+    owner: httpx2.AsyncClient, project: int, embedder: Telling, figures: Callable[[], Any]
+) -> None:
+    before = await figures()
+    await hybrid(owner, project, "林远")
+    await ask(owner, project, "search:fts:query", query="林远", cursor="gone.2")
+    embedder.query_error = FindspotError("EMBEDDING_UNAVAILABLE", "not now")
+    await hybrid(owner, project, "林远 again")
+    after = await figures()
+
+    def grown(name: str) -> float:
+        return after.get(name, 0.0) - before.get(name, 0.0)  # type: ignore[no-any-return]
+
+    for status in ("success", "INVALID_ARGUMENT", "EMBEDDING_UNAVAILABLE"):
+        assert grown(f'search_requests_total{{status="{status}",tool_id="workspace"}}') == 1
+    assert grown("search_duration_seconds_count") == 3
+    assert grown("search_results_count_count") == 2
+    assert after["active_chunks_total"] == 6
+    assert before['chunks_created_total{table_id="documents"}'] >= 6
+    assert before["chunking_duration_seconds_count"] >= 1
+    assert "turbopuffer_upload_errors_total" in after
+
+
+@pytest.mark.scenario("003.metric.upload-errors")
+async def test_a_write_that_the_engine_refuses_is_counted(
+    owner: httpx2.AsyncClient, project: int, figures: Callable[[], Any]
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError("the disk is full")
+
+    before = (await figures())["turbopuffer_upload_errors_total"]
+    flows.watched(app_of(owner)).instead["write"] = full
+    body = {"title": "t", "format": "text", "content": "林远又来了。"}
+    await owner.post(f"/api/v1/projects/{project}/documents", json=body)
+    await settle(app_of(owner), errors=True)
+    assert (await figures())["turbopuffer_upload_errors_total"] > before
+    assert len((await hybrid(owner, project, "林远"))["results"]) == 2  # what was indexed is still found
+    flows.watched(app_of(owner)).instead.clear()
+    await settle(app_of(owner))
+    assert len((await hybrid(owner, project, "林远"))["results"]) == 3
+
+
+@pytest.fixture
+def figures(owner: httpx2.AsyncClient) -> Callable[[], Any]:
+    async def read() -> dict[str, float]:
+        lines = (await owner.get("/metrics")).text.splitlines()
+        return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if line[:1] != "#"}
+
+    return read

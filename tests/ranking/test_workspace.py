@@ -1,0 +1,92 @@
+"""The workspace's formula: fixed weights, scores that add up as they are shown, and ties that are decided."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from findspot.ranking.normal import BM25_HALF, FULL_MATCH_FLOOR, bm25_norm, recency
+from findspot.ranking.scores import keyword_leg, vector_leg
+from findspot.ranking.workspace import BY_MEANING, BY_WORDS, HYBRID, Origin, explained, rank, shown
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+IDS = st.integers(1, 30)
+BM25 = st.dictionaries(IDS, st.floats(0, 60, allow_nan=False), max_size=25)
+COSINES = st.dictionaries(IDS, st.floats(-1, 1, allow_nan=False), max_size=25)
+ORIGINS = {id: Origin(id % 5, NOW - timedelta(days=id % 7 * 20)) for id in range(1, 31)}
+FULL = frozenset(range(9))
+
+
+def similarity(cosine: float) -> float:
+    return max(0.0, cosine)
+
+
+@pytest.mark.scenario("004.ranking.formula")
+def test_the_formula_has_its_fixed_weights() -> None:
+    assert dict(HYBRID) == {"keyword": 0.55, "vector": 0.35, "recency": 0.10}
+    (hit,) = rank(keyword_leg({1: BM25_HALF}), vector_leg({1: 0.5}), similarity, {1: Origin(1, NOW)}, NOW)
+    assert hit.score == (0.275, 0.175, 0.1, 0.55)
+
+
+@pytest.mark.scenario("004.ranking.breakdown")
+@given(BM25, COSINES)
+def test_what_is_shown_of_a_score_adds_up_to_the_last_digit(bm25: dict[int, float], cosines: dict[int, float]) -> None:
+    for weights in (HYBRID, BY_WORDS, BY_MEANING):
+        hits = rank(keyword_leg(bm25), vector_leg(cosines), similarity, ORIGINS, NOW, FULL, weights)
+        assert {hit.id for hit in hits} == {id for id, score in bm25.items() if score > 0} | cosines.keys()
+        totals = [hit.score.total for hit in hits]
+        assert totals == sorted(totals, reverse=True)
+        for *shares, total in (hit.score for hit in hits):
+            assert f"{sum(shares):.6f}" == f"{total:.6f}"
+            assert 0 <= total <= 1
+
+
+@given(BM25, COSINES)
+def test_an_explanation_comes_to_the_same_score(bm25: dict[int, float], cosines: dict[int, float]) -> None:
+    keyword, vector = keyword_leg(bm25), vector_leg(cosines)
+    for leg in (vector, None):
+        for hit in rank(keyword, leg, similarity, ORIGINS, NOW, FULL):
+            fresh = recency(ORIGINS[hit.id].updated_at, NOW)
+            why = explained(hit.id, keyword, leg, similarity, fresh, full_match=hit.id in FULL)
+            assert shown(why) == hit.score
+            assert why.part("keyword").rank == keyword.ranks().get(hit.id)
+            assert sum(part.weight for part in why.parts) == pytest.approx(1)
+
+
+@pytest.mark.scenario("D12")
+def test_a_leg_that_is_down_leaves_its_weight_to_the_others() -> None:
+    (hit,) = rank(keyword_leg({1: BM25_HALF}), None, similarity, {1: Origin(1, NOW)}, NOW)
+    assert hit.score[:3] == (round(0.55 / 0.65 / 2, 6), 0, round(0.1 / 0.65, 6))
+
+
+def test_a_score_of_the_other_leg_counts_for_a_hit_of_one() -> None:
+    keyword, vector = keyword_leg({1: 9.0}, also={2: 3.0}), vector_leg({2: 0.9}, also={1: 0.5})
+    for hit in rank(keyword, vector, similarity, ORIGINS, NOW):
+        assert hit.score.keyword > 0
+        assert hit.score.vector > 0
+        assert hit.has_words
+    (hit,) = rank(keyword_leg({}), vector_leg({1: 0.5}), similarity, ORIGINS, NOW)
+    assert not hit.has_words
+
+
+@pytest.mark.scenario("004.ranking.ties")
+def test_ties_go_to_the_newer_then_to_the_smaller_ids() -> None:
+    origins = {1: Origin(9, NOW), 2: Origin(7, NOW), 3: Origin(8, NOW + timedelta(days=1)), 4: Origin(7, NOW)}
+    hits = rank(keyword_leg(dict.fromkeys(origins, 5.0)), None, similarity, origins, NOW)
+    assert [hit.id for hit in hits] == [3, 2, 4, 1]
+
+
+def test_what_differs_only_beyond_the_digits_that_are_shown_is_a_tie() -> None:
+    origins = {1: Origin(1, NOW - timedelta(seconds=1)), 2: Origin(2, NOW)}
+    newer, older = rank(keyword_leg({1: 5.0000001, 2: 5.0}), None, similarity, origins, NOW, weights=BY_WORDS)
+    assert (newer.id, older.id, newer.score) == (2, 1, older.score)
+
+
+def test_a_full_match_of_common_words_keeps_a_floor() -> None:
+    assert bm25_norm(0.01) < 0.01
+    assert bm25_norm(0.01, full_match=True) >= FULL_MATCH_FLOOR
+    assert bm25_norm(0, full_match=True) == 0
+    old = {1: Origin(1, NOW - timedelta(days=900))}
+    (hit,) = rank(keyword_leg({1: 0.01}), vector_leg({}), similarity, old, NOW, {1})
+    assert hit.score.total >= 0.25

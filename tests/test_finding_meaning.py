@@ -1,0 +1,33 @@
+"""Workspace search with the offline model, over a thousand paragraphs: what is found that lacks the words."""
+
+import pytest
+
+from findspot.app import App
+from findspot.finding import Question, Strategy
+from tests.embedding.test_meaning import ITS_WORDS, LONELY, lines, stories
+from tests.flows import make_document, make_project, settle
+
+
+@pytest.fixture
+def database_url() -> None:
+    """What is found does not depend on the database: SQLite is enough here."""
+    return
+
+
+@pytest.mark.scenario("004.embedding", "004.embedding.finds-meaning")
+@pytest.mark.parametrize("language", ["zh", "en"])
+async def test_a_search_by_meaning_shows_loneliness_among_the_first_five(app: App, language: str) -> None:
+    project = await make_project(app)
+    lonely = lines(f"lonely.{language}.txt")
+    told = stories(language)
+    for first in range(0, len(told), 100):
+        await make_document(app, project, *told[first : first + 100])
+    await make_document(app, project, *lonely)
+    await settle(app)
+    page = await app.finding.find(Question(project, LONELY[language], Strategy.SEMANTIC))
+    best = [each.found.chunk.text for each in page.results[:5]]
+    assert sum(text in lonely for text in best) >= 4
+    for text in best:
+        if text in lonely:
+            assert not any(word in text.lower() for word in ITS_WORDS[language])
+    assert page.total == len(told) + len(lonely)
