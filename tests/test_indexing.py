@@ -399,6 +399,25 @@ async def test_what_the_engine_could_not_forget_is_forgotten_later(app: App, pro
     assert len(held(app, documents_namespace(project))) == 1
 
 
+async def test_a_rest_that_ends_while_the_worker_looks_around_is_not_slept_through(
+    app: App, project: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = await make_document(app, project, "words")
+    await settle(app)
+    place = Place(project, None)
+    look = app.indexing._start_work
+
+    async def slowly() -> None:
+        await look()
+        app.indexing._rests._kept = {each: (times, 0.0) for each, (times, _) in app.indexing._rests._kept.items()}
+
+    monkeypatch.setattr(app.indexing, "_start_work", slowly)
+    app.indexing._rests.begin(place)
+    await save(app, document.id, "other words")
+    await settle(app)
+    assert await texts(app, document, "other") == ["other words"]
+
+
 async def test_the_worker_survives_whatever_its_steps_raise(app: App, project: int, short_pauses: None) -> None:
     failures = iter([RuntimeError("once"), OSError("twice")])
 

@@ -124,8 +124,9 @@ class Indexing:
     async def _run(self) -> None:
         while True:
             self._store.written.clear()
+            rests = self._rests.left_s()  # before the look: a rest that ends during it is not slept through
             await self._patiently(self._start_work)
-            pause_s = await self._pause()
+            pause_s = await self._pause(rests)
             with contextlib.suppress(TimeoutError):  # not wait_for, which can swallow a cancellation
                 async with asyncio.timeout(pause_s):
                     await self._store.written.wait()
@@ -139,14 +140,14 @@ class Indexing:
         except Exception:
             log.exception("the index waits")
 
-    async def _pause(self) -> float:
+    async def _pause(self, rests: list[float]) -> float:
         longest = SHARED_SLEEP_S if self._settings.shared else LONGEST_SLEEP_S
         try:
             async with self._store.read() as connection:
                 due = await states.next_retry(connection)
         except FindspotError:  # the store is away, which `_start_work` has said
             return SHARED_SLEEP_S
-        waits = [longest, *self._rests.left_s()]
+        waits = [longest, *rests]
         if due is not None:
             waits.append((due - datetime.now(UTC)).total_seconds())
         return max(0.05, min(waits))
