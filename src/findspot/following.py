@@ -1,7 +1,7 @@
 """What changed → chunk rows. Afterwards the store knows what the engine has to take in and what to forget."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from findspot.store.database import Store
 
 DOCUMENTS_AT_ONCE = 256
 BYTES_AT_ONCE = 8 << 20
+WRITTEN_AT_ONCE = 32  # documents
 
 
 class Following:
@@ -80,9 +81,14 @@ class Following:
             await asyncio.sleep(0)
         changes = await asyncio.to_thread(lambda: {id: _changes(place, known[id], each) for id, each in found.items()})
         await self._require_room(place, sum(len(each.new) - len(each.gone) for each in changes.values()))
+        for start in range(0, len(pending), WRITTEN_AT_ONCE):  # so that no writer waits long
+            await self._rewrite(pending[start : start + WRITTEN_AT_ONCE], changes)
+
+    async def _rewrite(self, followed: Sequence[Any], changes: Mapping[int, "_Changes"]) -> None:
+        """Make the rows of some documents those of the passages found."""
         async with self._store.write(durable=False) as connection:
-            now = await states.revisions(connection, list(found))
-            there = [row for row in pending if row.id in now]
+            now = await states.revisions(connection, [row.id for row in followed])
+            there = [row for row in followed if row.id in now]
             await rows.delete(connection, [id for row in there for id in changes[row.id].gone])
             new = [new for row in there for new in changes[row.id].new]
             await rows.insert(connection, new)
@@ -90,7 +96,7 @@ class Following:
             await rows.move(connection, [moved for row in there for moved in changes[row.id].moved])
             await states.followed_documents(
                 connection,
-                [(row.id, row.revision, len(found[row.id]), now[row.id] == row.revision) for row in there],
+                [(row.id, row.revision, changes[row.id].total, now[row.id] == row.revision) for row in there],
             )
 
     async def _require_room(self, place: Place, more: int) -> None:
@@ -208,6 +214,7 @@ class _Changes(NamedTuple):
     gone: list[int]
     new: list[rows.NewChunk]
     moved: list[dict[str, Any]]
+    total: int
 
 
 def _changes(place: Place, known: dict[str, Any], found: Sequence[cutting.Passage]) -> _Changes:
@@ -221,7 +228,7 @@ def _changes(place: Place, known: dict[str, Any], found: Sequence[cutting.Passag
         and (old.char_start, old.char_end, old.chunk_index, old.total_chunks)
         != (each.start, each.end, each.index, each.total)
     ]
-    return _Changes(gone, new, moved)
+    return _Changes(gone, new, moved, len(found))
 
 
 def _document_row(place: Place, passage: cutting.Passage) -> rows.NewChunk:

@@ -189,18 +189,41 @@ class Indexing:
             try:
                 await self._agree(place)
                 await self._following.follow(place)
-                more = True
-                while more and not self._closing:
-                    # the next sources are cut while the chunks of these are written
-                    more = any(await _together(self._following.follow(place), self._catch_up(place)))
-                    async with self._store.write(durable=False) as connection:
-                        await states.finish(connection, place)
-                    await self._tell()
+                await self._keep_up(place)
             except Damaged as damage:
                 self.heal(place.namespace, damage)
             except Exception as error:
                 await self._note(place, error)
                 raise
+
+    async def _keep_up(self, place: Place) -> None:
+        """Give the engine the chunks of the sources that were followed, while the next ones are."""
+        rounds, advanced = 0, asyncio.Event()
+
+        async def follow() -> None:
+            nonlocal rounds
+            try:
+                while not self._closing and await self._following.follow(place):
+                    rounds += 1
+                    advanced.set()
+            finally:
+                advanced.set()
+
+        following = asyncio.create_task(follow())
+        try:
+            seen, more = -1, False
+            while (more or seen != rounds) and not self._closing:
+                advanced.clear()
+                seen = rounds
+                more = await self._catch_up(place)
+                async with self._store.write(durable=False) as connection:
+                    await states.finish(connection, place)
+                await self._tell()
+                if not more and seen == rounds and not following.done():
+                    await advanced.wait()
+            await following
+        finally:
+            await _cancelled([following])
 
     async def _note(self, place: Place, error: Exception) -> None:
         """Let everyone see why a namespace is behind."""
@@ -476,15 +499,6 @@ async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _together(*steps: Awaitable[bool]) -> list[bool]:
-    """Take steps side by side. When all have ended, raise what one of them raised."""
-    results = await asyncio.gather(*steps, return_exceptions=True)
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return [result for result in results if isinstance(result, bool)]
 
 
 def _differences(

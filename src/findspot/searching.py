@@ -149,16 +149,17 @@ class Searching:
         return await self._ask_engine(ask, words, None, Deadline.within(GRACE_S)), "SEARCH_TIMEOUT"
 
     async def _vector(self, ask: Ask, deadline: Deadline) -> Vector:
-        """The query's vector, if the index in service holds vectors of the same kind."""
-        try:
-            async with asyncio.timeout(deadline.left_s):
-                vector = await self._embeddings.query(ask.query)
-        except TimeoutError:
-            raise FindspotError("SEARCH_TIMEOUT", "The query was not embedded in time.") from None
-        try:
-            status, fingerprint = await self._in_thread(self._kinds, ask.namespace)
-        except Damaged as damage:
-            raise self.healing(ask, damage) from damage
+        """The query's vector, if the index in service holds vectors of the same kind. The first search opens both: the
+        model and the index, side by side."""
+        kinds = self._in_thread(self._kinds, ask.namespace)
+        embedded, held = await asyncio.gather(self._embedded(ask, deadline), kinds, return_exceptions=True)
+        if isinstance(embedded, BaseException):
+            raise embedded
+        if isinstance(held, Damaged):
+            raise self.healing(ask, held) from held
+        if isinstance(held, BaseException):
+            raise held
+        vector, (status, fingerprint) = embedded, held
         if status.fingerprint not in ("", fingerprint):
             self._indexing.renew(ask.namespace)
             message = "The index still holds another embedder's vectors; it is being built anew."
@@ -167,6 +168,13 @@ class Searching:
             message = f"The index holds vectors of {status.dimension} dimensions, and the query's has {len(vector)}."
             raise FindspotError("EMBEDDING_DIMENSION_MISMATCH", message)
         return vector
+
+    async def _embedded(self, ask: Ask, deadline: Deadline) -> Vector:
+        try:
+            async with asyncio.timeout(deadline.left_s):
+                return await self._embeddings.query(ask.query)
+        except TimeoutError:
+            raise FindspotError("SEARCH_TIMEOUT", "The query was not embedded in time.") from None
 
     def _kinds(self, namespace: str) -> tuple[Status, str]:
         """What the index holds, and what the embedder makes."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _GRACE_S = 8  # a SIGTERM ends within 10 seconds
 KEEP_ALIVE_S = 75  # for longer than clients rest: one that is hung up on in the moment it speaks again sees an error
-_ALLOCATOR = {-8: 2, -3: 64 * 1024, -1: 1024 * 1024}  # M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
+_ALLOCATOR = {-8: 2, -3: 4 << 20, -1: 8 << 20}  # M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
 _SWITCH_S = 0.0005  # Python's 5 ms would let a busy thread delay every step of every request by as much
 
 
