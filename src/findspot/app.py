@@ -45,6 +45,7 @@ class App:
     importing: Importing
     exporting: Exporting
     engine: Engine
+    embeddings: Embeddings
     indexing: Indexing
     searching: Searching
     tools: Tools
@@ -106,6 +107,7 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
             Importing(store, bulk, tables, settings.max_body, settings.max_document, settings.max_table),
             Exporting(store),
             engine,
+            embeddings,
             indexing,
             searching,
             Tools(store, indexing, Answering(store, tables, searching, offload, settings), settings),

@@ -70,6 +70,10 @@ class Embeddings:
             return parts[0]
         return await asyncio.to_thread(np.concatenate, parts) if parts else np.zeros((0, dimension), np.float32)
 
+    async def passing(self, texts: Sequence[str]) -> Vectors:
+        """Vectors for someone who asks, not for an index: nothing is kept of them."""
+        return await asyncio.to_thread(self.embedder.documents, texts)
+
     def _kind(self) -> tuple[str, int]:
         """What tells this embedder's vectors from others."""
         return self.embedder.fingerprint, self.embedder.dimension

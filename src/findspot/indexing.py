@@ -19,7 +19,7 @@ from findspot.embeddings import Embeddings
 from findspot.engines.protocol import Abandoned, Batch, Building, Damaged, Engine, Status
 from findspot.errors import FindspotError
 from findspot.following import Following, said
-from findspot.gate import Gate, Rests
+from findspot.gate import REBUILDS, Gate, Rests
 from findspot.models import ChunkToIndex, Place
 from findspot.offload import Offload
 from findspot.settings import Settings
@@ -389,6 +389,21 @@ class Indexing:
             return place not in self._unfit
 
         await self.settled(done)
+
+    async def enqueue(self, place: Place) -> int:
+        """Have a namespace built anew, without waiting for it; how many rebuilds of the project come first."""
+        await self.require_room(place.project_id)
+        self.renew(place.namespace)
+        others = [each for each in self._rebuilding if each.project_id == place.project_id and each != place]
+        return max(0, len(others) + 1 - REBUILDS)
+
+    async def require_room(self, project_id: int) -> None:
+        """A project that is full takes no more to search."""
+        async with self._store.read() as connection:
+            taken = await states.chunks_of_project(connection, project_id)
+        if taken >= self._settings.max_chunks:
+            message = f"The project has {taken} chunks, and may have {self._settings.max_chunks}. Nothing was changed."
+            raise FindspotError("SEARCH_CAPACITY_EXCEEDED", message)
 
     def _begin_rebuild(self, place: Place) -> None:
         if place not in self._rebuilding and not self._rests.holds(place):

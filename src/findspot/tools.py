@@ -68,7 +68,7 @@ class Tools:
         """Make a tool. What a search tool needs indexed is noted with it, and is done in the background: what is there
         already is not made twice, and what has got lost of it is made anew."""
         if spec.kind is ToolType.SEARCH:
-            await self._require_room(project_id)
+            await self._indexing.require_room(project_id)
             self._indexing.doubt(table_namespace(project_id, spec.table_id))
         try:
             async with self._store.write() as connection:
@@ -194,7 +194,7 @@ class Tools:
     async def rebuild_chunks(self, tool_id: int) -> None:
         """Have what a search tool sees looked through and given to the engine anew. Searches go on meanwhile."""
         tool = await self._search_tool(tool_id)
-        await self._require_room(tool.project_id)
+        await self._indexing.require_room(tool.project_id)
         self._indexing.doubt(table_namespace(tool.project_id, tool.table_id))
         after: int | None = 0
         while after is not None:
@@ -215,14 +215,6 @@ class Tools:
         if tool.type is not ToolType.SEARCH:
             raise not_found("search tool")
         return tool
-
-    async def _require_room(self, project_id: int) -> None:
-        """A project that is full takes no more to search."""
-        async with self._store.read() as connection:
-            taken = await states.chunks_of_project(connection, project_id)
-        if taken >= self._settings.max_chunks:
-            message = f"The project has {taken} chunks, and may have {self._settings.max_chunks}. Nothing was changed."
-            raise FindspotError("SEARCH_CAPACITY_EXCEEDED", message)
 
     async def _require_room_for(self, tool: Tool) -> None:
         """A new tool for whose texts there was no room is taken back."""

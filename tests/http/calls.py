@@ -65,7 +65,10 @@ CALLS = {
     "POST /api/v1/projects/{project_id}/search/rank/explain": Call(
         READ, {"query": "now", "documentId": "{document_id}", "chunkId": "{chunk_id}"}
     ),
+    "POST /api/v1/projects/{project_id}/search/fts/reindex": Call(WRITE, {}),
     "POST /api/v1/projects/{project_id}/embedding/search": Call(READ, {"query": "now"}),
+    "POST /api/v1/projects/{project_id}/embedding/generate": Call(READ, {"texts": ["now"]}),
+    "POST /api/v1/projects/{project_id}/embedding/reindex": Call(WRITE, {}),
     "PUT /api/v1/documents/{document_id}": Call(WRITE, {"content": "y"}),
     "DELETE /api/v1/documents/{document_id}": Call(WRITE),
     "GET /api/v1/documents/{document_id}/versions": Call(READ),

@@ -4,18 +4,22 @@ import hashlib
 import io
 import logging
 import re
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import httpx2
 import pytest
+import sqlalchemy as sa
 import structlog
 
 from findspot import logs
 from findspot.app import App
 from findspot.engines.protocol import Damaged
 from findspot.errors import FindspotError
+from findspot.models import Place, documents_namespace
 from findspot.settings import Settings
+from findspot.store.schema import embedding_cache
 from findspot.surfaces.http.api import create_api
 from tests import flows
 from tests.flows import Telling, settle
@@ -344,6 +348,71 @@ async def test_a_write_that_the_engine_refuses_is_counted(
     flows.watched(app_of(owner)).instead.clear()
     await settle(app_of(owner))
     assert len((await hybrid(owner, project, "林远"))["results"]) == 3
+
+
+# ── reindexing and embedding ──
+
+
+@pytest.mark.scenario("004.fts.channel-reindex", "004.embedding.channel-reindex", "004.matrix.rebuild-and-search")
+@pytest.mark.parametrize("channel", ["search:fts:reindex", "embedding:reindex"])
+async def test_a_reindex_is_queued_while_the_old_index_answers(
+    owner: httpx2.AsyncClient, project: int, embedder: Telling, channel: str
+) -> None:
+    app, held = app_of(owner), documents_namespace(project)
+    engine, going_on = flows.watched(app), threading.Event()
+
+    def late(*arguments: Any) -> Any:
+        assert going_on.wait(flows.PATIENCE_S)
+        return engine.engine.build(*arguments)
+
+    engine.instead["build"] = late
+    answer = await ask(owner, project, channel)
+    assert (answer.status_code, answer.json()) == (202, {"jobId": f"rebuild_{held}", "position": 0})
+    again = await ask(owner, project, channel)
+    assert again.json() == answer.json()  # there is one to be built, however often it is asked for
+    assert len((await hybrid(owner, project, "林远"))["results"]) == 2
+    going_on.set()
+    await settle(app)
+    found = await hybrid(owner, project, "林远")
+    assert (len(found["results"]), found["indexState"]) == (2, "ready")
+
+
+@pytest.mark.scenario("004.concurrency.two-reindexes")
+async def test_a_third_rebuild_of_a_project_waits_and_is_told_its_place(owner: httpx2.AsyncClient, project: int) -> None:
+    app, others = app_of(owner), [Place(project, 901), Place(project, 902)]
+    async with app.indexing._gate.rebuild(project), app.indexing._gate.rebuild(project):
+        assert [await app.indexing.enqueue(place) for place in others] == [0, 0]
+        assert (await ask(owner, project, "search:fts:reindex")).json()["position"] == 1
+    await settle(app)
+
+
+async def test_a_project_that_is_full_is_not_reindexed(
+    owner: httpx2.AsyncClient, project: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = app_of(owner)
+    monkeypatch.setattr(app.indexing, "_settings", app.settings.model_copy(update={"max_chunks": 6}))
+    answer = await ask(owner, project, "embedding:reindex")
+    assert (answer.status_code, answer.json()["code"]) == (507, "SEARCH_CAPACITY_EXCEEDED")
+
+
+@pytest.mark.scenario("004.embedding.channel-generate")
+async def test_texts_get_their_vectors_and_leave_nothing_behind(
+    owner: httpx2.AsyncClient, project: int, embedder: Telling
+) -> None:
+    texts = ["林远 and the lighthouse", "電腦 👩‍👩‍👧 e\u0301"]
+    answer = (await ask(owner, project, "embedding:generate", texts=texts)).json()
+    assert (answer["model"], answer["dimensions"], len(answer["vectors"])) == ("telling", 64, 2)
+    assert answer["vectors"] == embedder.documents(texts).tolist()
+    async with app_of(owner).store.read() as connection:
+        kept = (await connection.execute(sa.select(sa.func.count()).select_from(embedding_cache))).scalar_one()
+    assert kept == 6  # those of the chapters
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["x"] * 65, ["字" * 8001], "no list", [1], None])
+async def test_texts_that_cannot_be_embedded_are_refused(owner: httpx2.AsyncClient, project: int, texts: Any) -> None:
+    answer = await ask(owner, project, "embedding:generate", texts=texts)
+    assert (answer.status_code, answer.json()["code"]) == (422, "INVALID_ARGUMENT")
+    assert "texts" in answer.json()["message"]
 
 
 @pytest.fixture

@@ -109,7 +109,10 @@ RULES = {
     "POST /api/v1/projects/{project_id}/search/fts/query": Rule(READ, Scope.PROJECT),
     "POST /api/v1/projects/{project_id}/search/query/strategy": Rule(READ, Scope.PROJECT),
     "POST /api/v1/projects/{project_id}/search/rank/explain": Rule(READ, Scope.PROJECT),
+    "POST /api/v1/projects/{project_id}/search/fts/reindex": Rule(WRITE, Scope.PROJECT),
     "POST /api/v1/projects/{project_id}/embedding/search": Rule(READ, Scope.PROJECT),
+    "POST /api/v1/projects/{project_id}/embedding/generate": Rule(READ, Scope.PROJECT),
+    "POST /api/v1/projects/{project_id}/embedding/reindex": Rule(WRITE, Scope.PROJECT),
     "POST /mcp/{endpoint_id}": Rule(READ, Scope.ENDPOINT, large=True, agents=True),  # a tool itself asks for more
 }
 

@@ -12,6 +12,7 @@ from findspot.app import App
 from findspot.errors import FindspotError
 from findspot.explaining import Explained
 from findspot.finding import MOST_CANDIDATES, Page, Question, Strategy
+from findspot.models import Place
 from findspot.ranking.scores import Part
 from findspot.ranking.workspace import DIGITS, Shown
 from findspot.reasons import Reasons, sentence
@@ -38,6 +39,16 @@ class Search(Body):
 
 class StrategicSearch(Search):
     strategy: Literal["fts", "semantic", "hybrid"]
+
+
+class Nothing(Body):
+    """A call that needs no more than its address."""
+
+
+class Texts(Body):
+    """Texts to embed."""
+
+    texts: Annotated[list[Annotated[str, Field(min_length=1, max_length=8000)]], Field(min_length=1, max_length=64)]
 
 
 class Explain(Body):
@@ -72,6 +83,34 @@ async def explain_rank(request: Request, project_id: int, body: Explain) -> dict
     with _noted(language):
         explained = await app.explaining.explain(project_id, body.query, body.documentId, body.chunkId)
     return _explanation(explained, language)
+
+
+@api.post("/api/v1/projects/{project_id}/search/fts/reindex", status_code=202)
+async def reindex_words(request: Request, project_id: int, body: Nothing) -> dict[str, Any]:
+    """`search:fts:reindex`: build the index of the documents anew. The one in service answers meanwhile."""
+    return await _reindexed(request, project_id)
+
+
+@api.post("/api/v1/projects/{project_id}/embedding/reindex", status_code=202)
+async def reindex_meanings(request: Request, project_id: int, body: Nothing) -> dict[str, Any]:
+    """`embedding:reindex`: the same; words and vectors stand in one index. What was embedded before is not again."""
+    return await _reindexed(request, project_id)
+
+
+@api.post("/api/v1/projects/{project_id}/embedding/generate")
+async def embed(request: Request, project_id: int, body: Texts) -> Response:
+    """`embedding:generate`: the vectors of some texts, of length 1. Nothing is kept."""
+    app: App = request.app.state.app
+    vectors = await app.embeddings.passing(body.texts)
+    model = app.embeddings.embedder.id
+    return encoded({"model": model, "dimensions": int(vectors.shape[1]), "vectors": vectors.tolist()})
+
+
+async def _reindexed(request: Request, project_id: int) -> dict[str, Any]:
+    app: App = request.app.state.app
+    place = Place(project_id, None)
+    position = await app.indexing.enqueue(place)
+    return {"jobId": f"rebuild_{place.namespace}", "position": position}
 
 
 async def _searched(request: Request, project_id: int, body: Search, strategy: Strategy) -> Response:
