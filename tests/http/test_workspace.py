@@ -378,7 +378,9 @@ async def test_a_reindex_is_queued_while_the_old_index_answers(
 
 
 @pytest.mark.scenario("004.concurrency.two-reindexes")
-async def test_a_third_rebuild_of_a_project_waits_and_is_told_its_place(owner: httpx2.AsyncClient, project: int) -> None:
+async def test_a_third_rebuild_of_a_project_waits_and_is_told_its_place(
+    owner: httpx2.AsyncClient, project: int
+) -> None:
     app, others = app_of(owner), [Place(project, 901), Place(project, 902)]
     async with app.indexing._gate.rebuild(project), app.indexing._gate.rebuild(project):
         assert [await app.indexing.enqueue(place) for place in others] == [0, 0]
