@@ -210,6 +210,7 @@ class Finding:
                     await self._widen(ranking)
             name = name or self._cursors.keep(question.project_id, ranking)
             results = await self._showing.show(question.namespace, ranking.query, ranking.page(number))
+            self._indexing.warmth.touch(each.found.chunk.id for each in results)
             return Page(
                 results,
                 ranking.total,

@@ -5,7 +5,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -28,6 +28,7 @@ from findspot.store import indexing as states
 from findspot.store import projects as project_rows
 from findspot.store import tables as table_rows
 from findspot.store.database import Store
+from findspot.warmth import Warmth, coldest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,6 +45,7 @@ LONGEST_SLEEP_S = 30.0
 SHARED_SLEEP_S = 1.0  # where other processes may change the store
 CHECK_EVERY_S = 3600.0
 GRACE_S = 1.0
+ROOM_MADE = 0.95  # of the vectors that a project may have are left when some are given up
 
 
 @dataclass(slots=True)
@@ -68,6 +70,7 @@ class Report:
     chunks: int
     done: int
     vectors: int
+    evicted: int
     bytes: int
     rate: float
     errors: tuple[str, ...]
@@ -99,6 +102,7 @@ class Indexing:
         self._rebuilding: dict[Place, asyncio.Task[None]] = {}
         self.rebuilds: dict[str, Rebuild] = {}  # those that have begun
         self._rests: Rests[Place] = Rests()
+        self.warmth = Warmth()
         self._rate: dict[Place, float] = {}  # chunks a second, of what is being filled
         self._moved = asyncio.Condition()  # told whenever something was finished or failed
         self._tasks: list[asyncio.Task[None]] = []
@@ -239,6 +243,7 @@ class Indexing:
         """Bring the engine up to date with the chunk rows; whether there is more to forget."""
         more = await self._forget(place)
         await self._fill(place)
+        await self._make_room(place.project_id)
         return more
 
     async def _fill(self, place: Place) -> None:
@@ -296,6 +301,22 @@ class Indexing:
                     await states.fail(connection, _is_source(row), said(error))
             await self._tell()
             return None
+
+    async def _make_room(self, project_id: int) -> None:
+        """Give up the vectors that were hits least recently, if a project has too many; words still find them."""
+        dimension = await asyncio.to_thread(getattr, self._embeddings.embedder, "dimension")
+        most = self._settings.max_vectors // dimension
+        async with self._store.read() as connection:
+            if await states.chunks_of_project(connection, project_id) <= most:
+                return
+        namespaces = await self._in_thread(self._engine.namespaces, project_id)
+        held = {each: await self._in_thread(self._engine.vector_ids, each) for each in namespaces}
+        total = sum(map(len, held.values()))
+        if total > most:
+            spare = total - int(most * ROOM_MADE)
+            for namespace, ids in (await asyncio.to_thread(_coldest, held, self.warmth.hits(), spare)).items():
+                log.warning("%s gives up %d vectors: the project has too many", namespace, len(ids))
+                await self._in_thread(self._engine.evict, namespace, ids)
 
     async def _forget(self, place: Place) -> bool:
         """Have the engine forget what the store no longer has; a namespace in which nothing is left is freed. Whether
@@ -487,7 +508,7 @@ class Indexing:
             status, done = "indexing", rebuild.done
         errors = tuple(dict.fromkeys(error for _, error in conditions if error))
         rate = rebuild.rate if rebuild else self._rate.get(place, 0.0)
-        return Report(place.namespace, status, total, done, held.vectors, held.bytes, rate, errors)
+        return Report(place.namespace, status, total, done, held.vectors, held.evicted, held.bytes, rate, errors)
 
     @property
     def is_at_rest(self) -> bool:
@@ -526,6 +547,15 @@ def _differences(
     wanted = np.setdiff1d(ids, np.array(waiting, np.int64), assume_unique=True)
     missing, extra = (np.setdiff1d(*each, assume_unique=True) for each in ((wanted, held), (held, ids)))
     return missing.tolist(), extra.tolist()
+
+
+def _coldest(held: "Mapping[str, npt.NDArray[np.int64]]", hits: Sequence[int], count: int) -> dict[str, list[int]]:
+    """The chunks to lose their vectors, by namespace."""
+    import numpy as np
+
+    chosen = coldest(np.concatenate(list(held.values())), hits, count)
+    found = {namespace: np.intersect1d(ids, chosen, assume_unique=True).tolist() for namespace, ids in held.items()}
+    return {namespace: ids for namespace, ids in found.items() if ids}
 
 
 def _is_source(row: ChunkToIndex) -> "sa.ColumnElement[bool]":

@@ -118,6 +118,7 @@ class Searching:
             query = await self._in_thread(_parsed, ask) if len(ask.query) > LONG_QUERY else _parsed(ask)
             recall, code = await self.recall(ask, query, deadline) if ask.query.strip() else (Recall(), None)
             hits = await self._hits(ask, query, self._fused(ask, recall))
+            self._indexing.warmth.touch(hit.ranked.id for hit in hits)
             return Found(
                 hits,
                 len(recall.keyword),

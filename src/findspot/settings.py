@@ -63,6 +63,10 @@ class Settings(BaseSettings):
         5_000_000, ge=1, alias="FINDSPOT_MAX_CHUNKS",
         description="Chunks of one project; what would pass it is saved and not searched.",
     )  # fmt: skip
+    max_vectors: int = Field(
+        20_000_000_000, ge=1, alias="FINDSPOT_MAX_VECTORS",
+        description="Bytes of one project's vectors, a byte a dimension; past it, those least recently hit are given up.",
+    )  # fmt: skip
     answer_tokens: int = Field(
         20_000, ge=500, alias="FINDSPOT_ANSWER_TOKENS", description="Token budget of one answer to an agent."
     )

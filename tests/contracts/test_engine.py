@@ -310,6 +310,27 @@ def test_a_vector_of_zeros_is_never_a_hit(engine: Engine) -> None:
     assert (engine.status(TABLE).chunks, engine.status(TABLE).vectors) == (2, 1)
 
 
+def test_a_chunk_whose_vector_is_given_up_is_found_by_its_words_alone(reopen: Reopen) -> None:
+    engine = reopen()
+    texts = {1: "a cat", 2: "一只猫 cat", 3: "a cat and a dog", 4: "nothing known"}
+    vectors = np.array([direction(1), direction(2), direction(3), np.zeros(DIMENSION, np.float32)])
+    engine.write(TABLE, "f", batch(texts, vectors))
+    engine.evict(TABLE, [2, 4, 99])  # one has none, and one is not there
+    engine.evict(TABLE, [2])
+    for engine in (engine, reopen()):
+        assert engine.vector_ids(TABLE).tolist() == [1, 3]
+        assert engine.ids(TABLE).tolist() == [1, 2, 3, 4]
+        assert (engine.status(TABLE).vectors, engine.status(TABLE).evicted) == (2, 1)
+        assert [near(engine, direction(axis)) for axis in (1, 2, 3)] == [[1], [], [3]]
+        assert sorted(found(engine, "cat")) == [1, 2, 3]
+        recall = engine.recall(TABLE, words("猫"), direction(1), limit=10)
+        assert (list(recall.keyword), recall.vector_also) == ([2], {})
+    engine.write(TABLE, "f", batch({2: "一只猫 cat"}, np.array([direction(2)])))
+    assert (near(engine, direction(2)), engine.status(TABLE).evicted) == ([2], 0)
+    engine.delete(TABLE, [1, 2, 3, 4])
+    assert engine.vector_ids(TABLE).tolist() == []
+
+
 def test_the_status_tells_what_a_namespace_holds(engine: Engine) -> None:
     engine.write(TABLE, MODEL, batch({1: "cat", 2: "dog"}))
     status = engine.status(TABLE)

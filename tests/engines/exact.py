@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,7 @@ class Chunk:
     source: Source
     terms: tuple[str, ...]
     vector: Vector
+    evicted: bool = False
 
 
 @dataclass
@@ -140,11 +141,22 @@ class ExactEngine:
     def ids(self, namespace: str) -> npt.NDArray[np.int64]:
         return np.array(sorted(self._at(namespace).chunks), np.int64)
 
+    def evict(self, namespace: str, ids: Sequence[int]) -> None:
+        chunks = self._at(namespace).chunks
+        for id in ids:
+            if id in chunks and chunks[id].vector.any():
+                chunks[id] = replace(chunks[id], vector=np.zeros_like(chunks[id].vector), evicted=True)
+
+    def vector_ids(self, namespace: str) -> npt.NDArray[np.int64]:
+        chunks = self._at(namespace).chunks
+        return np.array(sorted(id for id, chunk in chunks.items() if chunk.vector.any()), np.int64)
+
     def status(self, namespace: str) -> Status:
         kept = self._at(namespace)
         vectors = [chunk.vector for chunk in kept.chunks.values()]
         known = sum(bool(vector.any()) for vector in vectors)
-        return Status(len(vectors), known, sum(map(len, vectors)), kept.fingerprint, kept.dimension)
+        evicted = sum(chunk.evicted for chunk in kept.chunks.values())
+        return Status(len(vectors), known, sum(map(len, vectors)), kept.fingerprint, kept.dimension, evicted)
 
     def namespaces(self, project_id: int) -> list[str]:
         return sorted(name for name in self.kept if name.startswith(f"project_{project_id}_"))

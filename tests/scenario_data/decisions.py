@@ -58,7 +58,9 @@ DECISIONS: tuple[Scenario, ...] = (
          "Ten thousand candidates and more give a normal answer that admits its total is a minimum.",
          "tests/test_finding.py::test_more_than_ten_thousand_candidates_are_cut_and_the_answer_says_so"),
     need("D16", "DECISIONS row 16",
-         "A chunk whose vector was given up is still found by its words, and the status counts such chunks."),
+         "A chunk whose vector was given up is still found by its words, and the status counts such chunks.",
+         "tests/test_warmth.py::"
+         "test_past_the_limit_the_coldest_vectors_go_and_words_still_find_their_chunks"),
     need("D17", "DECISIONS row 17",
          "A channel's name is its route, the server validates strictly, and the client's types and schemas come from "
          "the server's OpenAPI."),

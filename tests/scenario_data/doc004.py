@@ -284,7 +284,9 @@ DOC004: tuple[Scenario, ...] = (
          "A query weighs at most 10,000 candidates and cuts off what goes beyond.",
          "tests/test_finding.py::test_more_than_ten_thousand_candidates_are_cut_and_the_answer_says_so"),
     need("004.capacity.vectors", "004 § Non-Functional / Capacity; DECISIONS row 16",
-         "Past 20 GB of vectors a project gives up those least recently hit, whose chunks keywords still find."),
+         "Past 20 GB of vectors a project gives up those least recently hit, whose chunks keywords still find.",
+         "tests/test_warmth.py::"
+         "test_past_the_limit_the_coldest_vectors_go_and_words_still_find_their_chunks"),
     need("004.security.isolation", "004 § Non-Functional / Security; DECISIONS row 24",
          "Indexes and vectors of two projects never share a folder or a namespace."),
     need("004.security.query-hash", "004 § Non-Functional / Security; DECISIONS row 26",

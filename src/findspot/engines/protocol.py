@@ -81,13 +81,14 @@ class Recall:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What a namespace holds. `fingerprint` tells which embedder's vectors these are."""
+    """What a namespace holds. `fingerprint` tells which embedder's vectors these are; `evicted` were given up."""
 
     chunks: int
     vectors: int
     bytes: int
     fingerprint: str
     dimension: int
+    evicted: int = 0
 
 
 class Damaged(Exception):
@@ -132,6 +133,9 @@ class Engine(Protocol):
 
     def delete(self, namespace: str, ids: Sequence[int]) -> None: ...
 
+    def evict(self, namespace: str, ids: Sequence[int]) -> None:
+        """Forget the vectors of these chunks, which are still found by their words."""
+
     def recall(
         self,
         namespace: str,
@@ -158,6 +162,9 @@ class Engine(Protocol):
 
     def ids(self, namespace: str) -> npt.NDArray[np.int64]:
         """All that are kept, in ascending order."""
+
+    def vector_ids(self, namespace: str) -> npt.NDArray[np.int64]:
+        """Those that have a vector, in ascending order."""
 
     def status(self, namespace: str) -> Status: ...
 

@@ -52,6 +52,10 @@ class EmbeddedEngine:
         self._at(namespace).delete([int(id) for id in ids])
         self._shed()
 
+    def evict(self, namespace: str, ids: Sequence[int]) -> None:
+        self._at(namespace).evict([int(id) for id in ids])
+        self._shed()
+
     def recall(
         self,
         namespace: str,
@@ -102,6 +106,10 @@ class EmbeddedEngine:
         snapshot = self._snapshot(self._at(namespace))
         return np.empty(0, np.int64) if snapshot is None else snapshot.vectors.ids()
 
+    def vector_ids(self, namespace: str) -> npt.NDArray[np.int64]:
+        snapshot = self._snapshot(self._at(namespace))
+        return np.empty(0, np.int64) if snapshot is None else snapshot.vectors.vector_ids()
+
     def status(self, namespace: str) -> Status:
         snapshot = self._snapshot(self._at(namespace))
         if snapshot is None:
@@ -113,6 +121,7 @@ class EmbeddedEngine:
             manifest.bytes,
             manifest.fingerprint,
             manifest.dimension,
+            int(np.count_nonzero(vectors.living & vectors.evicted)),
         )
 
     def verify(self, namespace: str) -> None:

@@ -80,6 +80,9 @@ class Index:
         self.keywords.remove(self.rows.held(ids))
         self.rows.delete(ids)
 
+    def evict(self, ids: Sequence[int]) -> None:
+        self.rows.evict(ids)
+
     def commit(self) -> Manifest:
         """The manifest of all that was written so far."""
         self.keywords.commit()

@@ -84,6 +84,13 @@ class Namespace:
             if build is not None:
                 build.follow(ids, lambda: build.index.delete(ids))
 
+    def evict(self, ids: Sequence[int]) -> None:
+        """What is being built keeps its vectors until it is in service."""
+        with self._lock:
+            index = self._in_service()
+            if index is not None and ids:
+                self._advance(index, lambda: index.evict(ids))
+
     def build(self, fingerprint: str, dimension: int) -> Build:
         with self._lock:
             if self._build is not None:

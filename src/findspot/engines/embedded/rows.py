@@ -1,7 +1,8 @@
 """The vectors of a namespace on disk, a row for each: four files in a folder, which only grow.
 
-`codes` holds what codes.py makes of a vector, `rows` whose vector it is and what the chunk was cut from, `sources` a
-line for each thing that chunks were cut from, and `dead` the numbers of the rows that no longer count. Whoever keeps
+`rows` says which chunk it is, what it was cut from and whether it has a vector, `codes` holds what codes.py makes of
+the vectors of those that have one, `sources` a line for each thing that chunks were cut from, and `dead` the numbers of
+the rows that no longer count. Whoever keeps
 the marks of the four files (`Rows.marks`) can open exactly that state again, whatever was written after it.
 
 One thread at a time may write. Views (view.py) are for readers: they never change.
@@ -26,7 +27,8 @@ from findspot.engines.protocol import Damaged, Source, Stop, Vectors
 
 FILES: Final = ("codes", "rows", "sources", "dead")
 
-_RECORD = np.dtype([("id", "<i8"), ("source", "<i4"), ("known", "?")])  # known: the vector is not zero everywhere
+_RECORD = np.dtype([("id", "<i8"), ("source", "<i4"), ("kind", "u1")])
+_VECTORLESS, _VECTOR, _EVICTED = range(3)  # kinds: a vector that is zero everywhere is none; one may be given up
 _DEAD = np.dtype("<u4")
 _COPIED_AT_ONCE = 16_384  # rows
 
@@ -40,7 +42,8 @@ class Rows:
         self._sources = Sources()
         self._ids = Growing(np.int64)
         self._numbers = Growing(np.int32)  # of the sources
-        self._known = Growing(np.bool_)
+        self._kinds = Growing(np.uint8)
+        self._coded = Growing(np.int64)  # the rows that have a code, in the order of the codes
         self._living = Growing(np.bool_)
         self._finder = Finder.of(self._ids.array, self._living.array)
         self._parts: tuple[scan.Part, ...] = ()
@@ -81,8 +84,9 @@ class Rows:
         vectors = np.asarray(vectors, np.float32)[places]
         records = np.empty(len(last), _RECORD)
         records["id"] = np.fromiter(last, np.int64, len(last))
-        records["known"] = vectors.any(axis=1)
-        self._add(records, [sources[place] for place in places], self._coder.codes(vectors))
+        known = vectors.any(axis=1)
+        records["kind"] = np.where(known, _VECTOR, _VECTORLESS)
+        self._add(records, [sources[place] for place in places], self._coder.codes(vectors[known]))
 
     def held(self, ids: Sequence[int]) -> list[int]:
         """Those of these chunks that are there."""
@@ -97,6 +101,17 @@ class Rows:
         self._bury(rows)
         self._marks = marks
 
+    def evict(self, ids: Sequence[int]) -> None:
+        """Give up the vectors of chunks; they stay, and their codes go when the dead rows do."""
+        rows = self._rows_of(np.unique(np.asarray(ids, np.int64)))
+        rows = rows[self._kinds.array[rows] == _VECTOR]
+        records = np.empty(len(rows), _RECORD)
+        records["id"], records["source"], records["kind"] = self._ids.array[rows], self._numbers.array[rows], _EVICTED
+        marks = {"rows": self._append("rows", records), "dead": self._append("dead", rows.astype(_DEAD))}
+        self._bury(rows)
+        self._extend(records, np.ones(len(records), np.bool_))
+        self._marks |= marks
+
     def verify(self, stop: Stop = lambda: None) -> None:
         """Read all files again. Raises Damaged if a byte is not what was written."""
         for name, mark in self.marks().items():
@@ -104,14 +119,16 @@ class Rows:
 
     def view(self) -> View:
         """What is there now, to search in. It costs little after a small append."""
-        self._parts = scan.grown(self._parts, self.folder / "codes", len(self._ids), self.dimension)
+        self._parts = scan.grown(self._parts, self.folder / "codes", len(self._coded), self.dimension)
         return View(
             coder=self._coder,
             parts=self._parts,
             chunk_ids=self._ids.array,
             numbers=self._numbers.array,
             living=self._living.array.copy(),
-            known=self._known.array,
+            known=self._kinds.array == _VECTOR,
+            evicted=self._kinds.array == _EVICTED,
+            coded=self._coded.array,
             places=self._sources.places(),
             finder=self._finder,
         )
@@ -122,12 +139,14 @@ class Rows:
         for start in range(0, len(self._ids), _COPIED_AT_ONCE):
             living = self._living.array[start : start + _COPIED_AT_ONCE]
             rows = np.flatnonzero(living) + start
-            codes = scan.read(self.folder / "codes", start, len(living), self.dimension)
+            first, last = np.searchsorted(self._coded.array, (start, start + len(living)))
+            codes = scan.read(self.folder / "codes", first, last - first, self.dimension)
             numbers = self._numbers.array[rows].tolist()
             sources = {number: self._sources[number] for number in set(numbers)}
             records = np.empty(len(rows), _RECORD)
-            records["id"], records["known"] = self._ids.array[rows], self._known.array[rows]
-            copy._add(records, [sources[number] for number in numbers], codes[living])
+            records["id"], records["kind"] = self._ids.array[rows], self._kinds.array[rows]
+            kept = self._living.array[self._coded.array[first:last]]
+            copy._add(records, [sources[number] for number in numbers], codes[kept])
         return copy
 
     def _add(self, records: npt.NDArray[Any], sources: Sequence[Source], codes: Codes) -> None:
@@ -160,7 +179,8 @@ class Rows:
     def _extend(self, records: npt.NDArray[Any], living: Mask) -> None:
         self._ids.extend(records["id"])
         self._numbers.extend(records["source"])
-        self._known.extend(records["known"])
+        self._coded.extend(np.flatnonzero(records["kind"] == _VECTOR) + len(self._kinds))
+        self._kinds.extend(records["kind"])
         self._living.extend(living)
         self.alive += int(np.count_nonzero(living))
         if self._finder.behind(len(self._ids)):
@@ -174,8 +194,8 @@ class Rows:
             dead = np.frombuffer(read["dead"], _DEAD).astype(np.int64)
         except (ValueError, msgspec.MsgspecError) as error:
             raise Damaged(f"the files of {self.folder.name} cannot be read: {error}") from None
-        if self._marks["codes"].size != len(records) * self.dimension:
-            raise Damaged(f"there are not as many codes as rows in {self.folder.name}")
+        if self._marks["codes"].size != np.count_nonzero(records["kind"] == _VECTOR) * self.dimension:
+            raise Damaged(f"there are not as many codes as vectors in {self.folder.name}")
         living: Mask = np.ones(len(records), np.bool_)
         living[dead] = False
         self._extend(records, living)

@@ -26,29 +26,39 @@ class View:
     chunk_ids: Ids  # of every row, dead ones among them
     numbers: npt.NDArray[np.int32]  # of the sources
     living: Living
-    known: Mask
+    known: Mask  # rows that have a vector
+    evicted: Mask  # rows that had one
+    coded: Ids  # the rows that have a code, in the order of the codes
     places: Places
     finder: Finder
     _masks: dict[_Filter, Mask] = field(default_factory=dict)
 
     @cached_property
     def hits(self) -> Mask:
-        """The rows that a query may find: they live, and their vector is not zero everywhere."""
+        """The rows that a query may find: they live and have a vector."""
         return self.living & self.known
+
+    @cached_property
+    def _every(self) -> Mask:
+        return self.hits[self.coded]
 
     def ids(self) -> Ids:
         """The ids of all chunks, in ascending order."""
         return np.sort(self.chunk_ids[self.living], kind="stable")
 
+    def vector_ids(self) -> Ids:
+        """The ids of those that have a vector."""
+        return np.sort(self.chunk_ids[self.hits], kind="stable")
+
     def mask(self, within: Within) -> Mask:
-        """The rows that a query may find under a filter."""
+        """The codes that a query may find under a filter."""
         if within == EVERYTHING:
-            return self.hits
+            return self._every
         documents = None if within.document_ids is None else frozenset(within.document_ids)
         key = within.pointer, within.cut, within.least_length, documents
         mask = self._masks.get(key)
         if mask is None:
-            mask = self.places.within(within)[self.numbers] & self.hits
+            mask = (self.places.within(within)[self.numbers] & self.hits)[self.coded]
             if len(self._masks) >= _MASKS_KEPT:
                 self._masks.clear()
             self._masks[key] = mask
@@ -61,16 +71,16 @@ class View:
         looked_for = self.coder.query(query)
         if looked_for is None or limit < 1:
             return np.empty(0, np.int64), np.empty(0, np.float32)
-        rows, cosines = scan.nearest(self.parts, looked_for, limit, self.hits if mask is None else mask, stop)
-        return self.chunk_ids[rows], cosines
+        codes, cosines = scan.nearest(self.parts, looked_for, limit, self._every if mask is None else mask, stop)
+        return self.chunk_ids[self.coded[codes]], cosines
 
     def cosines(self, query: Vector, ids: Sequence[int]) -> dict[int, float]:
         """The cosines of these chunks, without those that are not there or have no vector."""
         looked_for = self.coder.query(query)
         rows = self.finder.find(np.unique(np.asarray(ids, np.int64)), self.chunk_ids, self.living)
         rows = rows[rows >= 0]
-        rows = np.sort(rows[self.known[rows]])
+        codes = np.searchsorted(self.coded, np.sort(rows[self.known[rows]]))
         if looked_for is None:
             return {}
-        rows, cosines = scan.best(self.parts, looked_for, len(rows), rows, lambda: None)
-        return dict(zip(self.chunk_ids[rows].tolist(), cosines.tolist(), strict=True))
+        codes, cosines = scan.best(self.parts, looked_for, len(codes), codes, lambda: None)
+        return dict(zip(self.chunk_ids[self.coded[codes]].tolist(), cosines.tolist(), strict=True))

@@ -84,7 +84,7 @@ async def project_status(request: Request, project_id: int) -> dict[str, Any]:
         "documents": holds.documents,
         "chunks": sum(each.chunks for each in index),
         "vectors": sum(each.vectors for each in index),
-        "evicted_vectors": 0,
+        "evicted_vectors": sum(each.evicted for each in index),
         "disk": {"table_bytes": holds.table_bytes, "index_bytes": sum(each.bytes for each in index)},
         "index_state": "ready" if all(each.status == "ready" for each in index) else "rebuilding",
         "namespaces": [

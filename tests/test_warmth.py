@@ -1,0 +1,59 @@
+"""A project with more vectors than it may have gives up those that were hits least recently."""
+
+import numpy as np
+import pytest
+
+from findspot.app import App, open_app
+from findspot.models import documents_namespace
+from findspot.searching import Ask, Mode
+from findspot.settings import Settings
+from findspot.warmth import Warmth, coldest
+from tests import flows
+from tests.flows import Telling
+
+
+def test_what_was_never_a_hit_is_coldest_then_what_was_one_longest_ago() -> None:
+    warmth = Warmth(most=3)
+    warmth.touch([7, 1, 5])
+    warmth.touch([7, 9])  # four are too many: 1 is forgotten
+    assert warmth.hits() == [5, 7, 9]
+    ids = np.array([9, 1, 7, 5, 3], np.int64)
+    assert coldest(ids, warmth.hits(), 4).tolist() == [1, 3, 5, 7]
+    assert coldest(ids[:2], warmth.hits(), 4).tolist() == [1, 9]
+
+
+async def shown(app: App, project: int, query: str, mode: Mode) -> list[str]:
+    found = await app.searching.search(Ask(project, documents_namespace(project), query, 3, mode))
+    return [hit.found.chunk.text for hit in found.hits]
+
+
+@pytest.mark.scenario("004.capacity.vectors", "D16")
+async def test_past_the_limit_the_coldest_vectors_go_and_words_still_find_their_chunks(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder = Telling()
+    flows.use(monkeypatch, embedder)
+    limited = settings.model_copy(update={"max_vectors": 10 * embedder.dimension})
+    async with open_app(limited) as app:
+        project = await flows.make_project(app)
+        old = [f"旧的段落 old{number}" for number in range(8)]
+        await flows.make_document(app, project, *old)
+        await flows.settle(app)
+        assert await shown(app, project, old[2], Mode.VECTOR) != []  # from now on it is warm
+        warm = (await shown(app, project, old[2], Mode.KEYWORD))[0]
+        assert warm == old[2]
+        await flows.make_document(app, project, *(f"新的段落 fresh{number}" for number in range(4)))
+        await flows.settle(app)
+        (report,) = await app.indexing.report(project)
+        assert (report.chunks, report.vectors, report.evicted) == (12, 9, 3)
+        assert old[2] in await shown(app, project, old[2], Mode.VECTOR)
+        lost = [text for text in old if (await shown(app, project, text, Mode.VECTOR))[:1] != [text]]
+        assert len(lost) == 3
+        assert old[2] not in lost
+        for text in lost:
+            assert (await shown(app, project, text, Mode.KEYWORD))[0] == text
+            assert text in await shown(app, project, text, Mode.HYBRID)
+    async with open_app(limited) as app:  # as it was, without anyone's help
+        await flows.settle(app)
+        (report,) = await app.indexing.report(project)
+        assert (report.chunks, report.vectors, report.evicted) == (12, 9, 3)
