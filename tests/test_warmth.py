@@ -22,8 +22,8 @@ def test_what_was_never_a_hit_is_coldest_then_what_was_one_longest_ago() -> None
     assert coldest(ids[:2], warmth.hits(), 4).tolist() == [1, 9]
 
 
-async def shown(app: App, project: int, query: str, mode: Mode) -> list[str]:
-    found = await app.searching.search(Ask(project, documents_namespace(project), query, 3, mode))
+async def shown(app: App, project: int, query: str, mode: Mode, limit: int = 3) -> list[str]:
+    found = await app.searching.search(Ask(project, documents_namespace(project), query, limit, mode))
     return [hit.found.chunk.text for hit in found.hits]
 
 
@@ -52,7 +52,7 @@ async def test_past_the_limit_the_coldest_vectors_go_and_words_still_find_their_
         assert old[2] not in lost
         for text in lost:
             assert (await shown(app, project, text, Mode.KEYWORD))[0] == text
-            assert text in await shown(app, project, text, Mode.HYBRID)
+            assert text in await shown(app, project, text, Mode.HYBRID, 12)
     async with open_app(limited) as app:  # as it was, without anyone's help
         await flows.settle(app)
         (report,) = await app.indexing.report(project)

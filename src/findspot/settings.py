@@ -65,7 +65,7 @@ class Settings(BaseSettings):
     )  # fmt: skip
     max_vectors: int = Field(
         20_000_000_000, ge=1, alias="FINDSPOT_MAX_VECTORS",
-        description="Bytes of one project's vectors, a byte a dimension; past it, those least recently hit are given up.",
+        description="Bytes of one project's vectors, one a dimension; past it, those least recently hit are given up.",
     )  # fmt: skip
     answer_tokens: int = Field(
         20_000, ge=500, alias="FINDSPOT_ANSWER_TOKENS", description="Token budget of one answer to an agent."

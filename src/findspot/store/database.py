@@ -205,4 +205,7 @@ def _stream_in_binary(connection: Any, record: object) -> None:
             super().__init__(*args, **kwargs)
             self.format = Format.BINARY
 
+        def __del__(self, *_: Any) -> None:
+            """One that is given up in the middle ends with its connection; psycopg would warn of it."""
+
     connection.driver_connection.server_cursor_factory = BinaryCursor

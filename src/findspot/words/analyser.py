@@ -130,7 +130,8 @@ def places(text: str, wanted: Set[str], prefix: str | None = None) -> Iterator[t
                 if begins or part.term in wanted:
                     yield found.start() + part.start, found.start() + part.end
     if not text.isascii():
-        yield from _run_places(text, [term for term in wanted if writing.RUN.fullmatch(term)])
+        single = {prefix} if prefix and len(prefix) == 1 else set()  # a character of a run is a unit
+        yield from _run_places(text, [term for term in wanted | single if writing.RUN.fullmatch(term)])
         signs = {term for term in wanted if writing.SIGN.fullmatch(term)} | ({prefix} if prefix else set())
         yield from (found.span() for found in writing.SIGN.finditer(text) if found[0] in signs)
 
