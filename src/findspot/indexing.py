@@ -45,6 +45,7 @@ LONGEST_SLEEP_S = 30.0
 SHARED_SLEEP_S = 1.0  # where other processes may change the store
 CHECK_EVERY_S = 3600.0
 GRACE_S = 1.0
+LOOK_PAUSE = 4  # times as long as it takes to look around for work
 ROOM_MADE = 0.95  # of the vectors that a project may have are left when some are given up
 
 
@@ -129,8 +130,11 @@ class Indexing:
         while True:
             self._store.written.clear()
             rests = self._rests.left_s()  # before the look: a rest that ends during it is not slept through
+            began = time.monotonic()
             await self._patiently(self._start_work)
             pause_s = await self._pause(rests)
+            if self._working:  # an import writes without a pause: to look around each time would take long
+                await asyncio.sleep(LOOK_PAUSE * (time.monotonic() - began))
             with contextlib.suppress(TimeoutError):  # not wait_for, which can swallow a cancellation
                 async with asyncio.timeout(pause_s):
                     await self._store.written.wait()

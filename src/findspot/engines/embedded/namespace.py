@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -192,9 +193,14 @@ class Namespace:
             raise Damaged((folder / _DAMAGED).read_text(encoding="utf-8"))
         try:
             index = Index.open(folder, manifest)
-            if manifest.bytes <= _CHECKED_AT_ONCE:
-                index.verify()
-            self._serve(index, manifest)
+            with ThreadPoolExecutor(1) as beside:  # files are checked while what reads them is prepared
+                checked = beside.submit(index.verify if manifest.bytes <= _CHECKED_AT_ONCE else lambda: None)
+                try:
+                    index.accept(manifest)
+                    snapshot = index.snapshot()
+                finally:
+                    checked.result()  # damage says more than what came of it
+            self._index, self._snapshot = index, snapshot
         except BaseException as error:
             if not tells_of_damage(error):
                 raise
