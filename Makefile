@@ -16,7 +16,7 @@ run: install ## install what is needed into .venv, then serve on 127.0.0.1:8321
 install: .venv/.installed ## only install; puts `findspot` into .venv/bin
 
 test: .venv/.installed-dev ## every test, on SQLite and on a real PostgreSQL
-	$(BIN)/pytest -n 2 $(ARGS)
+	$(BIN)/pytest -n 3 --dist worksteal $(ARGS)
 
 check: .venv/.installed-dev ## format, lint, strict types, direction of imports
 	$(BIN)/ruff format --check .

@@ -29,6 +29,16 @@ for name in [name for name in os.environ if name.startswith(("FINDSPOT_", "SEARC
         del os.environ[name]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What one database is enough for is not asked of the other."""
+    items[:] = [
+        item
+        for item in items
+        if item.get_closest_marker("one_database") is None
+        or "postgres" not in getattr(item, "callspec", None).params.values()  # type: ignore[union-attr]
+    ]
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """A real PostgreSQL of this run's own, on a Unix socket; gives the address of its maintenance database."""

@@ -299,6 +299,7 @@ async def test_a_first_page_ranks_two_hundred_of_each_leg_and_the_next_goes_on_f
 
 
 @pytest.mark.scenario("D29")
+@pytest.mark.one_database
 async def test_no_hit_comes_twice_and_none_is_missing_while_documents_change(app: App, project: int) -> None:
     """Five thousand hits, read to the end, while paragraphs are added, moved, changed and deleted."""
     made = await many(app, project, 5000, of=500)

@@ -629,6 +629,7 @@ async def test_an_index_of_another_store_is_not_used(settings: Settings, embedde
         assert await texts(app, document, "alpha") == ["alpha"]
 
 
+@pytest.mark.one_database
 async def test_the_index_follows_when_the_app_is_closed_in_the_middle(settings: Settings, embedder: Telling) -> None:
     for turn in range(4):
         async with open_app(settings) as app:

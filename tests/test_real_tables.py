@@ -13,6 +13,7 @@ QUERIES = 200
 
 @pytest.mark.scenario("001.decision.scope", "003.chunks-table.char-range")
 @pytest.mark.parametrize("name", ["python_peps", "zh_laws"])
+@pytest.mark.one_database
 async def test_every_hit_of_two_hundred_queries_stands_where_it_says_and_within_its_scope(app: App, name: str) -> None:
     value = real_tables.load(FIXTURES / f"{name}.json")
     table = await real_tables.make_table(app, await flows.make_project(app), value)

@@ -76,6 +76,7 @@ async def found(app: App, search: Tool) -> dict[str, str]:
 
 
 @pytest.mark.scenario("003.decision.always-fresh", "003.rechunk.old-chunks-gone")
+@pytest.mark.one_database
 async def test_readers_see_the_table_as_it_is_or_was_just_before_however_often_it_changes(
     app: App, record_property: Callable[[str, object], None]
 ) -> None:

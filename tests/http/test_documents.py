@@ -156,6 +156,7 @@ async def test_autosaves_of_one_key_within_five_minutes_share_a_version(
     assert await texts_of_versions(owner, document) == ["22", "21", "20", "19", "0"]
 
 
+@pytest.mark.one_database
 async def test_an_hour_of_autosaves_makes_a_handful_of_versions(
     owner: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

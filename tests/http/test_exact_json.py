@@ -211,6 +211,7 @@ async def test_a_change_at_a_pointer_leaves_every_other_value_as_it_was_spelled(
 # ── patches ──
 
 
+@pytest.mark.one_database
 async def test_the_patch_suite_ends_as_it_must_over_http(owner: httpx2.AsyncClient) -> None:
     table = await Table.make(owner)
     wrong: list[tuple[str, Any]] = []
