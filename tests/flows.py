@@ -26,6 +26,13 @@ from findspot.store import projects
 from findspot.store.schema import chunks, gone_chunks, index_states, tools
 
 PATIENCE_S = 30.0
+PARAGRAPHS = (
+    "The library opens at nine and closes at six",
+    "Library cards are free for residents",
+    "圖書館九點開門，居民免費辦理借書證",
+    "The swimming pool is closed on Mondays",
+    "Pool and library share one car park 停车场 🚗",
+)
 
 
 class Telling:

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from findspot import finding
-from findspot.app import App, open_app
+from findspot.app import App
 from findspot.engines.protocol import Damaged
 from findspot.errors import FindspotError
 from findspot.finding import MOST_CANDIDATES, PAGE, Page, Question, Strategy
@@ -20,15 +19,7 @@ from findspot.searching import CANDIDATES
 from findspot.settings import Settings
 from findspot.store.schema import chunks, documents, index_states
 from tests import flows
-from tests.flows import Telling, make_document, make_project, save, settle, text_of
-
-PARAGRAPHS = (
-    "The library opens at nine and closes at six",
-    "Library cards are free for residents",
-    "圖書館九點開門，居民免費辦理借書證",
-    "The swimming pool is closed on Mondays",
-    "Pool and library share one car park 停车场 🚗",
-)
+from tests.flows import PARAGRAPHS, Telling, make_document, make_project, save, settle, text_of
 
 
 @pytest.fixture
@@ -39,9 +30,9 @@ def embedder(monkeypatch: pytest.MonkeyPatch) -> Telling:
 
 
 @pytest.fixture
-async def app(settings: Settings, embedder: Telling) -> AsyncIterator[App]:
-    async with open_app(settings) as opened:
-        yield opened
+def settings(settings: Settings, embedder: Telling) -> Settings:
+    """Whatever is opened has this embedder."""
+    return settings
 
 
 @pytest.fixture

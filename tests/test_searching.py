@@ -2,13 +2,12 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from findspot.app import App, open_app
+from findspot.app import App
 from findspot.engines.protocol import Damaged, Recall, Within
 from findspot.errors import FindspotError
 from findspot.gate import SEARCHES
@@ -19,15 +18,7 @@ from findspot.settings import Settings
 from findspot.store import indexing as states
 from findspot.store.schema import chunks, documents, index_states, tables
 from tests import flows
-from tests.flows import Telling, add_tool, make_document, make_project, make_table, search, settle, texts
-
-PARAGRAPHS = (
-    "The library opens at nine and closes at six",
-    "Library cards are free for residents",
-    "圖書館九點開門，居民免費辦理借書證",
-    "The swimming pool is closed on Mondays",
-    "Pool and library share one car park 停车场 🚗",
-)
+from tests.flows import PARAGRAPHS, Telling, add_tool, make_document, make_project, make_table, search, settle, texts
 
 
 @pytest.fixture
@@ -38,9 +29,9 @@ def embedder(monkeypatch: pytest.MonkeyPatch) -> Telling:
 
 
 @pytest.fixture
-async def app(settings: Settings, embedder: Telling) -> AsyncIterator[App]:
-    async with open_app(settings) as opened:
-        yield opened
+def settings(settings: Settings, embedder: Telling) -> Settings:
+    """Whatever is opened has this embedder."""
+    return settings
 
 
 @pytest.fixture

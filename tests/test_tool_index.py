@@ -4,7 +4,6 @@ import asyncio
 import itertools
 import json
 import threading
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -34,9 +33,9 @@ def embedder(monkeypatch: pytest.MonkeyPatch) -> Telling:
 
 
 @pytest.fixture
-async def app(settings: Settings, embedder: Telling) -> AsyncIterator[App]:
-    async with open_app(settings) as opened:
-        yield opened
+def settings(settings: Settings, embedder: Telling) -> Settings:
+    """Whatever is opened has this embedder."""
+    return settings
 
 
 @pytest.fixture

@@ -4,22 +4,19 @@ import numpy as np
 import pytest
 
 from findspot.app import App, open_app
-from findspot.models import documents_namespace
+from findspot.models import Place, documents_namespace
 from findspot.searching import Ask, Mode
 from findspot.settings import Settings
-from findspot.warmth import Warmth, coldest
+from findspot.warmth import coldest
 from tests import flows
 from tests.flows import Telling
 
 
 def test_what_was_never_a_hit_is_coldest_then_what_was_one_longest_ago() -> None:
-    warmth = Warmth(most=3)
-    warmth.touch([7, 1, 5])
-    warmth.touch([7, 9])  # four are too many: 1 is forgotten
-    assert warmth.hits() == [5, 7, 9]
-    ids = np.array([9, 1, 7, 5, 3], np.int64)
-    assert coldest(ids, warmth.hits(), 4).tolist() == [1, 3, 5, 7]
-    assert coldest(ids[:2], warmth.hits(), 4).tolist() == [1, 9]
+    held = {"one": np.array([1, 5, 9], np.int64), "other": np.array([3, 7], np.int64)}
+    assert coldest(held, [5, 7, 9], 3) == {"one": [1, 5], "other": [3]}
+    assert coldest(held, [9, 4, 3, 1], 4) == {"one": [5, 9], "other": [3, 7]}
+    assert coldest(held, [], 1) == {"one": [1]}
 
 
 async def shown(app: App, project: int, query: str, mode: Mode, limit: int = 3) -> list[str]:
@@ -53,6 +50,9 @@ async def test_past_the_limit_the_coldest_vectors_go_and_words_still_find_their_
         for text in lost:
             assert (await shown(app, project, text, Mode.KEYWORD))[0] == text
             assert text in await shown(app, project, text, Mode.HYBRID, 12)
+        await app.indexing.rebuild(Place(project, None))  # which makes every vector anew
+        (report,) = await app.indexing.report(project)
+        assert (report.vectors, report.evicted) == (9, 3)
     async with open_app(limited) as app:  # as it was, without anyone's help
         await flows.settle(app)
         (report,) = await app.indexing.report(project)

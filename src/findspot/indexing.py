@@ -5,7 +5,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from findspot.store import indexing as states
 from findspot.store import projects as project_rows
 from findspot.store import tables as table_rows
 from findspot.store.database import Store
-from findspot.warmth import Warmth, coldest
+from findspot.warmth import Warmth
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +46,6 @@ SHARED_SLEEP_S = 1.0  # where other processes may change the store
 CHECK_EVERY_S = 3600.0
 GRACE_S = 1.0
 LOOK_PAUSE = 4  # times as long as it takes to look around for work
-ROOM_MADE = 0.95  # of the vectors that a project may have are left when some are given up
 
 
 @dataclass(slots=True)
@@ -103,7 +102,7 @@ class Indexing:
         self._rebuilding: dict[Place, asyncio.Task[None]] = {}
         self.rebuilds: dict[str, Rebuild] = {}  # those that have begun
         self._rests: Rests[Place] = Rests()
-        self.warmth = Warmth()
+        self.warmth = Warmth(store, engine, embeddings, settings)
         self._rate: dict[Place, float] = {}  # chunks a second, of what is being filled
         self._moved = asyncio.Condition()  # told whenever something was finished or failed
         self._tasks: list[asyncio.Task[None]] = []
@@ -134,7 +133,7 @@ class Indexing:
             await self._patiently(self._start_work)
             pause_s = await self._pause(rests)
             if self._working:  # an import writes without a pause: to look around each time would take long
-                await asyncio.sleep(LOOK_PAUSE * (time.monotonic() - began))
+                await asyncio.sleep(min(SHARED_SLEEP_S, LOOK_PAUSE * (time.monotonic() - began)))
             with contextlib.suppress(TimeoutError):  # not wait_for, which can swallow a cancellation
                 async with asyncio.timeout(pause_s):
                     await self._store.written.wait()
@@ -246,12 +245,13 @@ class Indexing:
     async def _catch_up(self, place: Place) -> bool:
         """Bring the engine up to date with the chunk rows; whether there is more to forget."""
         more = await self._forget(place)
-        await self._fill(place)
-        await self._make_room(place.project_id)
+        if await self._fill(place):
+            await self.warmth.make_room(place.project_id)
         return more
 
-    async def _fill(self, place: Place) -> None:
-        """Give the engine what it does not have yet. The next chunks are prepared while these are written."""
+    async def _fill(self, place: Place) -> bool:
+        """Give the engine what it does not have yet; whether there was something. The next chunks are prepared while
+        these are written."""
         writing = None
         done, began = 0, time.monotonic()
         try:
@@ -264,10 +264,11 @@ class Indexing:
                     if batch is None:
                         continue
                     if not await self._fits(place):
-                        return
+                        break
                     writing = asyncio.create_task(self._write(place, batch))
                     done += len(some)
                     self._rate[place] = done / max(1e-6, time.monotonic() - began)
+            return done > 0
         finally:
             self._rate.pop(place, None)
             if writing is not None:
@@ -305,22 +306,6 @@ class Indexing:
                     await states.fail(connection, _is_source(row), said(error))
             await self._tell()
             return None
-
-    async def _make_room(self, project_id: int) -> None:
-        """Give up the vectors that were hits least recently, if a project has too many; words still find them."""
-        dimension = await asyncio.to_thread(getattr, self._embeddings.embedder, "dimension")
-        most = self._settings.max_vectors // dimension
-        async with self._store.read() as connection:
-            if await states.chunks_of_project(connection, project_id) <= most:
-                return
-        namespaces = await self._in_thread(self._engine.namespaces, project_id)
-        held = {each: await self._in_thread(self._engine.vector_ids, each) for each in namespaces}
-        total = sum(map(len, held.values()))
-        if total > most:
-            spare = total - int(most * ROOM_MADE)
-            for namespace, ids in (await asyncio.to_thread(_coldest, held, self.warmth.hits(), spare)).items():
-                log.warning("%s gives up %d vectors: the project has too many", namespace, len(ids))
-                await self._in_thread(self._engine.evict, namespace, ids)
 
     async def _forget(self, place: Place) -> bool:
         """Have the engine forget what the store no longer has; a namespace in which nothing is left is freed. Whether
@@ -439,6 +424,7 @@ class Indexing:
             async with self._gate.rebuild(place.project_id):
                 if await self._is_there(place):
                     await self._build(place)
+                    await self.warmth.make_room(place.project_id)
             self._unfit.discard(place)
             self._rests.end(place)
             if self._unsure is not None:
@@ -551,15 +537,6 @@ def _differences(
     wanted = np.setdiff1d(ids, np.array(waiting, np.int64), assume_unique=True)
     missing, extra = (np.setdiff1d(*each, assume_unique=True) for each in ((wanted, held), (held, ids)))
     return missing.tolist(), extra.tolist()
-
-
-def _coldest(held: "Mapping[str, npt.NDArray[np.int64]]", hits: Sequence[int], count: int) -> dict[str, list[int]]:
-    """The chunks to lose their vectors, by namespace."""
-    import numpy as np
-
-    chosen = coldest(np.concatenate(list(held.values())), hits, count)
-    found = {namespace: np.intersect1d(ids, chosen, assume_unique=True).tolist() for namespace, ids in held.items()}
-    return {namespace: ids for namespace, ids in found.items() if ids}
 
 
 def _is_source(row: ChunkToIndex) -> "sa.ColumnElement[bool]":

@@ -1,39 +1,71 @@
-"""Which chunks were shown of late? What has not been is the first to lose its vector where there is no room for all."""
+"""Which chunks were shown of late? Where a project has more vectors than it may have, the others lose theirs first."""
 
+import asyncio
+import logging
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
+
+from findspot.embeddings import Embeddings
+from findspot.engines.protocol import Engine
+from findspot.settings import Settings
+from findspot.store import indexing as states
+from findspot.store.database import Store
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+log = logging.getLogger(__name__)
+
 REMEMBERED = 200_000  # chunks; a restart forgets them
+LEFT = 0.95  # of the vectors that a project may have, when some are given up
 
 
 class Warmth:
-    """The chunks that were hits."""
+    """Remembers what was a hit, and gives up the vectors of what was not."""
 
-    def __init__(self, most: int = REMEMBERED) -> None:
-        self._most = most
-        self._hits: OrderedDict[int, None] = OrderedDict()
+    def __init__(self, store: Store, engine: Engine, embeddings: Embeddings, settings: Settings) -> None:
+        self._store = store
+        self._engine = engine
+        self._embeddings = embeddings
+        self._settings = settings
+        self._hits: OrderedDict[int, None] = OrderedDict()  # the one that was a hit longest ago first
 
     def touch(self, ids: Iterable[int]) -> None:
         for id in ids:
             self._hits[id] = None
             self._hits.move_to_end(id)
-        while len(self._hits) > self._most:
+        while len(self._hits) > REMEMBERED:
             self._hits.popitem(last=False)
 
-    def hits(self) -> list[int]:
-        """All that are remembered, the one that was a hit longest ago first."""
-        return list(self._hits)
+    async def make_room(self, project_id: int) -> None:
+        """To be called when vectors were added: if they are too many, words alone find the coldest from now on."""
+        dimension = await asyncio.to_thread(getattr, self._embeddings.embedder, "dimension")
+        most = self._settings.max_vectors // dimension
+        async with self._store.read() as connection:
+            if await states.chunks_of_project(connection, project_id) <= most:
+                return
+        held = await asyncio.to_thread(self._held, project_id)
+        total = sum(map(len, held.values()))
+        if total <= most:
+            return
+        given_up = await asyncio.to_thread(coldest, held, list(self._hits), total - int(most * LEFT))
+        for namespace, ids in given_up.items():
+            log.warning("%s gives up %d vectors: the project has too many", namespace, len(ids))
+            await asyncio.to_thread(self._engine.evict, namespace, ids)
+
+    def _held(self, project_id: int) -> "dict[str, npt.NDArray[np.int64]]":
+        return {each: self._engine.vector_ids(each) for each in self._engine.namespaces(project_id)}
 
 
-def coldest(ids: "npt.NDArray[np.int64]", hits: Sequence[int], count: int) -> "npt.NDArray[np.int64]":
-    """Those of these chunks that were never a hit, the oldest first; then those that were one longest ago."""
+def coldest(held: "Mapping[str, npt.NDArray[np.int64]]", hits: Sequence[int], count: int) -> "dict[str, list[int]]":
+    """So many of the chunks, by namespace: those that were never a hit, the oldest first; then those that were one
+    longest ago. `hits` are in that order."""
     import numpy as np
 
-    warm = np.array(hits, np.int64)
-    never = np.sort(ids[~np.isin(ids, warm)])
-    return np.concatenate([never, warm[np.isin(warm, ids)]])[:count]
+    ids, warm = np.concatenate(list(held.values())), np.array(hits, np.int64)
+    never, once = np.sort(ids[~np.isin(ids, warm)]), warm[np.isin(warm, ids)]
+    chosen = np.concatenate([never, once])[:count]
+    found = {namespace: np.intersect1d(mine, chosen).tolist() for namespace, mine in held.items()}
+    return {namespace: mine for namespace, mine in found.items() if mine}

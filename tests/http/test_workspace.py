@@ -5,7 +5,7 @@ import io
 import logging
 import re
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx2
@@ -20,7 +20,6 @@ from findspot.errors import FindspotError
 from findspot.models import Place, documents_namespace
 from findspot.settings import Settings
 from findspot.store.schema import embedding_cache
-from findspot.surfaces.http.api import create_api
 from tests import flows
 from tests.flows import Telling, settle
 
@@ -50,13 +49,9 @@ def embedder(monkeypatch: pytest.MonkeyPatch) -> Telling:
 
 
 @pytest.fixture
-async def owner(settings: Settings, embedder: Telling) -> AsyncIterator[httpx2.AsyncClient]:
-    api = create_api(settings)
-    async with api.router.lifespan_context(api):
-        transport = httpx2.ASGITransport(app=api, raise_app_exceptions=True)
-        headers = {"Authorization": f"Bearer {api.state.app.token}"}
-        async with httpx2.AsyncClient(base_url="http://localhost", transport=transport, headers=headers) as client:
-            yield client
+def settings(settings: Settings, embedder: Telling) -> Settings:
+    """Whatever is opened has this embedder."""
+    return settings
 
 
 @pytest.fixture
