@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from findspot.snippets import LENGTH, snippet
-from findspot.words import highlights, parse
+from findspot.words import Highlights, parse
 from tests.chunking.texts import texts
 
 QUIET = "Nothing moved on the water. "
@@ -15,8 +15,8 @@ QUIET = "Nothing moved on the water. "
 @settings(deadline=None)
 @given(texts, texts, st.integers(40, 300))
 def test_a_snippet_is_a_stretch_of_the_text_and_its_marks_are_matches(text: str, asked: str, length: int) -> None:
-    query = parse(asked[:30])
-    start, end, marks = snippet(query, text, length)
+    highlights = Highlights(parse(asked[:30]))
+    start, end, marks = snippet(highlights, text, length)
     assert 0 <= start <= end <= len(text)
     assert end - start <= length
     done = 0
@@ -24,7 +24,7 @@ def test_a_snippet_is_a_stretch_of_the_text_and_its_marks_are_matches(text: str,
         assert done <= first < last <= end - start
         done = last
     if len(text.strip()) <= length:
-        assert [(first + start, last + start) for first, last in marks] == highlights(query, text)
+        assert [(first + start, last + start) for first, last in marks] == highlights(text)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_snippet_is_a_stretch_of_the_text_and_its_marks_are_matches(text: str,
 def test_the_place_where_most_words_stand_together_is_shown(
     query: str, text: str, shown: str, marked: list[str]
 ) -> None:
-    start, end, marks = snippet(parse(query), text)
+    start, end, marks = snippet(Highlights(parse(query)), text)
     stretch = text[start:end]
     assert shown in stretch
     assert len(stretch) <= LENGTH
@@ -51,6 +51,6 @@ def test_the_place_where_most_words_stand_together_is_shown(
 
 
 def test_without_a_match_the_beginning_is_shown() -> None:
-    start, end, marks = snippet(parse("zebra"), f"The beginning. {QUIET * 30}")
+    start, end, marks = snippet(Highlights(parse("zebra")), f"The beginning. {QUIET * 30}")
     assert (start, marks) == (0, ())
     assert end <= LENGTH

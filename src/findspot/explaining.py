@@ -135,7 +135,7 @@ class Explaining:
 
 def _as_written(term: str, text: str) -> str:
     """A term as it first stands in a text; the term itself if the text has moved on."""
-    from findspot.words.analyser import places
+    from findspot.words.analyser import Places
 
-    start, end = next(places(text, frozenset({term})), (0, 0))
+    start, end = min(Places(frozenset({term}))(text), default=(0, 0))
     return text[start:end] or term

@@ -41,7 +41,7 @@ class Showing:
 
     async def show(self, namespace: str, query: "Query", hits: Sequence[tuple[int, Shown]]) -> tuple[Result, ...]:
         """Those of the hits that are still there, each where it stands now."""
-        async with self._store.read() as connection:
+        async with self._store.glance() as connection:
             found = await rows.found(connection, [id for id, _ in hits])
         standing = await self._standing(namespace, found)
         return await asyncio.to_thread(_results, query, standing, hits)
@@ -91,11 +91,13 @@ def _moved(found: FoundChunk, text: str) -> FoundChunk | None:
 def _results(
     query: "Query", standing: Mapping[int, FoundChunk], hits: Sequence[tuple[int, Shown]]
 ) -> tuple[Result, ...]:
-    results = []
+    from findspot.words import Highlights
+
+    results, highlights = [], Highlights(query)
     for id, score in hits:
         if id in standing:
             chunk = standing[id].chunk
-            start, end, marks = snippet(query, chunk.text)
+            start, end, marks = snippet(highlights, chunk.text)
             place = chunk.char_start + start, chunk.char_start + end
             results.append(Result(standing[id], chunk.text[start:end], marks, *place, score))
     return tuple(results)

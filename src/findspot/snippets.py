@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from findspot.words import Query
+    from findspot.words import Highlights
 
 LENGTH = 240  # characters
 _TOGETHER = 160  # matches that stand no further apart are shown together
@@ -17,12 +17,11 @@ class Snippet(NamedTuple):
     highlights: tuple[tuple[int, int], ...]
 
 
-def snippet(query: "Query", text: str, length: int = LENGTH) -> Snippet:
+def snippet(highlights: "Highlights", text: str, length: int = LENGTH) -> Snippet:
     """The stretch in which most of a query's words stand, cut at sentences or words."""
     from findspot.chunking import around
-    from findspot.words import highlights
 
-    spans = highlights(query, text)
+    spans = highlights(text)
     start, end = around(text, *_best(text, spans), length)
     inside = ((max(first, start) - start, min(last, end) - start) for first, last in spans)
     return Snippet(start, end, tuple((first, last) for first, last in inside if first < last))
@@ -30,10 +29,12 @@ def snippet(query: "Query", text: str, length: int = LENGTH) -> Snippet:
 
 def _best(text: str, spans: list[tuple[int, int]]) -> tuple[int, int]:
     """Where the most different words stand together; the first such place."""
-    best, most = (0, 0), 0
+    words = [text[start:end].lower() for start, end in spans]
+    best, most, until = (0, 0), 0, 0
     for place, (start, end) in enumerate(spans):
-        near = [span for span in spans[place:] if span[1] <= start + _TOGETHER] or [(start, end)]
-        value = len({text[first:last].lower() for first, last in near})
-        if value > most:
-            best, most = (start, near[-1][1]), value
+        until = max(until, place + 1)
+        while until < len(spans) and spans[until][1] <= start + _TOGETHER:
+            until += 1
+        if until - place > most and (value := len(set(words[place:until]))) > most:
+            best, most = (start, max(end, spans[until - 1][1])), value
     return best

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from findspot.words import query_terms, terms, tokens, units
-from findspot.words.analyser import places
+from findspot.words.analyser import Places
 from findspot.words.parts import LONGEST
 from tests.chunking.texts import texts
 
@@ -211,4 +211,4 @@ def test_looking_for_some_terms_gives_their_tokens(text: str, others: str, typin
         for token in tokens(text)
         if token.term in wanted or (prefix and token.kind == "unit" and token.exact.startswith(prefix))
     }
-    assert set(places(text, wanted, prefix)) == expected
+    assert set(Places(wanted, prefix)(text)) == expected

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from findspot.words import Query, accepts, highlights, parse, terms, tokens
+from findspot.words import Highlights, Query, accepts, parse, terms, tokens
 from findspot.words.query import Phrase
 from tests.chunking.texts import texts
 
@@ -41,7 +41,7 @@ def test_a_text_fulfils_its_own_words_as_a_phrase(text: str) -> None:
 @given(typed, texts)
 def test_highlights_are_in_order_apart_and_inside_the_text(text: str, body: str) -> None:
     done = 0
-    for start, end in highlights(parse(text, typing=True), body):
+    for start, end in Highlights(parse(text, typing=True))(body):
         assert done <= start < end <= len(body)
         done = end + 1
 
@@ -198,9 +198,9 @@ def test_the_last_word_may_be_the_beginning_of_one(text: str, prefix: str | None
     ],
 )
 def test_matches_are_marked_in_the_text_as_it_stands(query: str, text: str, marked: list[str]) -> None:
-    assert [text[start:end] for start, end in highlights(parse(query), text)] == marked
+    assert [text[start:end] for start, end in Highlights(parse(query))(text)] == marked
 
 
 def test_the_beginning_of_a_word_marks_the_word() -> None:
-    spans = highlights(parse("libr", typing=True), "the Library of libraries")
+    spans = Highlights(parse("libr", typing=True))("the Library of libraries")
     assert spans == [(4, 11), (15, 24)]

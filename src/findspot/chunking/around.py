@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import regex
 
 from findspot.chunking.cut import SENTENCE
 from findspot.chunking.graphemes import cluster_end, is_boundary, last_boundary
 
 # Where a reader pauses inside a sentence: a blank, or a Chinese comma, which has none behind it.
-_PAUSE = regex.compile(r"\s|(?<=[，、：；])(?=\S)")
+_PAUSE = r"\s|(?<=[，、：；])(?=\S)"
+_NEXT_PAUSE, _LAST_PAUSE = regex.compile(_PAUSE), regex.compile(f"(?r){_PAUSE}")
 
 
 def around(text: str, start: int, end: int, size: int) -> tuple[int, int]:
@@ -29,10 +32,8 @@ def _beginning(text: str, first: int, earliest: int, start: int) -> int:
     """Where a sentence begins that reaches to `start`, else a word, not before `earliest`."""
     if earliest <= first:
         return first
-    sentences = [found.end() for found in SENTENCE.finditer(text, earliest - 1, start)]
-    pauses: list[int] = [found.end() for found in _PAUSE.finditer(text, earliest, start)]
-    for place in [*sentences, *pauses]:
-        begin = place + len(text[place:start]) - len(text[place:start].lstrip())
+    for found in chain(SENTENCE.finditer(text, earliest - 1, start), _NEXT_PAUSE.finditer(text, earliest, start)):
+        begin = start - len(text[found.end() : start].lstrip())
         if earliest <= begin <= start and is_boundary(text, first, begin):
             return begin
     sound = last_boundary(text, first, earliest)
@@ -44,8 +45,8 @@ def _ending(text: str, begin: int, least: int, limit: int, last: int) -> int:
     if limit >= last:
         return last
     sentences = [found.end() for found in SENTENCE.finditer(text, least - 1, limit)]
-    pauses: list[int] = [found.start() for found in _PAUSE.finditer(text, least, limit + 1)]
-    for place in [*reversed(sentences), *reversed(pauses)]:
+    pauses = (found.start() for found in _LAST_PAUSE.finditer(text, least, limit + 1))
+    for place in chain(reversed(sentences), pauses):
         end = begin + len(text[begin:place].rstrip())
         if least <= end <= limit and is_boundary(text, begin, end):
             return end

@@ -57,21 +57,20 @@ def rank(
     """What the legs found, the best first. Of those whose scores are shown alike the newer comes first, then the one
     with the smaller ids. A leg that is down (None) leaves its weight to the others."""
     words, meaning, fresh = scaled_up(weights, keyword=keyword is not None, vector=vector is not None)
-    shares = {moment: round(fresh * recency(moment, now), DIGITS) for _, moment in set(origins.values())}
-
-    def scored(id: Id) -> Scored[Id]:
+    moments = {moment for _, moment in origins.values()}
+    shares = {moment: (round(fresh * recency(moment, now), DIGITS), -moment.timestamp()) for moment in moments}
+    ids = (keyword.scores.keys() if keyword else set()) | (vector.scores.keys() if vector else set())
+    hits: list[tuple[float, float, int, Scored[Id]]] = []
+    for id in ids:
         raw = keyword.raw(id) if keyword else None
         cosine = vector.raw(id) if vector else None
         by_words = round(words * bm25_norm(raw, full_match=id in full_matches), DIGITS) if raw else 0.0
         by_meaning = 0.0 if cosine is None else round(meaning * similarity(cosine), DIGITS)
-        return Scored(id, Shown.of(by_words, by_meaning, shares[origins[id].updated_at]), raw is not None)
-
-    def place(hit: Scored[Id]) -> tuple[float, float, int, Id]:
-        document_id, updated_at = origins[hit.id]
-        return -hit.score.total, -updated_at.timestamp(), document_id, hit.id
-
-    ids = (keyword.scores.keys() if keyword else set()) | (vector.scores.keys() if vector else set())
-    return sorted(map(scored, ids), key=place)
+        document_id, moment = origins[id]
+        by_age, age = shares[moment]
+        score = Shown.of(by_words, by_meaning, by_age)
+        hits.append((-score.total, age, document_id, Scored(id, score, raw is not None)))
+    return [hit for *_, hit in sorted(hits)]  # of equal hits in one document the id decides, which comes first in it
 
 
 def explained(

@@ -291,23 +291,17 @@ async def found(connection: Reads, ids: Iterable[int]) -> dict[int, FoundChunk]:
     return {row[0]: FoundChunk(ChunkRow(*row[:width]), *row[width:]) for row in map(tuple, rows)}
 
 
-_OWNERS = (
-    sa.select(chunks.c.id, chunks.c.document_id, documents.c.updated_at)
-    .join(documents, documents.c.id == chunks.c.document_id)
-    .where(
-        chunks.c.id.in_(sa.bindparam("ids", expanding=True)),
-        chunks.c.turbopuffer_namespace == sa.bindparam("namespace"),
-    )
-)
+_OWNERS = """\
+SELECT chunks.id, document_id, documents.updated_at FROM chunks JOIN documents ON documents.id = document_id
+WHERE turbopuffer_namespace = ? AND chunks.id IN (??)"""
 
 
 async def owners(connection: AsyncConnection, namespace: str, ids: Sequence[int]) -> dict[int, tuple[int, datetime]]:
     """The documents of those of these chunks that are there, and when each document was changed last."""
-    owner: dict[int, tuple[int, datetime]] = {}
-    for some in _groups(ids, _IDS_AT_ONCE):
-        found = await connection.execute(_OWNERS, {"ids": some, "namespace": namespace})
-        owner.update({row[0]: (row[1], row[2]) for row in found})
-    return owner
+    found = await driver.run(connection, _OWNERS, namespace, among=ids)
+    read = Moment().dialect_impl(connection.dialect).result_processor(connection.dialect, None)
+    moments: dict[Any, Any] = {moment: read(moment) if read else moment for moment in {row[2] for row in found}}
+    return {row[0]: (row[1], moments[row[2]]) for row in found}
 
 
 async def texts(connection: AsyncConnection, ids: Sequence[int]) -> dict[int, str]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from findspot.words.analyser import Token, line, terms, tokens, units
-from findspot.words.matching import accepts, highlights
+from findspot.words.matching import Highlights, accepts
 from findspot.words.query import Phrase, Query, parse, query_terms
 
 __all__ = [
+    "Highlights",
     "Phrase",
     "Query",
     "Token",
     "accepts",
-    "highlights",
     "line",
     "parse",
     "query_terms",

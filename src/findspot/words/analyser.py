@@ -11,7 +11,7 @@ import re
 import sys
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Set
 from itertools import chain
 from typing import Literal, NamedTuple
 
@@ -118,32 +118,64 @@ def tokens(text: str) -> Iterator[Token]:
             position += len(piece)
 
 
-def places(text: str, wanted: Set[str], prefix: str | None = None) -> Iterator[tuple[int, int]]:
-    """Where tokens stand that are wanted, or whose unit begins so; in a small part of the time that `tokens` takes."""
-    words = writing.ASCII_WORD if text.isascii() else writing.word()
-    known = set(words.findall(text))
-    telling = known if prefix else {word for word in known if not wanted.isdisjoint(_terms_of[word])}
-    for found in words.finditer(text) if telling else ():
-        if found[0] in telling:
-            for part in take_apart(found[0]):
-                begins = prefix is not None and part.kind == "unit" and part.exact.startswith(prefix)
-                if begins or part.term in wanted:
-                    yield found.start() + part.start, found.start() + part.end
-    if not text.isascii():
+class Places:
+    """Where tokens stand that are wanted, or whose unit begins so. For many texts: what is found out about a word is
+    kept, and a text is read in a small part of the time that `tokens` takes."""
+
+    def __init__(self, wanted: Set[str], prefix: str | None = None) -> None:
+        self._wanted, self._prefix = wanted, prefix
         single = {prefix} if prefix and len(prefix) == 1 else set()  # a character of a run is a unit
-        yield from _run_places(text, [term for term in wanted | single if writing.RUN.fullmatch(term)])
-        signs = {term for term in wanted if writing.SIGN.fullmatch(term)} | ({prefix} if prefix else set())
-        yield from (found.span() for found in writing.SIGN.finditer(text) if found[0] in signs)
+        self._runs = [term for term in wanted | single if writing.RUN.fullmatch(term)]
+        self._signs = {term for term in wanted if writing.SIGN.fullmatch(term)} | ({prefix} if prefix else set())
+        self._met: set[str] = set()  # words
+        self._telling: dict[str, tuple[tuple[int, int], ...]] = {}  # those with parts that are wanted, and which
 
+    def __call__(self, text: str) -> Iterator[tuple[int, int]]:
+        if not text.isascii():
+            yield from self._of_words(text, writing.word())
+            yield from self._of_runs(text)
+            if self._signs:
+                yield from (found.span() for found in writing.SIGN.finditer(text) if found[0] in self._signs)
+        elif self._prefix or len(self._runs) < len(self._wanted):
+            yield from self._of_words(text, writing.ASCII_WORD)
 
-def _run_places(text: str, wanted: Sequence[str]) -> Iterator[tuple[int, int]]:
-    folded = fold_run(text) if wanted else ""
-    for term in wanted:
-        place = folded.find(term)
-        while place >= 0:
-            if writing.RUN.fullmatch(text, place, place + len(term)):
-                yield place, place + len(term)
-            place = folded.find(term, place + 1)
+    def _of_words(self, text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+        words = pattern.findall(text)
+        self._meet(set(words).difference(self._met))
+        here = self._telling.keys() & words
+        if not here:
+            return
+        if all(word.isalnum() and text.count(word) == words.count(word) for word in here):  # none is part of another
+            for word in here:
+                place = -1
+                while (place := text.find(word, place + 1)) >= 0:
+                    yield from ((place + start, place + end) for start, end in self._telling[word])
+            return
+        for found in pattern.finditer(text):
+            if found[0] in here:
+                for start, end in self._telling[found[0]]:
+                    yield found.start() + start, found.start() + end
+
+    def _meet(self, words: set[str]) -> None:
+        self._met |= words
+        isdisjoint = self._wanted.isdisjoint
+        for word in words if self._prefix else [word for word in words if not isdisjoint(_terms_of[word])]:
+            parts = tuple((part.start, part.end) for part in take_apart(word) if self._tells(part))
+            if parts:
+                self._telling[word] = parts
+
+    def _tells(self, part: Part) -> bool:
+        begins = self._prefix is not None and part.kind == "unit" and part.exact.startswith(self._prefix)
+        return begins or part.term in self._wanted
+
+    def _of_runs(self, text: str) -> Iterator[tuple[int, int]]:
+        folded = fold_run(text) if self._runs and not are_folded(set(text)) else text
+        for term in self._runs:
+            place = folded.find(term)
+            while place >= 0:
+                if writing.RUN.fullmatch(text, place, place + len(term)):
+                    yield place, place + len(term)
+                place = folded.find(term, place + 1)
 
 
 def units(text: str) -> list[str]:

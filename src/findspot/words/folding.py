@@ -76,7 +76,7 @@ class _Characters(dict[int, str]):
         folded = normal if len(normal) == 1 else chr(point)
         if ord(folded) != point and ord(folded) in self:
             folded = self[ord(folded)]
-        if ord(folded) == point:
-            self.plain.add(folded)
+        if ord(folded) == point or not folded.isalnum():  # punctuation is in no word
+            self.plain.add(chr(point))
         self[point] = folded
         return folded

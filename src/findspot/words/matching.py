@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from findspot.words.analyser import Token, places, tokens
+from findspot.words.analyser import Places, Token, tokens
 from findspot.words.query import Phrase, Query
 
 _BREAK = "\x1f"  # in no unit, so that a phrase is found only where whole units stand
@@ -26,13 +26,19 @@ def accepts(query: Query, text: str) -> bool:
     )
 
 
-def highlights(query: Query, text: str) -> list[tuple[int, int]]:
+class Highlights:
     """The spans of a text that match a query, in order and apart; phrases only where they stand whole."""
-    spans = list(places(text, frozenset(query.terms), query.prefix))
-    if query.phrases:
-        units = [token for token in tokens(text) if token.kind == "unit"]
-        spans += [span for phrase in query.phrases for span in _phrase_spans(phrase, units)]
-    return _merged(spans)
+
+    def __init__(self, query: Query) -> None:
+        self._phrases = query.phrases
+        self._places = Places(frozenset(query.terms), query.prefix)
+
+    def __call__(self, text: str) -> list[tuple[int, int]]:
+        spans = list(self._places(text))
+        if self._phrases:
+            units = [token for token in tokens(text) if token.kind == "unit"]
+            spans += [span for phrase in self._phrases for span in _phrase_spans(phrase, units)]
+        return _merged(spans)
 
 
 def _line(units: Iterator[str] | tuple[str, ...]) -> str:
