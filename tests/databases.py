@@ -1,0 +1,88 @@
+"""A real PostgreSQL for tests, and databases in it: to make one takes longer than most tests do, so they are used
+again."""
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from findspot.store.migrate import HEAD
+
+_KEPT = {"alembic_version", "installation"}  # what the migrations write
+
+_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+_SHAPE = """\
+SELECT array_agg((kind, owner, name)::text ORDER BY kind, owner, name) FROM (
+    SELECT 'column' AS kind, table_name::text AS owner, (column_name, data_type, column_default)::text AS name
+    FROM information_schema.columns WHERE table_schema = 'public'
+    UNION ALL SELECT 'index', tablename::text, indexdef FROM pg_indexes WHERE schemaname = 'public'
+    UNION ALL SELECT 'trigger', event_object_table::text, (trigger_name, event_manipulation)::text
+    FROM information_schema.triggers
+) AS everything"""
+_OTHERS = """\
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"""
+
+
+class Databases:
+    """The databases of one server."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._free: list[str] = []
+        self._shape: Any = None  # of a database as the migrations leave it
+        with self._maintenance() as connection:  # whoever kills the process under test does not cut off the power
+            connection.execute("ALTER SYSTEM SET fsync = off")
+            connection.execute("ALTER SYSTEM SET full_page_writes = off")
+            connection.execute("SELECT pg_reload_conf()")
+
+    def empty(self) -> str:
+        """The address of a new database."""
+        name = "test_" + secrets.token_hex(6)
+        with self._maintenance() as connection:
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        return self._address.replace("/postgres?", f"/{name}?")
+
+    def drop(self, address: str) -> None:
+        name = address.partition("?")[0].rpartition("/")[2]
+        with self._maintenance() as connection:
+            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    def lend(self) -> str:
+        """The address of a database that is new, or as good as new."""
+        return self._free.pop() if self._free else self.empty()
+
+    def take_back(self, address: str) -> None:
+        """Empty a database for the next one; if its tables are no longer what they were, it is dropped."""
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute(_OTHERS)
+            as_good_as_new = self._is_whole(connection)
+            if as_good_as_new:
+                _clear(connection)
+        if as_good_as_new:
+            self._free.append(address)
+        else:
+            self.drop(address)
+
+    def _is_whole(self, connection: psycopg.Connection[tuple[Any, ...]]) -> bool:
+        shape = connection.execute(_SHAPE).fetchone()
+        if shape == (None,) or connection.execute("SELECT version_num FROM alembic_version").fetchall() != [(HEAD,)]:
+            return False
+        self._shape = self._shape or shape
+        return bool(shape == self._shape)
+
+    @contextmanager
+    def _maintenance(self) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+        with psycopg.connect(self._address, autocommit=True) as connection:
+            yield connection
+
+
+def _clear(connection: psycopg.Connection[tuple[Any, ...]]) -> None:
+    names = [row[0] for row in connection.execute(_TABLES) if row[0] not in _KEPT]
+    with connection.transaction():
+        connection.execute("SET LOCAL session_replication_role = replica")  # neither triggers nor references
+        for name in names:
+            connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(name)))
+        connection.execute("SELECT setval(seqrelid::regclass, seqstart, false) FROM pg_sequence")
