@@ -369,7 +369,7 @@ class Finding:
 
     async def _matches(self, question: Question, query: "Query") -> int:
         ask = Ask(question.project_id, question.namespace, question.query, PAGE)
-        words = Words(any_of=query.scored, prefix=query.prefix)
+        words = Words(any_of=query.scored, prefix=query.prefix, stems=query.stems)
         return await self._asked(ask, lambda: self._engine.count(question.namespace, words, question.within))
 
     async def _vectors(self, question: Question) -> int:

@@ -277,6 +277,7 @@ def _words(query: "Query") -> Words:
         all_of=tuple(dict.fromkeys(term for phrase in query.phrases for term in phrase.terms)),
         none_of=tuple(term for phrase in query.excluded if len(phrase.terms) == 1 for term in phrase.terms),
         prefix=query.prefix,
+        stems=query.stems,
     )
 
 

@@ -200,6 +200,9 @@ def test_the_beginning_of_a_word_counts_like_a_word(engine: Engine) -> None:
     assert set(both) == {1, 2, 5}
     assert both[1] == pytest.approx(both[2], rel=1e-4)
     assert engine.recall(TABLE, Words(prefix="zz"), None, limit=10).keyword == {}
+    assert set(engine.recall(TABLE, Words(prefix="zz", stems=("arch", "none")), None, limit=10).keyword) == {5}
+    together = engine.recall(TABLE, Words(prefix="sea", stems=("arch",)), None, limit=10).keyword
+    assert together == pytest.approx(dict.fromkeys((1, 2, 5), together[1]), rel=1e-4)
     assert set(engine.recall(TABLE, Words(prefix="sea", none_of=("season",)), None, limit=10).keyword) == {1}
 
 

@@ -195,13 +195,17 @@ def bm25(texts: Mapping[int, Sequence[str]], words: Words) -> dict[int, float]:
         frequencies = {id: count[term] for id, count in counts.items() if term in count}
         scores.update(_weigh(frequencies, len(frequencies), lengths, mean))
     if words.prefix:
-        found = {id: [n for term, n in count.items() if term.startswith(words.prefix)] for id, count in counts.items()}
+        found = {id: [n for term, n in count.items() if _completes(term, words)] for id, count in counts.items()}
         frequencies = {id: max(each) for id, each in found.items() if each}
         scores.update(_weigh(frequencies, sum(map(len, found.values())), lengths, mean))
     allowed = {
         id for id, count in counts.items() if count.keys() >= {*words.all_of} and count.keys().isdisjoint(words.none_of)
     }
     return {id: score for id, score in scores.items() if id in allowed}
+
+
+def _completes(term: str, words: Words) -> bool:
+    return term in words.stems or (words.prefix is not None and term.startswith(words.prefix))
 
 
 def _weigh(frequencies: Mapping[int, int], holding: int, lengths: Mapping[int, int], mean: float) -> dict[int, float]:

@@ -179,6 +179,22 @@ def test_the_last_word_may_be_the_beginning_of_one(text: str, prefix: str | None
     assert parse(text).prefix is None
 
 
+@pytest.mark.parametrize(
+    "word", ["swimming", "hoping", "happiness", "carefully", "organization", "libraries", "relational"]
+)
+def test_a_word_is_found_at_every_letter_that_is_typed_of_it(word: str) -> None:
+    (term,) = terms(word)
+    for length in range(3, len(word) + 1):
+        query = parse(word[:length], typing=True)
+        assert query.prefix is not None
+        assert term.startswith(query.prefix) or term in (*query.stems, *query.terms), word[:length]
+
+
+@pytest.mark.parametrize("text", ["swimm ", "林远", '"swimm"', "sw"])
+def test_only_what_is_being_typed_may_end_otherwise(text: str) -> None:
+    assert parse(text, typing=True).stems == ()
+
+
 # ── where ──
 
 

@@ -57,12 +57,14 @@ EVERYTHING = Within()
 class Words:
     """What keywords look for: any of `any_of`; all of `all_of` must be there, and if there are some, that is enough;
     none of `none_of` may be. A term counts once for the score, be it in `any_of`, in `all_of` or in both. `prefix`
-    begins a term that is still being typed, and counts like one of `any_of`."""
+    begins a word that is still being typed; the terms that begin so, and `stems`, which do not but may be the terms of
+    such a word, count together like one of `any_of`."""
 
     any_of: tuple[str, ...] = ()
     all_of: tuple[str, ...] = ()
     none_of: tuple[str, ...] = ()
     prefix: str | None = None
+    stems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from findspot.words.analyser import Token, tokens
+from findspot.words.stemming import stem
 from findspot.words.stopwords import STOP_WORDS
 
 MIN_PREFIX = 2  # one letter begins too many words to say anything
 
+_SHORTEST_BASE = 3  # of a word, without its ending
+_ENDINGS = (
+    *("ing", "ed", "ies", "ly", "ness", "ful", "ment", "ation", "ization", "tional", "able", "ible", "ance", "ence"),
+    *("ive", "ous", "ity", "ate", "ize", "er", "al", "ism", "ant", "ent"),
+)
 _MINUS = "－−-"
 # A straight quote behind a letter or digit is an inch or a slip; Chinese quotes stand anywhere. A quote that no other
 # closes is a word of its own, and no word at all.
@@ -45,12 +51,14 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What to look for: any of `terms`, all of `phrases`, none of `excluded`; `prefix` begins a word still typed."""
+    """What to look for: any of `terms`, all of `phrases`, none of `excluded`. `prefix` begins a word still typed, and
+    `stems` may be its term although they do not begin so: `swimm` will be `swimming`, which is found by `swim`."""
 
     terms: tuple[str, ...] = ()
     phrases: tuple[Phrase, ...] = ()
     excluded: tuple[Phrase, ...] = ()
     prefix: str | None = None
+    stems: tuple[str, ...] = ()
 
     @property
     def scored(self) -> tuple[str, ...]:
@@ -85,7 +93,7 @@ def parse(text: str, *, typing: bool = False) -> Query:
     if phrases:  # a stop word beside a phrase adds nothing
         terms = tuple(term for term in terms if term not in STOP_WORDS)
     prefix = _prefix(plain[-1]) if typing and last_is_plain and not text[-1:].isspace() else None
-    return Query(terms, tuple(phrases), tuple(excluded), prefix)
+    return Query(terms, tuple(phrases), tuple(excluded), prefix, _stems(prefix) if prefix else ())
 
 
 def query_terms(text: str) -> tuple[str, ...]:
@@ -126,6 +134,17 @@ def _prefix(word: str) -> str | None:
     if last is None or last.end < len(word) or len(last.exact) < MIN_PREFIX:
         return None
     return last.exact
+
+
+def _stems(prefix: str) -> tuple[str, ...]:
+    """The stems of words that go on from here with an ending, part of which may be typed already."""
+    found = []
+    for ending in _ENDINGS:
+        for typed in range(len(ending)):
+            base = prefix[: len(prefix) - typed]
+            if len(base) >= _SHORTEST_BASE and prefix.endswith(ending[:typed]):
+                found.append(stem(base + ending))
+    return _once(each for each in found if not each.startswith(prefix))
 
 
 def _once(terms: Iterable[str]) -> tuple[str, ...]:

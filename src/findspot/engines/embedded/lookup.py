@@ -60,7 +60,7 @@ class Lookup:
         clauses = [(Occur.Must, self._term(term)) for term in all_of]
         clauses += [(Occur.Should, self._term(term)) for term in any_of]
         if words.prefix:
-            clauses += [(Occur.Should, query) for query in self._completions(words.prefix)]
+            clauses += [(Occur.Should, query) for query in self._completions(words.prefix, words.stems)]
         if not clauses:
             return None
         clauses += [(Occur.MustNot, self._term(term)) for term in words.none_of]
@@ -69,9 +69,10 @@ class Lookup:
     def _term(self, term: str) -> Query:
         return Query.term_query(self.schema, "terms", term, "freq")
 
-    def _completions(self, prefix: str) -> list[Query]:
+    def _completions(self, prefix: str, stems: Sequence[str]) -> list[Query]:
         """The best of the terms that begin so, all of them as telling as they are together: as if they were one."""
-        found = self.searcher.terms_with_prefix("terms", prefix, limit=_MOST_COMPLETIONS)
+        found = list(self.searcher.terms_with_prefix("terms", prefix, limit=_MOST_COMPLETIONS))
+        found += [(stem, count) for stem in stems if (count := self.searcher.doc_freq("terms", stem))]
         if not found:
             return []
         together = self._telling(sum(count for _, count in found))
