@@ -344,6 +344,8 @@ class Indexing:
             waiting = await rows.waiting_ids(connection, place.namespace)
         held = await self._in_thread(self._engine.ids, place.namespace)
         missing, extra = await asyncio.to_thread(_differences, known, waiting, held)
+        if missing and not len(held):
+            raise Damaged(f"{place.namespace} holds nothing, and should hold {len(missing)} chunks")
         if missing:
             log.warning("%s lacks %d chunks, which are indexed again", place.namespace, len(missing))
             async with self._store.write(durable=False) as connection:
