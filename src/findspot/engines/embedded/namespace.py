@@ -59,6 +59,10 @@ class Namespace:
         """What can be read; None if there is nothing. Waits only for the first one."""
         snapshot = self._snapshot
         if snapshot is None:
+            if self._damage is not None:  # not behind the lock, which a build holds again and again
+                raise Damaged(self._damage)
+            if self._build is not None and not self._held:  # nor here: it is the first there is
+                return None
             with self._lock:
                 self._opened()
                 snapshot = self._snapshot
@@ -114,6 +118,8 @@ class Namespace:
         with self._lock:
             if self._build is not None:
                 self._build.abandon()
+            with suppress(Damaged):
+                self._opened()  # so that readers know whether there is something
             self._exist()
             folder = self._folder / next_name(self._folder, "gen")
             self._build = Build(self, self._lock, Index.create(folder, fingerprint, dimension, bulk=True))
@@ -125,8 +131,11 @@ class Namespace:
 
     def adopt(self, index: Index, manifest: Manifest) -> None:
         """Show what was built to readers; the lock is held."""
-        before, self._build, self._damage = self._index, None, None
-        self._serve(index, manifest)
+        before, self._build = self._index, None
+        try:
+            self._serve(index, manifest)
+        finally:
+            self._damage = None  # until then readers are told at once; from here on, this is what they get
         if before is not None:
             before.keywords.rest()
         self._tidy(manifest)
