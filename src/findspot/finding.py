@@ -375,7 +375,8 @@ class Finding:
     async def _vectors(self, question: Question) -> int:
         """By meaning, everything that has a vector is near or far."""
         if question.document_ids is None:
-            return (await asyncio.to_thread(self._engine.status, question.namespace)).vectors
+            ask = Ask(question.project_id, question.namespace, question.query, PAGE)
+            return (await self._asked(ask, lambda: self._engine.status(question.namespace))).vectors
         async with self._store.read() as connection:
             return await rows.count_of_documents(connection, question.namespace, sorted(question.document_ids))
 

@@ -361,6 +361,8 @@ class Indexing:
         held = await self._in_thread(self._engine.ids, place.namespace)
         missing, extra = await asyncio.to_thread(_differences, known, waiting, held)
         self._wordy.difference_update(set(waiting).difference(held.tolist()))
+        if missing and not len(held):
+            raise Damaged(f"{place.namespace} holds nothing, and should hold {len(missing)} chunks")
         if missing:
             log.warning("%s lacks %d chunks, which are indexed again", place.namespace, len(missing))
             async with self._store.write(durable=False) as connection:

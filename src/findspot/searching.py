@@ -189,9 +189,21 @@ class Searching:
             )
 
         try:
-            return await self._in_thread(call)
+            recall = await self._in_thread(call)
+            if not (recall.keyword or recall.vector):
+                await self._require_there(ask)
+            return recall
         except Damaged as damage:
             raise self.healing(ask, damage) from damage
+
+    async def _require_there(self, ask: Ask) -> None:
+        """Nothing was found: raises Damaged if that is because the index is gone, which an engine cannot know."""
+        if (await self._in_thread(self._engine.status, ask.namespace)).fingerprint:
+            return
+        async with self._store.read() as connection:
+            _, indexed = (await rows.counts(connection, [ask.namespace])).get(ask.namespace, (0, 0))
+        if indexed:
+            raise Damaged(f"{ask.namespace} holds nothing, and should hold {indexed} chunks")
 
     def healing(self, ask: Ask, damage: Damaged) -> FindspotError:
         """What to say of a damaged index, which is being built anew from here on."""
