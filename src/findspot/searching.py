@@ -137,7 +137,7 @@ class Searching:
         vector, code = None, None
         if ask.mode is not Mode.KEYWORD:
             try:
-                vector = await self._vector(ask, deadline)
+                vector = await self._vector(replace(ask, query=query.wanted), deadline)
             except FindspotError as error:
                 if ask.mode is Mode.VECTOR or error.code not in NO_VECTOR:
                     raise
@@ -235,7 +235,7 @@ class Searching:
             hits = [Hit(found[each.id], each) for each in some if each.id in found]
             hits = await asyncio.to_thread(_accepted, query, hits) if query.phrases or query.excluded else hits
             if not looked:
-                hits, looked = await self._looked_at(ask, hits), True
+                hits, looked = await self._looked_at(replace(ask, query=query.wanted), hits), True
             kept = _collapsed([*kept, *hits])
         return tuple(kept[: ask.limit])
 
