@@ -124,3 +124,10 @@ async def test_a_query_of_any_length_is_answered(app: App, project: int, query: 
         assert page.code is None
     if query.startswith("old"):
         assert "lighthouse" in (await find(app, project, query)).results[0].found.chunk.text
+
+
+@pytest.mark.parametrize("query", ["。。。", "-", " \n", "?!", "…—"])
+async def test_where_no_word_is_typed_nothing_is_found(app: App, project: int, query: str) -> None:
+    for strategy in Strategy:
+        page = await find(app, project, query, strategy, low_scores=True)
+        assert (page.results, page.total, page.has_more) == ((), 0, False)

@@ -249,7 +249,7 @@ class Finding:
     async def _begun(self, question: Question) -> tuple[str, Ranking, int]:
         long = len(question.query) > LONG_QUERY
         query = await asyncio.to_thread(question.parsed) if long else question.parsed()
-        return "", Ranking(question, query, datetime.now(UTC), complete=not question.query.strip()), 1
+        return "", Ranking(question, query, datetime.now(UTC), complete=query.is_empty), 1
 
     # ── ranking ──
 

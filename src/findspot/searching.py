@@ -116,7 +116,7 @@ class Searching:
         with self._gate.search(ask.project_id):
             deadline = Deadline.within(ask.timeout_s)
             query = await self._in_thread(_parsed, ask) if len(ask.query) > LONG_QUERY else _parsed(ask)
-            recall, code = await self.recall(ask, query, deadline) if ask.query.strip() else (Recall(), None)
+            recall, code = (Recall(), None) if query.is_empty else await self.recall(ask, query, deadline)
             hits = await self._hits(ask, query, self._fused(ask, recall))
             self._indexing.warmth.touch(hit.ranked.id for hit in hits)
             return Found(

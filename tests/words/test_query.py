@@ -229,6 +229,8 @@ def test_what_is_typed_to_its_end_and_what_is_wanted_are_told_apart(
         ("cafe", "Cafe\u0301s CAFÉ", ["Cafe\u0301s", "CAFÉ"]),
         ("example", "👍 see https://example.com/a", ["example"]),
         ("x -y", "x and y", ["x"]),
+        ("👧 👍", "a 👩‍👩‍👧 and 👍🏽, ❤️ or 👍", ["👩‍👩‍👧", "👍🏽", "👍"]),
+        ("👩", "👩🏽‍🚀 🚀 \u200d👩\u200d", ["👩🏽‍🚀", "👩"]),
     ],
 )
 def test_matches_are_marked_in_the_text_as_it_stands(query: str, text: str, marked: list[str]) -> None:
