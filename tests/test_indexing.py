@@ -257,7 +257,7 @@ async def test_an_edit_of_a_table_embeds_only_the_changed_node(app: App, project
 
 def before_the_cut(app: App, monkeypatch: pytest.MonkeyPatch, change: Callable[[], Any]) -> None:
     """Do something between reading a source and writing its rows, the first time."""
-    offload, left = app.indexing._batches._offload, [change]
+    offload, left = app.indexing._following._offload, [change]
     run = offload.run
 
     async def after_a_change(operation: str, *parts: Any) -> Any:
@@ -649,3 +649,31 @@ async def test_it_can_be_closed_at_the_very_moment_something_is_written(app: App
     app.store.written.set()
     async with asyncio.timeout(flows.PATIENCE_S):
         await app.indexing.close()
+
+
+async def test_damage_is_found_and_mended_though_no_one_searches(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("findspot.indexing.FIRST_CHECK_S", 0.05)
+    monkeypatch.setattr("findspot.indexing.CHECK_EVERY_S", 0.05)
+    async with open_app(settings) as app:
+        project = await make_project(app)
+        document = await make_document(app, project, *MIXED)
+        await settle(app)
+        verify, told = flows.watched(app).engine.verify, []
+
+        def damaged_once(namespace: str) -> None:
+            if not told:
+                told.append(namespace)
+                raise Damaged("as a test says")
+            verify(namespace)
+
+        flows.watched(app).instead["verify"] = damaged_once
+
+        async def mended() -> bool:
+            return bool(told) and app.indexing.is_at_rest and not app.indexing.rebuilds
+
+        await flows.until(app, mended)
+        assert told == [documents_namespace(project)]
+        assert len(held(app, documents_namespace(project))) == len(MIXED)
+        assert (await texts(app, document, "圖書館"))[0] == MIXED[1]

@@ -7,20 +7,18 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from findspot import figures
-from findspot.batches import Batches
 from findspot.embeddings import Embeddings
-from findspot.engines.protocol import Abandoned, Batch, Building, Damaged, Engine, Status
+from findspot.engines.protocol import Abandoned, Damaged, Engine, Status
 from findspot.errors import FindspotError
+from findspot.filling import Filling
 from findspot.following import Following, said
 from findspot.gate import REBUILDS, Gate, Rests
-from findspot.models import ChunkToIndex, Place
+from findspot.models import Place
 from findspot.offload import Offload
 from findspot.settings import Settings
 from findspot.store import chunks as rows
@@ -33,7 +31,6 @@ from findspot.warmth import Warmth
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-    import sqlalchemy as sa
 
 log = logging.getLogger(__name__)
 
@@ -43,10 +40,9 @@ GONE_AT_ONCE = 10_000
 NAMESPACES_AT_ONCE = 2  # there are two cores to work with
 LONGEST_SLEEP_S = 30.0
 SHARED_SLEEP_S = 1.0  # where other processes may change the store
-CHECK_EVERY_S = 3600.0
+CHECK_EVERY_S, FIRST_CHECK_S = 3600.0, 60.0  # of a large index, opening it looks at sizes alone
 GRACE_S = 1.0
 LOOK_PAUSE = 4  # times as long as it takes to look around for work
-WORDS_ALONE = ("words alone", 1)  # fingerprint and dimension of an index whose embedder was never there
 
 
 @dataclass(slots=True)
@@ -56,6 +52,9 @@ class Rebuild:
     done: int = 0
     total: int = 0
     began: float = 0.0
+
+    def add(self, done: int) -> None:
+        self.done += done
 
     @property
     def rate(self) -> float:
@@ -92,7 +91,6 @@ class Indexing:
         self._gate = gate
         self._settings = settings
         self._following = Following(store, offload, settings)
-        self._batches = Batches(store, embeddings, offload)
         self.prepare = self._following.prepare
         self._threads = ThreadPoolExecutor(NAMESPACES_AT_ONCE + 1, thread_name_prefix="index")
         self._seats = asyncio.Semaphore(NAMESPACES_AT_ONCE)
@@ -101,12 +99,11 @@ class Indexing:
         self._unsure: set[Place] | None = None  # where store and engine have yet to be compared; None: not known yet
         self._unfit: set[Place] = set()  # damaged, or with another embedder's vectors: to be built anew
         self._damaged: set[Place] = set()  # those of them in which nothing can be searched
-        self._wordy: set[int] = set()  # chunks that the engine has by their words, and that wait for vectors
         self._rebuilding: dict[Place, asyncio.Task[None]] = {}
         self.rebuilds: dict[str, Rebuild] = {}  # those that have begun
         self._rests: Rests[Place] = Rests()
         self.warmth = Warmth(store, engine, embeddings, settings)
-        self._rate: dict[Place, float] = {}  # chunks a second, of what is being filled
+        self._filling = Filling(store, engine, embeddings, offload, self._in_thread, self.rebuilds)
         self._moved = asyncio.Condition()  # told whenever something was finished or failed
         self._tasks: list[asyncio.Task[None]] = []
         self._closing = False
@@ -248,42 +245,13 @@ class Indexing:
     async def _catch_up(self, place: Place) -> bool:
         """Bring the engine up to date with the chunk rows; whether there is more to forget."""
         more = await self._forget(place)
-        if await self._fill(place):
+        if not self._closing and await self._filling.fill(place, self._takes):
             await self.warmth.make_room(place.project_id)
         return more
 
-    async def _fill(self, place: Place) -> bool:
-        """Give the engine what it does not have yet; whether there was something. The next chunks are prepared while
-        these are written."""
-        writing = None
-        done, began = 0, time.monotonic()
-        try:
-            async with aclosing(self._batches.pages(rows.waiting, place.namespace)) as pages:
-                async for some in pages:
-                    batch = None if self._closing else await self._prepared(place, some)
-                    if writing is not None:
-                        await writing
-                        writing = None
-                    if batch is None:
-                        continue
-                    if not await self._fits(place):
-                        break
-                    writing = asyncio.create_task(self._write(place, batch))
-                    done += len(some)
-                    self._rate[place] = done / max(1e-6, time.monotonic() - began)
-            return done > 0
-        finally:
-            self._rate.pop(place, None)
-            if writing is not None:
-                await writing
-
-    async def _write(self, place: Place, batch: Batch) -> None:
-        fingerprint = await self._fingerprint()
-        with figures.UPLOAD_ERRORS.count_exceptions():
-            await self._in_thread(self._engine.write, place.namespace, fingerprint, batch)
-        async with self._store.write(durable=False) as connection:
-            await rows.mark(connection, list(batch.ids), indexed=True)
-        self._wordy.difference_update(batch.ids)
+    async def _takes(self, place: Place) -> bool:
+        """Whether more can be written now."""
+        return not self._closing and await self._fits(place)
 
     async def _fits(self, place: Place) -> bool:
         """Whether this embedder's vectors can be written: there, or to what is being built there. If not, an index that
@@ -291,37 +259,10 @@ class Indexing:
         if place.namespace in self.rebuilds:
             return True
         status = await self._in_thread(self._engine.status, place.namespace)
-        if status.fingerprint in ("", await self._fingerprint()):
+        if status.fingerprint in ("", await self._filling.fingerprint()):
             return True
         self.renew(place.namespace)
         return False
-
-    async def _fingerprint(self) -> str:
-        return await asyncio.to_thread(getattr, self._embeddings.embedder, "fingerprint")
-
-    async def _prepared(self, place: Place, some: Sequence[ChunkToIndex]) -> Batch | None:
-        """A batch of chunks; None if it could not be made, which is noted with their sources."""
-        try:
-            return await self._batches.make(some)
-        except FindspotError as error:
-            log.warning("a batch of %d chunks could not be prepared: %s", len(some), error.message)
-            await self._give_words(place, some)
-            async with self._store.write(durable=False) as connection:
-                for row in {(row.table_id, row.document_id): row for row in some}.values():
-                    await states.fail(connection, _is_source(row), said(error))
-            self._store.written.set()  # to know how long to rest
-            await self._tell()
-            return None
-
-    async def _give_words(self, place: Place, some: Sequence[ChunkToIndex]) -> None:
-        """Let chunks be found by their words from now on. For their vectors they go on waiting."""
-        new = [row for row in some if row.id not in self._wordy]
-        if new and place.namespace not in self.rebuilds:
-            status = await self._in_thread(self._engine.status, place.namespace)
-            fingerprint, dimension = (status.fingerprint, status.dimension) if status.fingerprint else WORDS_ALONE
-            batch = await self._batches.by_words(new, dimension)
-            await self._in_thread(self._engine.write, place.namespace, fingerprint, batch)
-            self._wordy.update(batch.ids)
 
     async def _forget(self, place: Place) -> bool:
         """Have the engine forget what the store no longer has; a namespace in which nothing is left is freed. Whether
@@ -360,7 +301,7 @@ class Indexing:
             waiting = await rows.waiting_ids(connection, place.namespace)
         held = await self._in_thread(self._engine.ids, place.namespace)
         missing, extra = await asyncio.to_thread(_differences, known, waiting, held)
-        self._wordy.difference_update(set(waiting).difference(held.tolist()))
+        self._filling.lost(set(waiting).difference(held.tolist()))
         if missing and not len(held):
             raise Damaged(f"{place.namespace} holds nothing, and should hold {len(missing)} chunks")
         if missing:
@@ -378,9 +319,10 @@ class Indexing:
 
     async def _check(self) -> None:
         """Look through the files of every index now and then: damage is found before someone searches there."""
+        await asyncio.sleep(FIRST_CHECK_S)
         while True:
-            await asyncio.sleep(CHECK_EVERY_S)
             await self._patiently(self._check_all)
+            await asyncio.sleep(CHECK_EVERY_S)
 
     async def _check_all(self) -> None:
         async with self._store.read() as connection:
@@ -461,60 +403,21 @@ class Indexing:
         await self._tell()
 
     async def _build(self, place: Place) -> None:
-        fingerprint, dimension = await self._kind(place)
+        or_words = place in self._damaged
+        fingerprint, dimension = await self._filling.kind(or_words=or_words)
         async with self._store.read() as connection:
             total, _ = (await rows.counts(connection, [place.namespace])).get(place.namespace, (0, 0))
         build = await self._in_thread(self._engine.build, place.namespace, fingerprint, dimension)
         try:
-            self.rebuilds[place.namespace] = Rebuild(0, total, time.monotonic())
+            progress = self.rebuilds[place.namespace] = Rebuild(0, total, time.monotonic())
             self._store.written.set()  # what waits can be written from here on
-            await self._copy(place, build, dimension)
+            await self._filling.copy(place, build, dimension, progress.add, or_words=or_words)
             await self._in_thread(build.switch)
         except Abandoned:
             log.info("the rebuild of %s is no longer wanted", place.namespace)
         except BaseException:
             await asyncio.shield(self._in_thread(build.abandon))
             raise
-
-    async def _kind(self, place: Place) -> tuple[str, int]:
-        """The fingerprint and the dimension of the vectors that an index is built for."""
-        try:
-            embedder = self._embeddings.embedder
-            return await self._fingerprint(), await asyncio.to_thread(getattr, embedder, "dimension")
-        except FindspotError:
-            if place not in self._damaged:
-                raise
-            return WORDS_ALONE
-
-    async def _copy(self, place: Place, build: Building, dimension: int) -> None:
-        """Give a build every chunk. If one cannot be had, it fails: what is in service is worth more than half. Where
-        nothing is, words alone are worth more than nothing."""
-        progress, writing = self.rebuilds[place.namespace], None
-        try:
-            async with aclosing(self._batches.pages(rows.every, place.namespace)) as pages:
-                async for some in pages:
-                    try:
-                        batch = await self._batches.make(some)
-                    except FindspotError:
-                        if place not in self._damaged:
-                            raise
-                        batch = await self._batches.by_words(some, dimension)
-                        await self._let_wait(some)
-                    if writing is not None:
-                        await writing
-                    writing = asyncio.create_task(self._in_thread(build.write, batch))
-                    progress.done += len(some)
-        finally:
-            if writing is not None:
-                await writing
-
-    async def _let_wait(self, some: Sequence[ChunkToIndex]) -> None:
-        """Have chunks wait for vectors which the engine has by their words."""
-        ids = [row.id for row in some]
-        async with self._store.write(durable=False) as connection:
-            await rows.mark(connection, ids, indexed=False)
-            await states.resume(connection, ids)
-        self._wordy.update(ids)
 
     # ── for those who wait or ask ──
 
@@ -542,7 +445,7 @@ class Indexing:
         if rebuild is not None:
             status, done = "indexing", rebuild.done
         errors = tuple(dict.fromkeys(error for _, error in conditions if error))
-        rate = rebuild.rate if rebuild else self._rate.get(place, 0.0)
+        rate = rebuild.rate if rebuild else self._filling.rates.get(place, 0.0)
         return Report(place.namespace, status, total, done, held.vectors, held.evicted, held.bytes, rate, errors)
 
     @property
@@ -582,7 +485,3 @@ def _differences(
     wanted = np.setdiff1d(ids, np.array(waiting, np.int64), assume_unique=True)
     missing, extra = (np.setdiff1d(*each, assume_unique=True) for each in ((wanted, held), (held, ids)))
     return missing.tolist(), extra.tolist()
-
-
-def _is_source(row: ChunkToIndex) -> "sa.ColumnElement[bool]":
-    return states.is_table(row.table_id) if row.table_id is not None else states.is_document(row.document_id or 0)
