@@ -660,7 +660,8 @@ async def test_damage_is_found_and_mended_though_no_one_searches(
         project = await make_project(app)
         document = await make_document(app, project, *MIXED)
         await settle(app)
-        verify, told = flows.watched(app).engine.verify, []
+        verify = flows.watched(app).engine.verify
+        told: list[str] = []
 
         def damaged_once(namespace: str) -> None:
             if not told:
