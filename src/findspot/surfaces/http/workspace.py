@@ -171,6 +171,8 @@ def _result(result: Result) -> dict[str, Any]:
         "highlights": [list(each) for each in result.highlights],
         "startOffset": result.start,
         "endOffset": result.end,
+        "chunkStart": found.chunk.char_start,
+        "chunkEnd": found.chunk.char_end,
         "finalScore": result.score.total,
         "scoreBreakdown": _breakdown(result.score),
         "updatedAt": moment(found.updated_at) if found.updated_at else None,
