@@ -21,7 +21,7 @@ from findspot.store import chunks as rows
 from findspot.store.database import Store
 
 if TYPE_CHECKING:
-    from findspot.words import Query
+    from findspot.words import Query, Told
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ class Explained:
     ranked: Ranked[int]
     score: Shown
     matched: tuple[Matched, ...]
-    words: int  # of the query
+    told: "Told"  # what the passage has of the query, as people count
     full_match: bool
     age: timedelta
     fallback: Literal["none", "fts"] = "none"
@@ -80,7 +80,7 @@ class Explaining:
         with self._gate.search(project_id):
             recall, code = await self._recall(ask, query, found.chunk)
             weights = await self._weights(ask, query, found.chunk)
-        return self._explained(found, query, recall, weights, code)
+        return self._explained(text, found, query, recall, weights, code)
 
     async def _recall(self, ask: Ask, query: "Query", chunk: ChunkRow) -> tuple[Recall, str | None]:
         """What each leg finds. Where the passage is not among it, it has the scores that a search in its document
@@ -114,8 +114,10 @@ class Explaining:
             raise self._searching.healing(ask, damage) from damage
 
     def _explained(
-        self, found: FoundChunk, query: "Query", recall: Recall, weights: dict[str, float], code: str | None
+        self, typed: str, found: FoundChunk, query: "Query", recall: Recall, weights: dict[str, float], code: str | None
     ) -> Explained:
+        from findspot.words import told
+
         now = datetime.now(UTC)
         updated_at = found.updated_at or now
         full = len(weights) == len(query.scored) <= MANY_WORDS and bool(weights)
@@ -129,8 +131,9 @@ class Explaining:
         )
         heaviest = sorted(weights.items(), key=lambda each: -each[1])
         matched = tuple(Matched(_as_written(term, found.chunk.text), weight) for term, weight in heaviest)
+        has = told(typed, query, weights.keys(), found.chunk.text)
         age, fallback = max(now - updated_at, timedelta(0)), "fts" if code else "none"
-        return Explained(found, ranked, workspace.shown(ranked), matched, len(query.scored), full, age, fallback, code)  # type: ignore[arg-type]
+        return Explained(found, ranked, workspace.shown(ranked), matched, has, full, age, fallback, code)  # type: ignore[arg-type]
 
 
 def _as_written(term: str, text: str) -> str:

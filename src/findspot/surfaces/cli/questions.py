@@ -52,7 +52,8 @@ def read(file: Path) -> list[Question]:
 
 def _question(line: str, where: str) -> Question:
     members = _object(_value(line, where), where, ("query", "expected"))
-    query, places = _text(members.get("query"), where, "query"), members.get("expected")
+    query = _text(members.get("query"), where, "query")
+    places: Any = members.get("expected")
     _check(isinstance(places, list) and places, where, "expected has to be a list of one place or more")
     return Question(query, [_place(each, f"{where}: expected[{number}]") for number, each in enumerate(places)])
 
@@ -75,7 +76,7 @@ def _object(value: Any, where: str, known: Sequence[str]) -> dict[str, Any]:
 
 def _place(value: Any, where: str) -> Expected:
     place = _object(value, where, ("document", "text", "start", "end"))
-    document = place.get("document")
+    document: Any = place.get("document")
     _check(
         isinstance(document, str) or (_is_number(document) and document), where, "document has to be an id or a title"
     )

@@ -65,16 +65,16 @@ async def command(
     """
     project_id = await project_of(api, project)
     body = {"query": query, "strategy": mode, "includeLowScores": low_scores}
-    found, first = await _page(api, project_id, body, page)
+    found, first = await paged(api, project_id, body, page)
     if explain:
         for result in found["results"]:
             result["explained"] = await _explained(api, project_id, query, result)
     if found["results"]:
         text = _report(found, 0 if page == 1 else first + (page - 2) * PAGE, mode, explain)
     elif first:
-        text = _no_page(found, first)
+        text = hang(_no_page(found, first), 0)
     else:
-        text = await _nothing(api, project_id)
+        text = hang(await _nothing(api, project_id), 0)
     show(found, api.as_json, _notice(found) + text)
 
 
@@ -91,7 +91,7 @@ async def project_of(api: Api, given: int | None) -> int:
     return int(known[0]["id"])
 
 
-async def _page(api: Api, project_id: int, body: dict[str, Any], page: int) -> tuple[dict[str, Any], int]:
+async def paged(api: Api, project_id: int, body: dict[str, Any], page: int) -> tuple[dict[str, Any], int]:
     """A page, and how many results the first one has, which may be a short one."""
     path = f"/api/v1/projects/{project_id}/search/query/strategy"
     found: dict[str, Any] = await api.call("POST", path, json=body)

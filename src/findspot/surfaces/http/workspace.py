@@ -221,16 +221,19 @@ def _leg(part: Part) -> dict[str, Any]:
 
 def _reasons(explained: Explained) -> Reasons:
     keyword, vector, _ = explained.ranked.parts
+    told = explained.told
     return Reasons(
-        [each.word for each in explained.matched],
-        explained.words,
+        told.stretches,
+        told.words,
+        told.characters,
         explained.score.keyword,
         keyword.rank,
-        None if explained.code else vector.norm,
+        None if vector.raw is None else vector.norm,
         explained.score.vector,
         vector.rank,
         explained.age,
         explained.score.recency,
         explained.score.total,
         explained.is_hidden,
+        bool(explained.code),
     )
