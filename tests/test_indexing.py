@@ -13,7 +13,6 @@ from findspot import gate
 from findspot.app import App, open_app
 from findspot.engines.embedded.engine import EmbeddedEngine
 from findspot.engines.protocol import Batch, Damaged, Source
-from findspot.errors import FindspotError
 from findspot.models import Place, documents_namespace, table_namespace
 from findspot.searching import Mode
 from findspot.settings import Settings
@@ -650,21 +649,3 @@ async def test_it_can_be_closed_at_the_very_moment_something_is_written(app: App
     app.store.written.set()
     async with asyncio.timeout(flows.PATIENCE_S):
         await app.indexing.close()
-
-
-async def test_what_is_deleted_is_forgotten_though_the_embedder_is_away(
-    app: App, embedder: Telling, project: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept, gone = await make_document(app, project, "kept 留"), await make_document(app, project, "gone 走")
-    await settle(app)
-
-    def away(_: Telling) -> Any:
-        raise FindspotError("EMBEDDING_UNAVAILABLE", "The service is away.")
-
-    monkeypatch.setattr(Telling, "dimension", property(away), raising=False)
-    monkeypatch.setattr(Telling, "fingerprint", property(away), raising=False)
-    await app.documents.delete(gone.id)
-    await settle(app)
-    assert held(app, documents_namespace(project)) == sorted(
-        [row.id for row in await rows(app) if row.document_id == kept.id]
-    )

@@ -54,7 +54,14 @@ class Batches:
     async def make(self, some: Sequence[ChunkToIndex]) -> Batch:
         texts = [row.text for row in some]
         vectors, terms = await asyncio.gather(self._vectors(texts), self._terms(texts))
-        return Batch([row.id for row in some], [row.doc_id for row in some], list(map(_source, some)), terms, vectors)
+        return _batch(some, terms, vectors)
+
+    async def by_words(self, some: Sequence[ChunkToIndex], dimension: int) -> Batch:
+        """The same without their meaning, which is all that can be had while the embedder is away."""
+        import numpy as np
+
+        terms = await self._terms([row.text for row in some])
+        return _batch(some, terms, np.zeros((len(some), dimension), np.float32))
 
     async def _vectors(self, texts: list[str]) -> Vectors:
         """A text that the embedder refuses gets no meaning, and is found by its words."""
@@ -83,6 +90,10 @@ class Batches:
             *(self._offload.run("index_terms", msgspec.msgpack.encode(part)) for part in parts)
         )
         return [terms for (answer,) in answers for terms in cutting.TEXTS.decode(answer)]
+
+
+def _batch(some: Sequence[ChunkToIndex], terms: list[str], vectors: Vectors) -> Batch:
+    return Batch([row.id for row in some], [row.doc_id for row in some], list(map(_source, some)), terms, vectors)
 
 
 def _source(row: ChunkToIndex) -> Source:

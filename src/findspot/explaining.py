@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from findspot.embeddings import Embeddings
@@ -46,6 +47,7 @@ class Explained:
     matched: tuple[Matched, ...]
     told: "Told"  # what the passage has of the query, as people count
     full_match: bool
+    is_left_out: bool  # it lacks a phrase, or holds what is excluded
     age: timedelta
     fallback: Literal["none", "fts"] = "none"
     code: str | None = None
@@ -53,7 +55,7 @@ class Explained:
     @property
     def is_hidden(self) -> bool:
         """Whether a hybrid search leaves it out unless low scores are asked for."""
-        return self.score.total < workspace.HIDES_BELOW
+        return self.is_left_out or self.score.total < workspace.HIDES_BELOW
 
 
 class Explaining:
@@ -66,7 +68,9 @@ class Explaining:
         self._searching = searching
         self._gate = gate
 
-    async def explain(self, project_id: int, text: str, document_id: int, chunk_id: int) -> Explained:
+    async def explain(
+        self, project_id: int, text: str, document_id: int, chunk_id: int, *, typing: bool = False
+    ) -> Explained:
         """Take the score of one passage apart."""
         from findspot.words import parse
 
@@ -75,12 +79,12 @@ class Explaining:
             found = (await rows.found(connection, [chunk_id])).get(chunk_id)
         if found is None or found.chunk.namespace != namespace or found.chunk.document_id != document_id:
             raise not_found("passage")
-        query = await asyncio.to_thread(parse, text)
+        query = await asyncio.to_thread(partial(parse, text, typing=typing))
         ask = Ask(project_id, namespace, text, 1, candidates=MOST_CANDIDATES)
         with self._gate.search(project_id):
             recall, code = await self._recall(ask, query, found.chunk)
             weights = await self._weights(ask, query, found.chunk)
-        return self._explained(text, found, query, recall, weights, code)
+        return self._explained(found, query, recall, weights, code)
 
     async def _recall(self, ask: Ask, query: "Query", chunk: ChunkRow) -> tuple[Recall, str | None]:
         """What each leg finds. Where the passage is not among it, it has the scores that a search in its document
@@ -95,15 +99,14 @@ class Explaining:
         return replace(recall, keyword_also=words, vector_also=meaning), code
 
     async def _weights(self, ask: Ask, query: "Query", chunk: ChunkRow) -> dict[str, float]:
-        """What each term that is there adds to the BM25 score."""
+        """What each term that is there adds to the BM25 score; the word that is being typed counts as one."""
+        looked_for = {term: Words(any_of=(term,)) for term in query.needed[:MOST_WORDS]}
+        if query.prefix:
+            looked_for[query.prefix] = Words(any_of=_begun(query), prefix=query.prefix, stems=query.stems)
 
         def look() -> dict[str, float]:
-            found = {}
-            for term in query.scored[:MOST_WORDS]:
-                scores = self._engine.scores(ask.namespace, Words(any_of=(term,)), [chunk.id])
-                if chunk.id in scores:
-                    found[term] = scores[chunk.id]
-            return found
+            scores = {term: self._engine.scores(ask.namespace, words, [chunk.id]) for term, words in looked_for.items()}
+            return {term: found[chunk.id] for term, found in scores.items() if chunk.id in found}
 
         return await self._asked(ask, look)
 
@@ -114,13 +117,14 @@ class Explaining:
             raise self._searching.healing(ask, damage) from damage
 
     def _explained(
-        self, typed: str, found: FoundChunk, query: "Query", recall: Recall, weights: dict[str, float], code: str | None
+        self, found: FoundChunk, query: "Query", recall: Recall, weights: dict[str, float], code: str | None
     ) -> Explained:
-        from findspot.words import told
+        from findspot.words import accepts, told
 
         now = datetime.now(UTC)
         updated_at = found.updated_at or now
-        full = len(weights) == len(query.scored) <= MANY_WORDS and bool(weights)
+        words = len(query.needed) + (query.prefix is not None)
+        full = len(weights) == words <= MANY_WORDS and bool(weights)
         ranked = workspace.explained(
             found.chunk.id,
             keyword_leg(recall.keyword, recall.keyword_also),
@@ -130,15 +134,21 @@ class Explaining:
             full_match=full,
         )
         heaviest = sorted(weights.items(), key=lambda each: -each[1])
-        matched = tuple(Matched(_as_written(term, found.chunk.text), weight) for term, weight in heaviest)
-        has = told(typed, query, weights.keys(), found.chunk.text)
+        matched = tuple(Matched(_as_written(query, term, found.chunk.text), weight) for term, weight in heaviest)
         age, fallback = max(now - updated_at, timedelta(0)), "fts" if code else "none"
-        return Explained(found, ranked, workspace.shown(ranked), matched, has, full, age, fallback, code)  # type: ignore[arg-type]
+        has, out = told(query, weights.keys(), found.chunk.text), not accepts(query, found.chunk.text)
+        return Explained(found, ranked, workspace.shown(ranked), matched, has, full, out, age, fallback, code)  # type: ignore[arg-type]
 
 
-def _as_written(term: str, text: str) -> str:
+def _begun(query: "Query") -> tuple[str, ...]:
+    """The terms of the word that is being typed."""
+    return tuple(term for term in query.scored if term not in query.needed)
+
+
+def _as_written(query: "Query", term: str, text: str) -> str:
     """A term as it first stands in a text; the term itself if the text has moved on."""
     from findspot.words.analyser import Places
 
-    start, end = min(Places(frozenset({term}))(text), default=(0, 0))
+    places = Places(frozenset(_begun(query)), term) if term == query.prefix else Places(frozenset({term}))
+    start, end = min(places(text), default=(0, 0))
     return text[start:end] or term

@@ -116,7 +116,7 @@ class Candidates(NamedTuple):
 
 @dataclass(slots=True)
 class Ranking:
-    """Hits in their order, kept for whoever reads on. Hits are only ever added at the end."""
+    """Hits in their order, kept for whoever reads on. Whatever is added comes behind what was shown."""
 
     question: Question
     query: "Query"
@@ -124,6 +124,7 @@ class Ranking:
     ids: "array[int]" = field(default_factory=lambda: array("q"))
     scores: "array[float]" = field(default_factory=lambda: array("d"))  # keyword, vector and recency of each
     first: int = PAGE  # hits on the first page: what 200 candidates of each leg give, also if that does not fill it
+    shown: int = 0  # hits that keep their places, because someone has seen them there
     candidates: int = 0  # how many of each leg were recalled
     complete: bool = False  # nothing more is to come
     total: int = 0
@@ -140,19 +141,30 @@ class Ranking:
         return bool(self.query.phrases or self.query.excluded)
 
     def add(self, hits: Sequence[Scored[int]]) -> None:
-        """Put those that are new behind the others, up to as many as are kept."""
+        """Rank what was found now behind what was shown, up to as many as are kept. What was found before, and is not
+        any more, stays: only its last place is sure."""
+        before, scores = self.ids[self.shown :], self.scores[3 * self.shown :]
+        del self.ids[self.shown :], self.scores[3 * self.shown :]
         known = set(self.ids)
-        new = [hit for hit in hits if hit.id not in known]
-        for hit in new[: MOST_CANDIDATES - len(self)]:
-            self.ids.append(hit.id)
-            self.scores.extend(hit.score[:3])
+        for hit in hits:
+            if hit.id not in known:
+                self.ids.append(hit.id)
+                self.scores.extend(hit.score[:3])
+        known.update(self.ids)
+        for place, id in enumerate(before):
+            if id not in known:
+                self.ids.append(id)
+                self.scores.extend(scores[3 * place : 3 * place + 3])
+        del self.ids[MOST_CANDIDATES:], self.scores[3 * MOST_CANDIDATES :]
 
     def end(self, number: int) -> int:
         """Where a page ends."""
         return self.first + (number - 1) * PAGE if number > 0 else 0
 
     def page(self, number: int) -> list[tuple[int, Shown]]:
+        """The hits of a page, which stand from now on where they do."""
         places = range(self.end(number - 1), min(self.end(number), len(self)))
+        self.shown = max(self.shown, places.stop)
         return [(self.ids[place], self._score(place)) for place in places]
 
     def _score(self, place: int) -> Shown:
@@ -237,7 +249,7 @@ class Finding:
     async def _begun(self, question: Question) -> tuple[str, Ranking, int]:
         long = len(question.query) > LONG_QUERY
         query = await asyncio.to_thread(question.parsed) if long else question.parsed()
-        return "", Ranking(question, query, datetime.now(UTC), complete=not question.query.strip()), 1
+        return "", Ranking(question, query, datetime.now(UTC), complete=query.is_empty), 1
 
     # ── ranking ──
 
@@ -276,20 +288,25 @@ class Finding:
     async def _full(self, ask: Ask, query: "Query", recall: Recall) -> tuple[Set[int], bool]:
         """Which candidates hold every word, and whether chunks that are no candidates may."""
         matching = recall.keyword.keys() | recall.keyword_also.keys()
-        terms = query.scored
-        if len(terms) <= 1:
+        terms = query.needed
+        count = len(terms) + (query.prefix is not None)
+        if count <= 1:
             return matching, True
-        if len(terms) > MANY_WORDS or not matching:
+        if count > MANY_WORDS or not matching:
             return frozenset(), False
-        words = Words(all_of=terms)
-        recalled = await self._asked(
-            ask, lambda: self._engine.recall(ask.namespace, words, None, limit=ask.candidates, within=ask.within)
-        )
-        full, more = set(recalled.keyword), len(recalled.keyword) >= ask.candidates
-        unsure = [id for id in recall.keyword_also if id not in full] if more else []
-        if unsure:
-            full |= (await self._asked(ask, lambda: self._engine.scores(ask.namespace, words, unsure))).keys()
-        return full & matching, more
+        words, begun = Words(all_of=terms), Words(prefix=query.prefix, stems=query.stems)
+
+        def look() -> tuple[Set[int], bool]:
+            recalled = self._engine.recall(ask.namespace, words, None, limit=ask.candidates, within=ask.within)
+            full, more = set(recalled.keyword), len(recalled.keyword) >= ask.candidates
+            unsure = list(matching - full) if more else []
+            full |= self._engine.scores(ask.namespace, words, unsure).keys()
+            full &= matching
+            if query.prefix:
+                full &= self._engine.scores(ask.namespace, begun, list(full)).keys()
+            return full, more
+
+        return await self._asked(ask, look)
 
     async def _asked(self, ask: Ask, call: Callable[[], T]) -> T:
         try:
@@ -362,10 +379,12 @@ class Finding:
             counted = await self._matches(question, query)
         else:
             counted = len(recall.keyword)
-        if question.strategy is Strategy.HYBRID:
+        by_meaning_alone = question.strategy is Strategy.HYBRID and found.by_meaning
+        if by_meaning_alone:
             counted += sum(not hit.has_words for hit in hits)
+        more = by_meaning_alone and not ranking.complete and len(recall.vector) >= ranking.candidates
         ranking.total = min(max(counted, len(ranking)), MOST_CANDIDATES)
-        ranking.total_is_least = counted > MOST_CANDIDATES
+        ranking.total_is_least = counted > MOST_CANDIDATES or more
 
     async def _matches(self, question: Question, query: "Query") -> int:
         ask = Ask(question.project_id, question.namespace, question.query, PAGE)
@@ -375,7 +394,8 @@ class Finding:
     async def _vectors(self, question: Question) -> int:
         """By meaning, everything that has a vector is near or far."""
         if question.document_ids is None:
-            return (await asyncio.to_thread(self._engine.status, question.namespace)).vectors
+            ask = Ask(question.project_id, question.namespace, question.query, PAGE)
+            return (await self._asked(ask, lambda: self._engine.status(question.namespace))).vectors
         async with self._store.read() as connection:
             return await rows.count_of_documents(connection, question.namespace, sorted(question.document_ids))
 

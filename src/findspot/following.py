@@ -68,6 +68,7 @@ class Following:
                 raise
             async with self._store.write(durable=False) as connection:
                 await states.fail(connection, states.is_document(row.id), said(error), pending=True)
+            self._store.written.set()  # for the worker, to know how long to rest
 
     async def _follow(self, place: Place, pending: Sequence[Any], known: dict[int, dict[str, Any]]) -> None:
         asked = [cutting.DocumentToCut(row.id, row.format, frozenset(known[row.id])) for row in pending]

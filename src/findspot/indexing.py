@@ -46,6 +46,7 @@ SHARED_SLEEP_S = 1.0  # where other processes may change the store
 CHECK_EVERY_S = 3600.0
 GRACE_S = 1.0
 LOOK_PAUSE = 4  # times as long as it takes to look around for work
+WORDS_ALONE = ("words alone", 1)  # fingerprint and dimension of an index whose embedder was never there
 
 
 @dataclass(slots=True)
@@ -99,6 +100,8 @@ class Indexing:
         self._again: set[Place] = set()  # what is to be looked at once more when the work on it ends
         self._unsure: set[Place] | None = None  # where store and engine have yet to be compared; None: not known yet
         self._unfit: set[Place] = set()  # damaged, or with another embedder's vectors: to be built anew
+        self._damaged: set[Place] = set()  # those of them in which nothing can be searched
+        self._wordy: set[int] = set()  # chunks that the engine has by their words, and that wait for vectors
         self._rebuilding: dict[Place, asyncio.Task[None]] = {}
         self.rebuilds: dict[str, Rebuild] = {}  # those that have begun
         self._rests: Rests[Place] = Rests()
@@ -257,7 +260,7 @@ class Indexing:
         try:
             async with aclosing(self._batches.pages(rows.waiting, place.namespace)) as pages:
                 async for some in pages:
-                    batch = None if self._closing else await self._prepared(some)
+                    batch = None if self._closing else await self._prepared(place, some)
                     if writing is not None:
                         await writing
                         writing = None
@@ -280,6 +283,7 @@ class Indexing:
             await self._in_thread(self._engine.write, place.namespace, fingerprint, batch)
         async with self._store.write(durable=False) as connection:
             await rows.mark(connection, list(batch.ids), indexed=True)
+        self._wordy.difference_update(batch.ids)
 
     async def _fits(self, place: Place) -> bool:
         """Whether this embedder's vectors can be written: there, or to what is being built there. If not, an index that
@@ -295,17 +299,29 @@ class Indexing:
     async def _fingerprint(self) -> str:
         return await asyncio.to_thread(getattr, self._embeddings.embedder, "fingerprint")
 
-    async def _prepared(self, some: Sequence[ChunkToIndex]) -> Batch | None:
+    async def _prepared(self, place: Place, some: Sequence[ChunkToIndex]) -> Batch | None:
         """A batch of chunks; None if it could not be made, which is noted with their sources."""
         try:
             return await self._batches.make(some)
         except FindspotError as error:
             log.warning("a batch of %d chunks could not be prepared: %s", len(some), error.message)
+            await self._give_words(place, some)
             async with self._store.write(durable=False) as connection:
                 for row in {(row.table_id, row.document_id): row for row in some}.values():
                     await states.fail(connection, _is_source(row), said(error))
+            self._store.written.set()  # to know how long to rest
             await self._tell()
             return None
+
+    async def _give_words(self, place: Place, some: Sequence[ChunkToIndex]) -> None:
+        """Let chunks be found by their words from now on. For their vectors they go on waiting."""
+        new = [row for row in some if row.id not in self._wordy]
+        if new and place.namespace not in self.rebuilds:
+            status = await self._in_thread(self._engine.status, place.namespace)
+            fingerprint, dimension = (status.fingerprint, status.dimension) if status.fingerprint else WORDS_ALONE
+            batch = await self._batches.by_words(new, dimension)
+            await self._in_thread(self._engine.write, place.namespace, fingerprint, batch)
+            self._wordy.update(batch.ids)
 
     async def _forget(self, place: Place) -> bool:
         """Have the engine forget what the store no longer has; a namespace in which nothing is left is freed. Whether
@@ -344,6 +360,9 @@ class Indexing:
             waiting = await rows.waiting_ids(connection, place.namespace)
         held = await self._in_thread(self._engine.ids, place.namespace)
         missing, extra = await asyncio.to_thread(_differences, known, waiting, held)
+        self._wordy.difference_update(set(waiting).difference(held.tolist()))
+        if missing and not len(held):
+            raise Damaged(f"{place.namespace} holds nothing, and should hold {len(missing)} chunks")
         if missing:
             log.warning("%s lacks %d chunks, which are indexed again", place.namespace, len(missing))
             async with self._store.write(durable=False) as connection:
@@ -384,6 +403,7 @@ class Indexing:
         """Build a damaged namespace anew, unless that is being done."""
         if Place.of(namespace) not in self._unfit:
             log.warning("%s is damaged and is built anew: %s", namespace, damage)
+        self._damaged.add(Place.of(namespace))
         self.renew(namespace)
 
     def renew(self, namespace: str) -> None:
@@ -426,6 +446,7 @@ class Indexing:
                     await self._build(place)
                     await self.warmth.make_room(place.project_id)
             self._unfit.discard(place)
+            self._damaged.discard(place)
             self._rests.end(place)
             if self._unsure is not None:
                 self._unsure.add(place)
@@ -440,15 +461,14 @@ class Indexing:
         await self._tell()
 
     async def _build(self, place: Place) -> None:
-        fingerprint = await self._fingerprint()
-        dimension = await asyncio.to_thread(getattr, self._embeddings.embedder, "dimension")
+        fingerprint, dimension = await self._kind(place)
         async with self._store.read() as connection:
             total, _ = (await rows.counts(connection, [place.namespace])).get(place.namespace, (0, 0))
         build = await self._in_thread(self._engine.build, place.namespace, fingerprint, dimension)
         try:
             self.rebuilds[place.namespace] = Rebuild(0, total, time.monotonic())
             self._store.written.set()  # what waits can be written from here on
-            await self._copy(place, build, self.rebuilds[place.namespace])
+            await self._copy(place, build, dimension)
             await self._in_thread(build.switch)
         except Abandoned:
             log.info("the rebuild of %s is no longer wanted", place.namespace)
@@ -456,13 +476,30 @@ class Indexing:
             await asyncio.shield(self._in_thread(build.abandon))
             raise
 
-    async def _copy(self, place: Place, build: Building, progress: Rebuild) -> None:
-        """Give a build every chunk. If one cannot be had, it fails: what is in service is worth more than half."""
-        writing = None
+    async def _kind(self, place: Place) -> tuple[str, int]:
+        """The fingerprint and the dimension of the vectors that an index is built for."""
+        try:
+            embedder = self._embeddings.embedder
+            return await self._fingerprint(), await asyncio.to_thread(getattr, embedder, "dimension")
+        except FindspotError:
+            if place not in self._damaged:
+                raise
+            return WORDS_ALONE
+
+    async def _copy(self, place: Place, build: Building, dimension: int) -> None:
+        """Give a build every chunk. If one cannot be had, it fails: what is in service is worth more than half. Where
+        nothing is, words alone are worth more than nothing."""
+        progress, writing = self.rebuilds[place.namespace], None
         try:
             async with aclosing(self._batches.pages(rows.every, place.namespace)) as pages:
                 async for some in pages:
-                    batch = await self._batches.make(some)
+                    try:
+                        batch = await self._batches.make(some)
+                    except FindspotError:
+                        if place not in self._damaged:
+                            raise
+                        batch = await self._batches.by_words(some, dimension)
+                        await self._let_wait(some)
                     if writing is not None:
                         await writing
                     writing = asyncio.create_task(self._in_thread(build.write, batch))
@@ -470,6 +507,14 @@ class Indexing:
         finally:
             if writing is not None:
                 await writing
+
+    async def _let_wait(self, some: Sequence[ChunkToIndex]) -> None:
+        """Have chunks wait for vectors which the engine has by their words."""
+        ids = [row.id for row in some]
+        async with self._store.write(durable=False) as connection:
+            await rows.mark(connection, ids, indexed=False)
+            await states.resume(connection, ids)
+        self._wordy.update(ids)
 
     # ── for those who wait or ask ──
 

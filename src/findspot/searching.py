@@ -116,7 +116,7 @@ class Searching:
         with self._gate.search(ask.project_id):
             deadline = Deadline.within(ask.timeout_s)
             query = await self._in_thread(_parsed, ask) if len(ask.query) > LONG_QUERY else _parsed(ask)
-            recall, code = await self.recall(ask, query, deadline) if ask.query.strip() else (Recall(), None)
+            recall, code = (Recall(), None) if query.is_empty else await self.recall(ask, query, deadline)
             hits = await self._hits(ask, query, self._fused(ask, recall))
             self._indexing.warmth.touch(hit.ranked.id for hit in hits)
             return Found(
@@ -137,7 +137,7 @@ class Searching:
         vector, code = None, None
         if ask.mode is not Mode.KEYWORD:
             try:
-                vector = await self._vector(ask, deadline)
+                vector = await self._vector(replace(ask, query=query.wanted), deadline)
             except FindspotError as error:
                 if ask.mode is Mode.VECTOR or error.code not in NO_VECTOR:
                     raise
@@ -189,9 +189,21 @@ class Searching:
             )
 
         try:
-            return await self._in_thread(call)
+            recall = await self._in_thread(call)
+            if not (recall.keyword or recall.vector):
+                await self._require_there(ask)
+            return recall
         except Damaged as damage:
             raise self.healing(ask, damage) from damage
+
+    async def _require_there(self, ask: Ask) -> None:
+        """Nothing was found: raises Damaged if that is because the index is gone, which an engine cannot know."""
+        if (await self._in_thread(self._engine.status, ask.namespace)).fingerprint:
+            return
+        async with self._store.read() as connection:
+            _, indexed = (await rows.counts(connection, [ask.namespace])).get(ask.namespace, (0, 0))
+        if indexed:
+            raise Damaged(f"{ask.namespace} holds nothing, and should hold {indexed} chunks")
 
     def healing(self, ask: Ask, damage: Damaged) -> FindspotError:
         """What to say of a damaged index, which is being built anew from here on."""
@@ -223,7 +235,7 @@ class Searching:
             hits = [Hit(found[each.id], each) for each in some if each.id in found]
             hits = await asyncio.to_thread(_accepted, query, hits) if query.phrases or query.excluded else hits
             if not looked:
-                hits, looked = await self._looked_at(ask, hits), True
+                hits, looked = await self._looked_at(replace(ask, query=query.wanted), hits), True
             kept = _collapsed([*kept, *hits])
         return tuple(kept[: ask.limit])
 

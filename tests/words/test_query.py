@@ -50,7 +50,8 @@ def test_highlights_are_in_order_apart_and_inside_the_text(text: str, body: str)
 
 
 def test_words_are_terms_each_once() -> None:
-    assert parse("Searching the search engines") == Query(terms=("search", "engin"))
+    text, terms = "Searching the search engines", ("search", "engin")
+    assert parse(text) == Query(terms, ended=terms, wanted=text)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_a_chinese_word_is_not_counted_three_times() -> None:
 
 @pytest.mark.parametrize("text", ['"deep learning"', "“deep learning”", "「deep learning」", "『Deep Learning』"])
 def test_quotes_of_any_kind_make_a_phrase(text: str) -> None:
-    assert parse(text) == Query(phrases=(Phrase(("deep", "learning"), ("deep", "learn")),))
+    assert parse(text) == Query(phrases=(Phrase(("deep", "learning"), ("deep", "learn")),), wanted=text)
 
 
 def test_chinese_quotes_may_stand_amid_the_words() -> None:
@@ -195,6 +196,23 @@ def test_only_what_is_being_typed_may_end_otherwise(text: str) -> None:
     assert parse(text, typing=True).stems == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "ended", "wanted"),
+    [
+        ("old lighthou", ("old",), "old lighthou"),
+        ("old lighthou -rus", ("old", "lighthou"), "old lighthou"),
+        ('a "b c" -d e -"f g"', ("e",), 'a "b c" e'),
+        ("灯塔 -生锈", ("灯塔",), "灯塔"),
+        ("-old", (), " old"),
+    ],
+)
+def test_what_is_typed_to_its_end_and_what_is_wanted_are_told_apart(
+    text: str, ended: tuple[str, ...], wanted: str
+) -> None:
+    query = parse(text, typing=True)
+    assert (query.ended, query.wanted) == (ended, wanted)
+
+
 # ── where ──
 
 
@@ -211,6 +229,8 @@ def test_only_what_is_being_typed_may_end_otherwise(text: str) -> None:
         ("cafe", "Cafe\u0301s CAFÉ", ["Cafe\u0301s", "CAFÉ"]),
         ("example", "👍 see https://example.com/a", ["example"]),
         ("x -y", "x and y", ["x"]),
+        ("👧 👍", "a 👩‍👩‍👧 and 👍🏽, ❤️ or 👍", ["👩‍👩‍👧", "👍🏽", "👍"]),
+        ("👩", "👩🏽‍🚀 🚀 \u200d👩\u200d", ["👩🏽‍🚀", "👩"]),
     ],
 )
 def test_matches_are_marked_in_the_text_as_it_stands(query: str, text: str, marked: list[str]) -> None:

@@ -9,7 +9,7 @@ from findspot.words import Told, parse, terms, told
 
 def what(typed: str, text: str) -> Told:
     query = parse(typed)
-    return told(typed, query, set(query.scored) & set(terms(text)), text)
+    return told(query, set(query.scored) & set(terms(text)), text)
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,17 @@ def test_words_and_characters_are_counted_and_shown_as_they_stand_there(
     typed: str, text: str, words: tuple[int, int], characters: tuple[int, int], stretches: tuple[str, ...]
 ) -> None:
     assert what(typed, text) == (words, characters, stretches)
+
+
+def test_a_word_that_is_being_typed_goes_by_its_beginning() -> None:
+    query = parse("old lant", typing=True)
+    assert told(query, {"old", "lant"}, "An old lantern") == ((2, 2), (0, 0), ("old", "lantern"))
+    assert told(query, {"lant"}, "New lanterns, a lantern") == ((1, 2), (0, 0), ("lanterns",))
+    assert told(query, {"old"}, "An old lamp") == ((1, 2), (0, 0), ("old",))
+
+
+def test_a_term_that_the_text_no_longer_has_stands_for_itself() -> None:
+    assert told(parse("old lanterns"), {"old", "lantern"}, "An old lamp").stretches == ("old", "lantern")
 
 
 @given(st.text("ab 灯塔老🏮-\"'", max_size=20), st.text("ab 灯塔老🏮.", max_size=40))

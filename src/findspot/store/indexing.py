@@ -11,7 +11,7 @@ from findspot.models import Place, SourceState, Standing, table_namespace
 from findspot.store.schema import changes, chunks, documents, index_states, installation, tables
 
 FIRST_PAUSE = timedelta(seconds=1)
-LONGEST_PAUSE = timedelta(minutes=5)
+LONGEST_PAUSE = timedelta(minutes=1)
 
 _columns: tuple[sa.ColumnElement[Any], ...] = (
     index_states.c.project_id,

@@ -6,11 +6,16 @@ follow one another, is told here from the text itself, alike for every engine.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from findspot.words.analyser import Places, Token, tokens
 from findspot.words.query import Phrase, Query
+from findspot.words.writing import SIGN
 
+# What is one sign to the eye: 👍🏽 with its colour, ❤️ as a picture, 👩‍👩‍👧 with all who are joined.
+_SIGN = rf"(?:{SIGN.pattern})[\ufe0f\u20e3\U0001f3fb-\U0001f3ff]*"
+_WHOLE_SIGN = re.compile(rf"{_SIGN}(?:\u200d{_SIGN})*")
 _BREAK = "\x1f"  # in no unit, so that a phrase is found only where whole units stand
 
 
@@ -31,6 +36,7 @@ class Highlights:
 
     def __init__(self, query: Query) -> None:
         self._phrases = query.phrases
+        self._has_signs = any(SIGN.search(term) for term in query.scored)
         self._places = Places(frozenset(query.terms), query.prefix)
 
     def __call__(self, text: str) -> list[tuple[int, int]]:
@@ -38,6 +44,9 @@ class Highlights:
         if self._phrases:
             units = [token for token in tokens(text) if token.kind == "unit"]
             spans += [span for phrase in self._phrases for span in _phrase_spans(phrase, units)]
+        if self._has_signs:
+            whole = [found.span() for found in _WHOLE_SIGN.finditer(text)]
+            spans += [each for each in whole if any(start < each[1] and each[0] < end for start, end in spans)]
         return _merged(spans)
 
 

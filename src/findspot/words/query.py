@@ -14,6 +14,8 @@ from findspot.words.analyser import Token, tokens
 from findspot.words.stemming import stem
 from findspot.words.stopwords import STOP_WORDS
 
+LONGEST = 10_000  # characters that are read; who sends more has a text and not a question
+MOST_PHRASES = 50  # quoted or excluded; who sends more has pasted something, and it is plain words
 MIN_PREFIX = 2  # one letter begins too many words to say anything
 
 _SHORTEST_BASE = 3  # of a word, without its ending
@@ -35,6 +37,8 @@ _PIECE = re.compile(
     re.VERBOSE,
 )
 
+_SYNTAX = re.compile(rf"[\"“”「」『』{_MINUS}]")
+
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
@@ -52,13 +56,21 @@ class Phrase:
 @dataclass(frozen=True, slots=True)
 class Query:
     """What to look for: any of `terms`, all of `phrases`, none of `excluded`. `prefix` begins a word still typed, and
-    `stems` may be its term although they do not begin so: `swimm` will be `swimming`, which is found by `swim`."""
+    `stems` may be its term although they do not begin so: `swimm` will be `swimming`, which is found by `swim`. `ended`
+    are the terms of the other words, and `wanted` is all that was typed but for what is excluded."""
 
     terms: tuple[str, ...] = ()
     phrases: tuple[Phrase, ...] = ()
     excluded: tuple[Phrase, ...] = ()
     prefix: str | None = None
     stems: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+    wanted: str = ""
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The terms of a text that holds every word, but for the one that is being typed."""
+        return _once([*self.ended, *(term for phrase in self.phrases for term in phrase.terms)])
 
     @property
     def scored(self) -> tuple[str, ...]:
@@ -73,7 +85,9 @@ class Query:
 
 def parse(text: str, *, typing: bool = False) -> Query:
     """Read a query as people type it; with `typing`, its last word may be the beginning of one."""
+    text = text[:LONGEST]
     plain: list[str] = []
+    wanted: list[str] = []
     phrases: list[Phrase] = []
     excluded: list[Phrase] = []
     last_is_plain = False
@@ -83,17 +97,23 @@ def parse(text: str, *, typing: bool = False) -> Query:
         last_is_plain = word is not None and not piece["minus"]
         if piece["minus"]:
             excluded += phrase
-        elif word is None:
+            continue
+        wanted.append(piece[0])
+        if word is None:
             phrases += phrase
         else:
             plain.append(word)
+    if len(phrases) + len(excluded) > MOST_PHRASES:
+        return parse(_SYNTAX.sub(" ", text), typing=typing)
     terms = query_terms(" ".join(plain))
     if excluded and not phrases and not terms:
         return parse(re.sub(rf"[{_MINUS}]", " ", text), typing=typing)  # only “without” finds nothing: they are dashes
-    if phrases:  # a stop word beside a phrase adds nothing
-        terms = tuple(term for term in terms if term not in STOP_WORDS)
     prefix = _prefix(plain[-1]) if typing and last_is_plain and not text[-1:].isspace() else None
-    return Query(terms, tuple(phrases), tuple(excluded), prefix, _stems(prefix) if prefix else ())
+    ended = query_terms(" ".join(plain[:-1])) if prefix else terms
+    if phrases:  # a stop word beside a phrase adds nothing
+        terms, ended = (tuple(term for term in each if term not in STOP_WORDS) for each in (terms, ended))
+    stems = _stems(prefix) if prefix else ()
+    return Query(terms, tuple(phrases), tuple(excluded), prefix, stems, ended, " ".join(wanted) if excluded else text)
 
 
 def query_terms(text: str) -> tuple[str, ...]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -265,3 +268,98 @@ def test_what_tantivy_did_on_its_own_does_not_matter(engine_at: Callable[[], Emb
 )
 def test_a_full_disk_or_too_many_files_is_no_damage(error: Exception, expected: bool) -> None:
     assert tells_of_damage(error) is expected
+
+
+# ── under an engine that has it open ──
+
+
+@pytest.fixture
+def open_engine(
+    engine_at: Callable[[], EmbeddedEngine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> EmbeddedEngine:
+    """One that has answered, and looks at all files for each answer."""
+    monkeypatch.setattr(namespaces, "_LOOK_S", -1.0)
+    engine = engine_at()
+    assert engine.recall(NAMESPACE, Words(("mark",)), None, limit=5).keyword
+    return engine
+
+
+def overwritten_with_zeros(file: Path) -> None:
+    """In its place: to cut a file that is mapped would end this process."""
+    with file.open("r+b") as opened:
+        opened.write(bytes(file.stat().st_size))
+
+
+@pytest.mark.parametrize("damage", [overwritten_with_zeros, missing], ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("kind", [kind for kind in FILES if kind != "manifest"])
+@pytest.mark.parametrize("call", [0, 4], ids=["recall", "write"])
+def test_damage_to_an_open_index_is_noticed_by_the_next_call(
+    open_engine: EmbeddedEngine, tmp_path: Path, kind: str, damage: Callable[[Path], None], call: int
+) -> None:
+    damage(sorted(place(tmp_path).glob(FILES[kind]))[0])
+    with pytest.raises(Damaged):
+        every_call(open_engine)[call]()
+    healed(open_engine)
+
+
+@pytest.mark.parametrize("kind", ["postings", "terms", "lengths", "numbers", "deletions", "codes"])
+def test_what_was_read_before_the_damage_was_seen_is_not_returned(
+    open_engine: EmbeddedEngine, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However seldom all files are looked at: those that are read, are."""
+    monkeypatch.setattr(namespaces, "_LOOK_S", 3600.0)
+    overwritten_with_zeros(sorted(place(tmp_path).glob(FILES[kind]))[0])
+    with pytest.raises(Damaged):
+        open_engine.recall(NAMESPACE, Words(("mark",)), None, limit=5)
+
+
+@pytest.mark.parametrize("damage", DAMAGES[:-1], ids=lambda damage: damage.__name__)
+def test_a_manifest_is_written_anew_because_what_it_says_is_known(
+    open_engine: EmbeddedEngine, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    before = (place(tmp_path) / "manifest.json").read_bytes()
+    damage(place(tmp_path) / "manifest.json")
+    assert open_engine.recall(NAMESPACE, Words(("mark",)), None, limit=5).keyword
+    assert (place(tmp_path) / "manifest.json").read_bytes() == before
+
+
+def test_a_file_that_is_touched_and_still_the_same_is_no_damage(open_engine: EmbeddedEngine, tmp_path: Path) -> None:
+    for file in place(tmp_path).rglob("*.*"):
+        os.utime(file, (1, 1))
+    assert len(open_engine.recall(NAMESPACE, Words(("mark",)), None, limit=900).keyword) == 290
+    open_engine.verify(NAMESPACE)
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_folder_that_is_gone_is_damage_until_it_is_built_anew(
+    open_engine: EmbeddedEngine, tmp_path: Path, is_open: bool
+) -> None:
+    if not is_open:
+        open_engine._at(NAMESPACE).close()
+    shutil.rmtree(tmp_path / "index")
+    with pytest.raises(Damaged):
+        open_engine.recall(NAMESPACE, Words(("mark",)), None, limit=5)
+    healed(open_engine)
+
+
+def test_readers_beside_a_writer_see_no_damage(open_engine: EmbeddedEngine) -> None:
+    """Files grow, come and go under them, as they should."""
+    vector = np.ones(DIMENSION, np.float32)
+    over = threading.Event()
+
+    def read() -> int:
+        rounds = 0
+        while not over.is_set():
+            assert open_engine.recall(NAMESPACE, Words(("mark",)), vector, limit=5).keyword
+            rounds += 1
+        return rounds
+
+    with ThreadPoolExecutor(2) as threads:
+        readers = [threads.submit(read) for _ in range(2)]
+        try:
+            for start in range(1000, 1008):
+                open_engine.write(NAMESPACE, MODEL, chunks(range(start, start + 5)))
+                open_engine.delete(NAMESPACE, [start])
+        finally:
+            over.set()
+        assert all(reader.result() for reader in readers)

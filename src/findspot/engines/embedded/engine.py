@@ -73,6 +73,21 @@ class EmbeddedEngine:
             return Recall()
         if vector is not None and len(vector) != snapshot.manifest.dimension:
             raise ValueError(f"{namespace} holds vectors of {snapshot.manifest.dimension} numbers, not {len(vector)}")
+        recall = self._recalled(place, snapshot, words, vector, limit, within, stop)
+        place.trust(snapshot)
+        return recall
+
+    def _recalled(
+        self,
+        place: Namespace,
+        snapshot: Snapshot,
+        words: Words | None,
+        vector: Vector | None,
+        limit: int,
+        within: Within,
+        stop: Stop,
+    ) -> Recall:
+        """What both legs find, side by side."""
         if vector is None:
             return Recall(_best(place, snapshot, words, limit, within))
         running = self._pool.submit(_best, place, snapshot, words, limit, within)
@@ -92,12 +107,18 @@ class EmbeddedEngine:
         if snapshot is None:
             return 0
         with _reading(place):
-            return snapshot.lookup.count(words, within)
+            count = snapshot.lookup.count(words, within)
+        place.trust(snapshot)
+        return count
 
     def scores(self, namespace: str, words: Words, ids: Sequence[int]) -> dict[int, float]:
         place = self._at(namespace)
         snapshot = self._snapshot(place)
-        return {} if snapshot is None else _scores(place, snapshot, words, ids)
+        if snapshot is None:
+            return {}
+        scores = _scores(place, snapshot, words, ids)
+        place.trust(snapshot)
+        return scores
 
     def build(self, namespace: str, fingerprint: str, dimension: int) -> Build:
         return self._at(namespace).build(fingerprint, dimension)

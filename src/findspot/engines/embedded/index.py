@@ -8,14 +8,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from findspot.engines.embedded import manifest as manifests
+from findspot.engines.embedded import marked
 from findspot.engines.embedded.keywords import Keywords
 from findspot.engines.embedded.lookup import Lookup
 from findspot.engines.embedded.manifest import Manifest
-from findspot.engines.embedded.rows import Rows
+from findspot.engines.embedded.rows import FILES, Rows
+from findspot.engines.embedded.stamps import Stamps
 from findspot.engines.embedded.view import View
-from findspot.engines.protocol import Batch
+from findspot.engines.protocol import Batch, Damaged
 
 _KEPT, _WORK, _VECTORS = "kept", "work", "vectors"
+_UNREAD = (".pos", ".store")  # files of a segment that no search reads
 _MANY_SEGMENTS = 40  # where merges never come to an end, because the index is closed before: then one waits for them
 _DEAD_ENOUGH = 1000  # rows, before it is worth while to write the others anew
 
@@ -27,6 +30,7 @@ class Snapshot:
     manifest: Manifest
     lookup: Lookup
     vectors: View
+    stamps: Stamps
 
 
 class Index:
@@ -38,6 +42,7 @@ class Index:
         self.keywords = keywords
         self.rows = rows
         self._shortest: int | None = manifest.shortest if rows.alive else None
+        self._stamps = Stamps({})
 
     @classmethod
     def create(cls, folder: Path, fingerprint: str, dimension: int, *, bulk: bool = False) -> Index:
@@ -105,12 +110,44 @@ class Index:
             remove(self.folder / before.vectors)
 
     def snapshot(self) -> Snapshot:
-        return Snapshot(self.manifest, self.keywords.lookup(self.manifest.shortest), self.rows.view())
+        self._stamps = self._stamped()
+        return Snapshot(self.manifest, self.keywords.lookup(self.manifest.shortest), self.rows.view(), self._stamps)
+
+    def look(self) -> None:
+        """Read again what someone has touched. Raises Damaged if something is not as it was written; a manifest is
+        written anew, because what it should say is known."""
+        for path in map(Path, self._stamps.changed()):
+            if path == self._manifest_file:
+                manifests.write(self.folder.parent, self.manifest)
+            elif not path.exists():
+                raise Damaged(f"{path} is gone")
+            elif path.parent.name == _KEPT:
+                manifests.check_sums(path.parent, {path.name: self.manifest.keywords[path.name]})
+            else:
+                marked.verify(path, marked.Mark(*self.manifest.rows[path.name]), lambda: None)
+            self._stamps.renew([str(path)])
 
     def verify(self) -> None:
         """Read everything again. Raises Damaged if something is not as it was written."""
         manifests.check_sums(self.folder / _KEPT, self.manifest.keywords)
         self.rows.verify()
+
+    @property
+    def _manifest_file(self) -> Path:
+        return self.folder.parent / manifests.FILE
+
+    def _stamped(self) -> Stamps:
+        """Of a segment's files, those from when they were new are kept; the others change with every write."""
+        kept = [str(self.folder / _KEPT / name) for name in self.manifest.keywords]
+        grown = {name: str(self.folder / self.manifest.vectors / name) for name in FILES}
+        before = self._stamps.known
+        stamps = Stamps(
+            {path: before[path] for path in kept if path in before},
+            tuple(path for path in kept if not path.endswith(_UNREAD)),
+            (grown["codes"],),
+        )
+        stamps.renew([*(path for path in kept if path not in before), *grown.values(), str(self._manifest_file)])
+        return stamps
 
     def _named(self) -> Manifest:
         vectors = self.manifest.vectors

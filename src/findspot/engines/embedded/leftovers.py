@@ -20,7 +20,7 @@ class Leftovers:
 
     def bring(self, folder: Path, fill: Callable[[Path], None]) -> None:
         """Make a folder that is filled when it is first seen."""
-        made = Path(tempfile.mkdtemp(dir=self._folder))
+        made = self._room()
         fill(made)
         with self._lock:
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -31,8 +31,12 @@ class Leftovers:
         with self._lock:
             if not folder.exists():
                 return
-            taken = Path(tempfile.mkdtemp(dir=self._folder))
+            taken = self._room()
             folder.rename(taken / folder.name)
             if not any(folder.parent.iterdir()):
                 folder.parent.rmdir()
         shutil.rmtree(taken, ignore_errors=True)
+
+    def _room(self) -> Path:
+        self._folder.mkdir(parents=True, exist_ok=True)  # it may be gone, with all that was beside it
+        return Path(tempfile.mkdtemp(dir=self._folder))

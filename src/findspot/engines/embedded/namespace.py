@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -19,6 +20,7 @@ from findspot.engines.protocol import Abandoned, Batch, Damaged
 
 _CHECKED_AT_ONCE = 256 << 20  # bytes that are read when a namespace is opened; of more, only the sizes are looked at
 _COMMIT_EVERY = 100_000  # chunks of a build, so that tantivy merges some while others are written
+_LOOK_S = 1.0  # how often readers have all files looked at; those that they read, they look at each time
 _DAMAGED = "damaged"  # a file in a generation that cannot be trusted; it goes with it
 
 
@@ -32,6 +34,9 @@ class Namespace:
         self._index: Index | None = None
         self._snapshot: Snapshot | None = None
         self._damage: str | None = None
+        self._advancing = False  # files grow and go, as they should
+        self._held = False  # there was something, and it was not dropped
+        self._looked = 0.0
         self._build: Build | None = None
         self.used = 0.0  # when, on the engine's clock
 
@@ -54,10 +59,27 @@ class Namespace:
         """What can be read; None if there is nothing. Waits only for the first one."""
         snapshot = self._snapshot
         if snapshot is None:
+            if self._damage is not None:  # not behind the lock, which a build holds again and again
+                raise Damaged(self._damage)
+            if self._build is not None and not self._held:  # nor here: it is the first there is
+                return None
             with self._lock:
                 self._opened()
                 snapshot = self._snapshot
+        elif time.monotonic() - self._looked > _LOOK_S:
+            self._looked = time.monotonic()
+            if snapshot.stamps.changed():
+                self._suspect(snapshot)
         return snapshot
+
+    def trust(self, snapshot: Snapshot) -> None:
+        """To be called when something was read. Raises Damaged if that may not be what was written."""
+        stamps = snapshot.stamps
+        if stamps.overwritten(stamps.fixed):
+            with self._lock:
+                self._look()
+        elif stamps.overwritten(stamps.growing):
+            self._suspect(snapshot)
 
     def write(self, fingerprint: str, batch: Batch) -> None:
         """A batch belongs to the index that is being built, if there is one. Until then, an index with vectors of
@@ -96,6 +118,8 @@ class Namespace:
         with self._lock:
             if self._build is not None:
                 self._build.abandon()
+            with suppress(Damaged):
+                self._opened()  # so that readers know whether there is something
             self._exist()
             folder = self._folder / next_name(self._folder, "gen")
             self._build = Build(self, self._lock, Index.create(folder, fingerprint, dimension, bulk=True))
@@ -107,8 +131,11 @@ class Namespace:
 
     def adopt(self, index: Index, manifest: Manifest) -> None:
         """Show what was built to readers; the lock is held."""
-        before, self._build, self._damage = self._index, None, None
-        self._serve(index, manifest)
+        before, self._build = self._index, None
+        try:
+            self._serve(index, manifest)
+        finally:
+            self._damage = None  # until then readers are told at once; from here on, this is what they get
         if before is not None:
             before.keywords.rest()
         self._tidy(manifest)
@@ -137,7 +164,7 @@ class Namespace:
     def drop(self) -> None:
         with self._lock:
             self.end()
-            self._damage = None
+            self._damage, self._held = None, False
             self._leftovers.take(self._folder)
 
     def end(self) -> None:
@@ -169,16 +196,33 @@ class Namespace:
     def _in_service(self) -> Index | None:
         """The index in service; None if there is none, or if it is damaged and another is being built."""
         try:
-            return self._opened()
+            index = self._opened()
+            self._look()
         except Damaged:
             if self._build is None:
                 raise
             return None
+        return index
+
+    def _suspect(self, snapshot: Snapshot) -> None:
+        """Files of a snapshot have changed: look whether that is damage, unless it is due to a write."""
+        if self._damage is None and (self._advancing or snapshot is not self._snapshot):
+            return
+        with self._lock:
+            self._look()
+
+    def _look(self) -> None:
+        """Raises Damaged if someone has damaged what is open; the lock is held."""
+        if self._damage is not None:
+            raise Damaged(self._damage)
+        if self._index is not None:
+            with self._noticing():
+                self._index.look()
 
     def _opened(self) -> Index | None:
         if self._damage is not None:
             raise Damaged(self._damage)
-        if self._index is None and self._folder.is_dir():
+        if self._index is None and (self._held or self._folder.is_dir()):
             with self._noticing():
                 self._open()
         return self._index
@@ -200,7 +244,7 @@ class Namespace:
                     snapshot = index.snapshot()
                 finally:
                     checked.result()  # damage says more than what came of it
-            self._index, self._snapshot = index, snapshot
+            self._index, self._snapshot, self._held = index, snapshot, True
         except BaseException as error:
             if not tells_of_damage(error):
                 raise
@@ -210,13 +254,14 @@ class Namespace:
         """Show readers what the manifest names."""
         try:
             index.accept(manifest)
-            self._index, self._snapshot = index, index.snapshot()
+            self._index, self._snapshot, self._held = index, index.snapshot(), True
         except BaseException:
             self.close()
             raise
 
     def _advance(self, index: Index, change: Callable[[], None]) -> None:
         """Both halves change, or neither: what fails is forgotten, and the next call opens what the manifest names."""
+        self._advancing = True
         try:
             change()
             manifest = index.commit()
@@ -227,6 +272,8 @@ class Namespace:
             if tells_of_damage(error):
                 self.doubt(error)
             raise
+        finally:
+            self._advancing = False
 
     def _begun(self, fingerprint: str, dimension: int) -> Index:
         self._exist()
@@ -252,10 +299,10 @@ class Namespace:
         try:
             yield
         except Damaged as damage:
-            self.close()
             if self._damage is None:
-                self._damage = str(damage)
+                self._damage = str(damage)  # before it is closed: readers who still hold a snapshot have to know
                 self._note(self._damage)
+            self.close()
             raise
 
     def _note(self, damage: str) -> None:

@@ -14,7 +14,7 @@ from findspot.explaining import Explained
 from findspot.finding import MOST_CANDIDATES, Page, Question, Strategy
 from findspot.models import Place
 from findspot.ranking.scores import Part
-from findspot.ranking.workspace import DIGITS, Shown
+from findspot.ranking.workspace import DIGITS, HIDES_BELOW, Shown
 from findspot.reasons import Reasons, sentence
 from findspot.showing import Result
 from findspot.surfaces.http.answers import encoded, moment
@@ -55,6 +55,7 @@ class Explain(Body):
     query: str
     documentId: _Id
     chunkId: _Id
+    typing: bool = False
 
 
 @api.post("/api/v1/projects/{project_id}/search/fts/query")
@@ -81,7 +82,9 @@ async def explain_rank(request: Request, project_id: int, body: Explain) -> dict
     app: App = request.app.state.app
     language = _language(request)
     with _noted(language):
-        explained = await app.explaining.explain(project_id, body.query, body.documentId, body.chunkId)
+        explained = await app.explaining.explain(
+            project_id, body.query, body.documentId, body.chunkId, typing=body.typing
+        )
     return _explanation(explained, language)
 
 
@@ -234,6 +237,6 @@ def _reasons(explained: Explained) -> Reasons:
         explained.age,
         explained.score.recency,
         explained.score.total,
-        explained.is_hidden,
+        explained.score.total < HIDES_BELOW,
         bool(explained.code),
     )

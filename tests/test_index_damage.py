@@ -1,0 +1,320 @@
+"""Files of an index that are cut, zeroed or deleted under a running server: every search is answered with what stands
+in the documents, or told when to ask again; and the index is whole again without anyone's help."""
+
+import json
+import os
+import random
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from findspot.engines.embedded import manifest as manifests
+from findspot.engines.protocol import Damaged
+from tests.archives import zip_of
+from tests.servers import Server
+
+Start = Callable[..., Server]
+
+DOCUMENTS, PARAGRAPHS = 400, 11  # a chunk each: so many that their vectors are mapped into memory
+PATIENCE_S = 60
+ROUNDS = 3  # searches of each kind that a thread makes while the damage is fresh
+KINDS = {
+    "manifest": "manifest.json",
+    "postings": "gen-*/kept/*.idx",
+    "terms": "gen-*/kept/*.term",
+    "lengths": "gen-*/kept/*.fieldnorm",
+    "numbers": "gen-*/kept/*.fast",
+    "positions": "gen-*/kept/*.pos",
+    "store": "gen-*/kept/*.store",
+    "deletions": "gen-*/kept/*.del",
+    "codes": "gen-*/vectors-*/codes",
+    "rows": "gen-*/vectors-*/rows",
+    "sources": "gen-*/vectors-*/sources",
+    "dead": "gen-*/vectors-*/dead",
+    "tantivy's own": "gen-*/work-*/*.*",
+}
+PLACES = ("harbour", "lighthouse", "orchard", "monastery", "虾塘", "古桥", "茶園", "灯塔")
+ABOUT = (
+    "Two heron nests hang over the weir. The heron comes back every spring.",
+    "A heron stood where the ferryman waits.",
+    "The ferryman rows at dusk and never counts his coins.",
+    "白鷺飛過河岸，天色已晚。",
+    "河岸上的白鷺不怕人，🦢也不怕。",
+    "奶奶做的桂花糕甜而不腻。",
+    "In the cafe\u0301 a 🦢 was painted on the wall; the café closed early.",
+    "The keeper climbs the stairs every evening so that the lamp never goes out.",
+    "守塔人每晚都爬上去，让灯一直亮着。",
+)
+QUERIES = ("heron nests", "白鷺 河岸", "ferryman", "桂花糕", "café 🦢", "keeper of the lamp at night", "夜里守塔的人")
+
+
+def truncated(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def zeroed(file: Path) -> None:
+    with file.open("r+b") as opened:
+        opened.write(bytes(file.stat().st_size))
+
+
+def deleted(file: Path) -> None:
+    file.unlink()
+
+
+CASES = [(kind, damage) for kind in KINDS for damage in (truncated, zeroed, deleted)]
+SAMPLE = [("postings", truncated), ("numbers", zeroed), ("codes", zeroed)]
+FOLDERS = ("of the documents", "of the project", "of all projects")
+IS_TORTURE = "FINDSPOT_TORTURE" in os.environ
+
+
+def texts() -> dict[str, str]:
+    """Documents by their titles, English and Chinese, of short paragraphs; some are about what is asked for."""
+    chance = random.Random(7)
+    made = {}
+    for number in range(DOCUMENTS):
+        places = [chance.choice(PLACES) for _ in range(PARAGRAPHS)]
+        entries = [f"Entry {number}.{n}: rain over the {place}, 雨落在{place}。" for n, place in enumerate(places)]
+        made[f"diary {number}"] = "\n\n".join([*entries, *ABOUT[number // 40 : number // 40 + 1][: number % 40 == 0]])
+    return made
+
+
+@dataclass(frozen=True)
+class Project:
+    """A data folder with one project whose index is ready, and what each search finds there."""
+
+    folder: Path
+    id: int
+    texts: dict[str, str]
+    found: dict[tuple[str, str], Any]
+
+    def copied(self, folder: Path) -> "Project":
+        shutil.copytree(self.folder, folder)
+        return Project(folder, self.id, self.texts, self.found)
+
+    @property
+    def index(self) -> Path:
+        return self.folder / "index" / f"project_{self.id}" / f"project_{self.id}_documents"
+
+    def file(self, kind: str) -> Path:
+        """The largest of its kind."""
+        return max(self.index.glob(KINDS[kind]), key=lambda file: file.stat().st_size)
+
+
+CHANNELS = {
+    "fts": ("search/query/strategy", {"strategy": "fts"}),
+    "semantic": ("search/query/strategy", {"strategy": "semantic"}),
+    "hybrid": ("search/query/strategy", {"strategy": "hybrid"}),
+    "fts query": ("search/fts/query", {}),
+    "embedding search": ("embedding/search", {}),
+}
+EVERYWHERE, ELSEWHERE = QUERIES[:2], QUERIES[2:]
+ASKED = [(channel, query) for query in EVERYWHERE for channel in (*CHANNELS, "explain")]
+ASKED += [(channel, query) for query in ELSEWHERE for channel in ("fts", "hybrid")]
+
+
+def ask(client: httpx2.Client, project: Project, channel: str, query: str) -> httpx2.Response:
+    address = f"/api/v1/projects/{project.id}"
+    if channel != "explain":
+        path, body = CHANNELS[channel]
+        return client.post(f"{address}/{path}", json={"query": query, **body})
+    document, chunk, *_ = project.found["fts", QUERIES[0]][0]
+    body = {"query": query, "documentId": document, "chunkId": chunk}
+    return client.post(f"{address}/search/rank/explain", json=body)
+
+
+def hits(project: Project, channel: str, answer: dict[str, Any]) -> list[Any]:
+    """What an answer says was found, each checked against its document."""
+    if channel == "explain":
+        return [answer["documentId"], answer["chunkId"], answer["bm25"]["rank"], answer["semantic"]["rank"]]
+    for each in answer["results"]:
+        assert project.texts[each["documentTitle"]][each["startOffset"] : each["endOffset"]] == each["snippet"]
+    return [(each["documentId"], each["chunkId"], each["startOffset"], each["endOffset"]) for each in answer["results"]]
+
+
+@dataclass
+class Seen:
+    """What searches came to. A request that was in flight when the server died is broken off."""
+
+    answered: int = 0
+    rebuilding: int = 0
+    broken: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    def look(self, client: httpx2.Client, project: Project, channel: str, query: str) -> bool:
+        """Search; whether it was answered."""
+        try:
+            answer = ask(client, project, channel, query)
+        except httpx2.TransportError:
+            self.broken += 1
+            return False
+        body = answer.json()
+        if answer.status_code == 503 and body["code"] == "INDEX_REBUILDING" and body["retryAfterMs"] > 0:
+            self.rebuilding += 1
+            return False
+        if answer.status_code != 200:
+            self.wrong.append(f"{channel} {query}: {answer.status_code} {answer.text}")
+        elif (found := hits(project, channel, body)) != project.found[channel, query]:
+            self.wrong.append(f"{channel} {query}: {found} instead of {project.found[channel, query]}")
+        else:
+            self.answered += 1
+        return True
+
+
+@contextmanager
+def searching(server: Server, project: Project) -> Iterator[Seen]:
+    """Two threads search from before the damage on, until every kind of search was answered again."""
+    seen, begun = Seen(), threading.Barrier(3)
+    stop = time.monotonic() + PATIENCE_S
+
+    def search() -> None:
+        with server.client() as client:
+            for each in ASKED:
+                seen.look(client, project, *each)
+            begun.wait(PATIENCE_S)
+            for each in ASKED * ROUNDS:
+                seen.look(client, project, *each)
+            left = list(ASKED)
+            while left and time.monotonic() < stop:
+                left = [each for each in left if not seen.look(client, project, *each)]
+            if left:
+                seen.wrong.append(f"never answered: {left}")
+
+    threads = [threading.Thread(target=search) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    begun.wait(PATIENCE_S)
+    try:
+        yield seen
+    finally:
+        for thread in threads:
+            thread.join()
+
+
+def ready(client: httpx2.Client, project_id: int) -> None:
+    """Wait until the index is whole, as its status tells."""
+    deadline = time.monotonic() + PATIENCE_S
+    while (status := client.get(f"/api/v1/projects/{project_id}/status").json())["index_state"] != "ready":
+        assert time.monotonic() < deadline, status
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    folder = tmp_path_factory.mktemp("filled") / "data"
+    server = Server.start(folder)
+    made = texts()
+    try:
+        with server.client() as client:
+            project_id = client.post("/api/v1/projects", json={"name": "日记 diary"}).json()["id"]
+            files = {f"{title}.txt": text.encode() for title, text in made.items()}
+            extra = {f"gone{number}.txt": b"of no use, and soon deleted" for number in range(20)}
+            answer = client.post(f"/api/v1/projects/{project_id}/import", content=zip_of({**files, **extra}))
+            assert json.loads(answer.text.splitlines()[-1])["created"] == len(files) + len(extra)
+            ready(client, project_id)
+            for each in client.get(f"/api/v1/projects/{project_id}/documents").json()["documents"]:
+                if each["title"].startswith("gone"):
+                    client.delete(f"/api/v1/documents/{each['id']}")
+            project = Project(folder, project_id, made, {})
+            for channel, query in ASKED:
+                answer = ask(client, project, channel, query)
+                assert answer.status_code == 200, answer.text
+                project.found[channel, query] = hits(project, channel, answer.json())
+                assert project.found[channel, query], (channel, query)
+        assert server.stop() == 0
+    finally:
+        server.kill()
+    return project
+
+
+def is_sound(project: Project) -> bool:
+    """Whether every file is on the disk as it was written."""
+    try:
+        manifest = manifests.read(project.index)
+        generation = project.index / manifest.generation
+        manifests.check_sums(generation / "kept", manifest.keywords)
+        manifests.check_sums(generation / manifest.vectors, manifest.rows)
+    except Damaged:
+        return False
+    return bool(manifest.keywords)
+
+
+def healed(server: Server, project: Project) -> None:
+    """Searches alone bring it back: soon everything is found as before, and the files are whole."""
+    deadline = time.monotonic() + PATIENCE_S
+    seen = Seen()
+    with server.client() as client:
+        while not is_sound(project):
+            assert time.monotonic() < deadline
+            seen.look(client, project, *ASKED[0])
+        ready(client, project.id)
+        for each in ASKED:
+            assert seen.look(client, project, *each)
+    assert not seen.wrong, seen.wrong[:3]
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize(
+    ("kind", "damage"),
+    CASES if IS_TORTURE else SAMPLE,
+    ids=lambda each: getattr(each, "__name__", each),
+)
+def test_a_file_damaged_under_a_running_server_never_shows_in_an_answer_and_is_healed(
+    filled: Project, tmp_path: Path, start_server: Start, kind: str, damage: Callable[[Path], None]
+) -> None:
+    project = filled.copied(tmp_path / "data")
+    server = start_server(data=project.folder)
+    with searching(server, project) as seen:
+        damage(project.file(kind))
+    assert not seen.wrong, seen.wrong[:3]
+    killed = sum("The server was killed by SIGBUS" in line for line in server.output)
+    assert seen.broken <= 2 * killed <= 2  # a file that is cut takes the server along, once; the next one serves
+    assert damage is truncated or not killed
+    healed(server, project)
+    assert server.process.poll() is None
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("above", range(3) if IS_TORTURE else [2], ids=lambda above: FOLDERS[above])
+def test_a_folder_deleted_under_a_running_server_is_there_again(
+    filled: Project, tmp_path: Path, start_server: Start, above: int
+) -> None:
+    project = filled.copied(tmp_path / "data")
+    server = start_server(data=project.folder)
+    with searching(server, project) as seen:
+        shutil.rmtree([project.index, *project.index.parents][above])
+    assert not seen.wrong, seen.wrong[:3]
+    assert not seen.broken
+    healed(server, project)
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize(
+    ("kind", "damage"),
+    [*(CASES if IS_TORTURE else [("terms", zeroed)]), ("", shutil.rmtree)],
+    ids=lambda each: getattr(each, "__name__", each),
+)
+def test_a_server_killed_after_damage_heals_it_when_it_is_started_again(
+    filled: Project, tmp_path: Path, start_server: Start, kind: str, damage: Callable[[Path], None]
+) -> None:
+    project = filled.copied(tmp_path / "data")
+    server = start_server(data=project.folder)
+    with server.client() as client:
+        assert Seen().look(client, project, *ASKED[0])
+    damage(project.file(kind) if kind else project.index)
+    server.kill()
+    again = start_server(data=project.folder)
+    seen = Seen()
+    with again.client() as client:
+        for each in ASKED:
+            seen.look(client, project, *each)
+    assert not seen.wrong, seen.wrong[:3]
+    assert not seen.broken
+    healed(again, project)
