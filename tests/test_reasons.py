@@ -3,9 +3,11 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from findspot.reasons import Reasons, sentence
 
-WHY = Reasons(["lit", "lantern"], 3, 0.3, 2, 0.8, 0.28, 1, timedelta(days=3), 0.09, 0.67, False)
+WHY = Reasons(["lit", "lantern"], (2, 3), (0, 0), 0.3, 2, 0.8, 0.28, 1, timedelta(days=3), 0.09, 0.67, False)
 
 
 def test_a_sentence_says_words_meaning_age_and_the_total() -> None:
@@ -20,12 +22,43 @@ def test_a_sentence_says_words_meaning_age_and_the_total() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "characters", "english", "chinese"),
+    [
+        ((1, 1), (0, 0), "the one word (", "命中唯一的词（"),
+        ((2, 2), (0, 0), "both words (", "命中全部 2 个词（"),
+        ((3, 3), (0, 0), "all 3 words (", "命中全部 3 个词（"),
+        ((0, 0), (1, 1), "the one character (", "命中唯一的字（"),
+        ((0, 0), (4, 5), "4 of 5 characters (", "命中 5 个字中的 4 个（"),
+        ((1, 2), (5, 5), "1 of 2 words and all 5 characters (", "命中 2 个词中的 1 个、全部 5 个字（"),
+        ((0, 1), (2, 2), "0 of 1 word and both characters (", "命中 1 个词中的 0 个、全部 2 个字（"),
+    ],
+)
+def test_words_and_characters_are_counted_as_people_do(
+    words: tuple[int, int], characters: tuple[int, int], english: str, chinese: str
+) -> None:
+    why = replace(WHY, words=words, characters=characters)
+    assert sentence(why, "en").startswith(f"It has {english}“lit”")
+    assert sentence(why, "zh").startswith(f"{chinese}“lit”")
+
+
 def test_what_is_missing_is_said_too() -> None:
-    nothing = replace(WHY, matched=[], similarity=None, keyword_rank=None, vector_rank=None, hidden=True)
-    assert sentence(nothing, "en").startswith("It has none of the words; the search by meaning was not possible; ")
-    assert sentence(nothing, "en").endswith("That is under 0.25, so a hybrid search hides it.")
-    assert sentence(nothing, "zh").startswith("未命中任何关键词；无法进行语义检索；")
+    nothing = replace(WHY, stretches=[], similarity=None, keyword_rank=None, vector_rank=None, hidden=True)
+    down = replace(nothing, without_meaning=True)
+    assert sentence(down, "en").startswith("It has none of the words; the search by meaning was not possible; ")
+    assert sentence(down, "en").endswith("That is under 0.25, so a hybrid search hides it.")
+    assert sentence(down, "zh").startswith("未命中任何关键词；无法进行语义检索；")
+    characters = replace(nothing, words=(0, 0), characters=(0, 4))
+    assert sentence(characters, "en").startswith("It has none of the characters; it was changed ")
     far = replace(WHY, similarity=0.1, vector_rank=None, age=timedelta(hours=5))
-    assert "its meaning is another (0.10), which counts" in sentence(far, "en")
+    assert "its meaning is far from the query (0.10), which counts" in sentence(far, "en")
+    assert "与查询语义相去较远（0.10），计" in sentence(far, "zh")
     assert "it was changed today" in sentence(far, "en")
     assert "今天更新" in sentence(far, "zh")
+
+
+def test_where_there_is_no_meaning_to_compare_nothing_is_said_of_it() -> None:
+    mute = replace(WHY, similarity=None)
+    assert sentence(mute, "en").startswith("It has 2 of 3 words (“lit”, “lantern”, rank 2 by keyword), which counts")
+    assert "0.30; it was changed 3 days ago" in sentence(mute, "en")
+    assert "0.30 分；3 天前更新" in sentence(mute, "zh")

@@ -22,7 +22,7 @@ from findspot.store import chunks as rows
 from findspot.store.database import Store
 
 if TYPE_CHECKING:
-    from findspot.words import Query
+    from findspot.words import Query, Told
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class Explained:
     ranked: Ranked[int]
     score: Shown
     matched: tuple[Matched, ...]
-    words: int  # of the query
+    told: "Told"  # what the passage has of the query, as people count
     full_match: bool
     is_left_out: bool  # it lacks a phrase, or holds what is excluded
     age: timedelta
@@ -119,7 +119,7 @@ class Explaining:
     def _explained(
         self, found: FoundChunk, query: "Query", recall: Recall, weights: dict[str, float], code: str | None
     ) -> Explained:
-        from findspot.words import accepts
+        from findspot.words import accepts, told
 
         now = datetime.now(UTC)
         updated_at = found.updated_at or now
@@ -136,8 +136,8 @@ class Explaining:
         heaviest = sorted(weights.items(), key=lambda each: -each[1])
         matched = tuple(Matched(_as_written(query, term, found.chunk.text), weight) for term, weight in heaviest)
         age, fallback = max(now - updated_at, timedelta(0)), "fts" if code else "none"
-        out = not accepts(query, found.chunk.text)
-        return Explained(found, ranked, workspace.shown(ranked), matched, words, full, out, age, fallback, code)  # type: ignore[arg-type]
+        has, out = told(query, weights.keys(), found.chunk.text), not accepts(query, found.chunk.text)
+        return Explained(found, ranked, workspace.shown(ranked), matched, has, full, out, age, fallback, code)  # type: ignore[arg-type]
 
 
 def _begun(query: "Query") -> tuple[str, ...]:

@@ -94,13 +94,14 @@ def language(accepted: str | None) -> Language:
     """The language that an Accept-Language header prefers among ours."""
     best: tuple[float, Language] = (0.0, "en")
     for part in (accepted or "").split(","):
-        name, _, weight = part.strip().partition(";q=")
-        known: Language | None = {"en": "en", "zh": "zh"}.get(name.lower().split("-")[0])  # type: ignore[assignment]
+        name, *parameters = (each.strip() for each in part.lower().split(";"))
+        known: Language | None = {"en": "en", "zh": "zh"}.get(name.split("-")[0])  # type: ignore[assignment]
+        weight = next((each[2:] for each in parameters if each.startswith("q=")), "1")
         try:
-            value = float(weight or 1)
+            value = float(weight)
         except ValueError:
             continue
-        if known and value > best[0]:
+        if known and best[0] < value <= 1:
             best = (value, known)
     return best[1]
 

@@ -4,24 +4,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-_MOST_NAMED = 6  # words
+_MOST_NAMED = 6  # stretches
 
 
 @dataclass(frozen=True, slots=True)
 class Reasons:
     """What a score is made of, as far as a sentence tells it. A rank of None is one beyond those that were counted."""
 
-    matched: Sequence[str]
-    words: int
+    stretches: Sequence[str]  # what was found, as the passage has it
+    words: tuple[int, int]  # so many of so many
+    characters: tuple[int, int]  # the same where words are not parted by blanks
     keyword: float
     keyword_rank: int | None
-    similarity: float | None  # None: the search by meaning was not possible
+    similarity: float | None  # None: there is nothing to compare, as with a query of signs alone
     vector: float
     vector_rank: int | None
     age: timedelta
     recency: float
     total: float
     hidden: bool
+    without_meaning: bool = False  # the search by meaning was not possible
 
 
 def sentence(reasons: Reasons, language: str) -> str:
@@ -30,25 +32,37 @@ def sentence(reasons: Reasons, language: str) -> str:
 
 
 def _english(why: Reasons) -> str:
-    if why.matched:
-        named = ", ".join(f"“{word}”" for word in why.matched[:_MOST_NAMED])
-        rank = f", rank {why.keyword_rank:,} by keyword" if why.keyword_rank else ""
-        words = f"It has {len(why.matched)} of {why.words} words ({named}{rank}), which counts {why.keyword:.2f}"
-    else:
-        words = "It has none of the words"
-    meaning = "the search by meaning was not possible"
-    if why.similarity is not None:
-        rank = f", rank {why.vector_rank:,}" if why.vector_rank else ""
-        meaning = (
-            f"its meaning is {_likeness(why.similarity)} ({why.similarity:.2f}{rank}), which counts {why.vector:.2f}"
-        )
-    age = f"it was changed {_days(why.age)}, which counts {why.recency:.2f}"
     hidden = " That is under 0.25, so a hybrid search hides it." if why.hidden else ""
-    return f"{words}; {meaning}; {age}. Together {why.total:.2f}.{hidden}"
+    age = f"it was changed {_days(why.age)}, which counts {why.recency:.2f}"
+    parts = [each for each in (_english_words(why), _english_meaning(why), age) if each]
+    return f"{'; '.join(parts)}. Together {why.total:.2f}.{hidden}"
 
 
-def _likeness(similarity: float) -> str:
-    return "close to the query" if similarity >= 0.7 else "somewhat like the query" if similarity >= 0.3 else "another"
+def _english_words(why: Reasons) -> str:
+    if not why.stretches:
+        return "It has none of the words" if why.words[1] or not why.characters[1] else "It has none of the characters"
+    shares = ((*why.words, "word"), (*why.characters, "character"))
+    counted = " and ".join(_so_many(*each) for each in shares if each[1])
+    named = ", ".join(f"“{each}”" for each in why.stretches[:_MOST_NAMED])
+    rank = f", rank {why.keyword_rank:,} by keyword" if why.keyword_rank else ""
+    return f"It has {counted} ({named}{rank}), which counts {why.keyword:.2f}"
+
+
+def _so_many(found: int, asked: int, noun: str) -> str:
+    if found < asked:
+        return f"{found:,} of {asked:,} {noun}{'s' * (asked > 1)}"
+    return f"the one {noun}" if asked == 1 else f"both {noun}s" if asked == 2 else f"all {asked:,} {noun}s"
+
+
+def _english_meaning(why: Reasons) -> str:
+    if why.without_meaning:
+        return "the search by meaning was not possible"
+    if why.similarity is None:
+        return ""
+    near, some = why.similarity >= 0.7, why.similarity >= 0.3
+    likeness = "close to the query" if near else "somewhat like the query" if some else "far from the query"
+    rank = f", rank {why.vector_rank:,}" if why.vector_rank else ""
+    return f"its meaning is {likeness} ({why.similarity:.2f}{rank}), which counts {why.vector:.2f}"
 
 
 def _days(age: timedelta) -> str:
@@ -56,19 +70,34 @@ def _days(age: timedelta) -> str:
 
 
 def _chinese(why: Reasons) -> str:
-    if why.matched:
-        named = "".join(f"“{word}”" for word in why.matched[:_MOST_NAMED])
-        rank = f"，关键词排名第 {why.keyword_rank:,}" if why.keyword_rank else ""
-        words = f"命中 {why.words} 个词中的 {len(why.matched)} 个（{named}{rank}），计 {why.keyword:.2f} 分"
-    else:
-        words = "未命中任何关键词"
-    meaning = "无法进行语义检索"
-    if why.similarity is not None:
-        rank = f"，语义排名第 {why.vector_rank:,}" if why.vector_rank else ""
-        likeness = (
-            "与查询语义相近" if why.similarity >= 0.7 else "与查询有些相关" if why.similarity >= 0.3 else "语义不相关"
-        )
-        meaning = f"{likeness}（{why.similarity:.2f}{rank}），计 {why.vector:.2f} 分"
-    days = "今天更新" if why.age.days < 1 else f"{why.age.days:,} 天前更新"
     hidden = "低于 0.25，混合检索默认不显示。" if why.hidden else ""
-    return f"{words}；{meaning}；{days}，计 {why.recency:.2f} 分。合计 {why.total:.2f} 分。{hidden}"
+    days = "今天更新" if why.age.days < 1 else f"{why.age.days:,} 天前更新"
+    parts = [each for each in (_chinese_words(why), _chinese_meaning(why), f"{days}，计 {why.recency:.2f} 分") if each]
+    return f"{'；'.join(parts)}。合计 {why.total:.2f} 分。{hidden}"
+
+
+def _chinese_words(why: Reasons) -> str:
+    if not why.stretches:
+        return "未命中任何关键词"
+    shares = ((*why.words, "词"), (*why.characters, "字"))
+    counted = "、".join(_this_many(*each) for each in shares if each[1])
+    named = "".join(f"“{each}”" for each in why.stretches[:_MOST_NAMED])
+    rank = f"，关键词排名第 {why.keyword_rank:,}" if why.keyword_rank else ""
+    return f"命中{counted}（{named}{rank}），计 {why.keyword:.2f} 分"
+
+
+def _this_many(found: int, asked: int, noun: str) -> str:
+    if found < asked:
+        return f" {asked:,} 个{noun}中的 {found:,} 个"
+    return f"唯一的{noun}" if asked == 1 else f"全部 {asked:,} 个{noun}"
+
+
+def _chinese_meaning(why: Reasons) -> str:
+    if why.without_meaning:
+        return "无法进行语义检索"
+    if why.similarity is None:
+        return ""
+    near, some = why.similarity >= 0.7, why.similarity >= 0.3
+    likeness = "与查询语义相近" if near else "与查询有些相关" if some else "与查询语义相去较远"
+    rank = f"，语义排名第 {why.vector_rank:,}" if why.vector_rank else ""
+    return f"{likeness}（{why.similarity:.2f}{rank}），计 {why.vector:.2f} 分"

@@ -1,7 +1,9 @@
 """`findspot search` and `findspot eval`, against a real server with the offline model."""
 
+import asyncio
 import json
 import re
+import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,14 +11,23 @@ from typing import Any
 
 import pytest
 
-from findspot.surfaces.cli.search import marked
+from findspot.surfaces.cli.search import marked, paged
+from findspot.surfaces.cli.terminal import columns
 from tests.cli.command import Outcome, Terminal, findspot
 from tests.servers import Server
 
+HOSTILE = "A \x1b]0;hostile\x07 \u202etext."
 CHAPTERS = {
     "Chapter one": "The lighthouse keeper lit his lantern.\n\nNobody had come to the island for a year.",
+    "Signs": "A 🏮 hung there.",
+    "Evil\u202e title": HOSTILE,
     "第二章": "林远推开废弃仓库的大门。\n\n旧照片散落一地，他弯腰捡起其中一张。",
 }
+
+
+def settled(owner: Any, project: int) -> None:
+    while owner.get(f"/api/v1/projects/{project}/status").json()["index_state"] != "ready":
+        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +39,21 @@ def way(served: tuple[Server, Path]) -> tuple[str, ...]:
         for title, content in CHAPTERS.items():
             body = {"title": title, "type": "chapter", "format": "text", "content": content}
             owner.post(f"/api/v1/projects/{project}/documents", json=body)
-        while owner.get(f"/api/v1/projects/{project}/status").json()["index_state"] != "ready":
-            time.sleep(0.05)
+        settled(owner, project)
     return "--project", str(project), "--url", server.url, "--key", server.token
+
+
+@pytest.fixture(scope="module")
+def many(served: tuple[Server, Path]) -> str:
+    """A project with sixty passages."""
+    server, _ = served
+    with server.client() as owner:
+        project = owner.post("/api/v1/projects", json={"name": "cellars"}).json()["id"]
+        content = "\n\n".join(f"Cellar number {number} is {'deep ' * number}." for number in range(60))
+        body = {"title": "Cellars", "format": "text", "content": content}
+        owner.post(f"/api/v1/projects/{project}/documents", json=body)
+        settled(owner, project)
+    return str(project)
 
 
 @pytest.fixture
@@ -56,7 +79,7 @@ def test_explaining_adds_parts_words_and_a_sentence(search: Callable[..., Outcom
     out = search("lantern keeper", "--explain").out
     assert re.search(r"█ words 0\.\d+  █ meaning 0\.\d+  █ recency 0\.\d+", out)
     assert re.search(r"words: (keeper|lantern) [\d.]+  (keeper|lantern) [\d.]+", out)
-    assert "It has 2 of 2 words" in out
+    assert "It has both words" in out
 
 
 def test_machines_get_the_answer_as_it_is(search: Callable[..., Outcome]) -> None:
@@ -70,10 +93,98 @@ def test_nothing_found_says_what_to_try(search: Callable[..., Outcome]) -> None:
     assert search("zyzzyva", "--mode", "fts").out == "Nothing was found. Check the spelling, or try other words.\n"
 
 
+def test_a_page_past_the_last_says_how_many_there_are(search: Callable[..., Outcome]) -> None:
+    assert search("lantern", "--mode", "fts", "--page", "99").out == (
+        "There is no page 99: this search has 1 result on 1 page.\n"
+    )
+    assert search("zyzzyva", "--mode", "fts", "--page", "2").out.startswith("Nothing was found.")
+
+
+def test_results_are_numbered_on_from_the_page_before(search: Callable[..., Outcome], many: str) -> None:
+    first, second = (search("cellar", "--project", many, "--mode", "fts", "--page", page).out for page in "12")
+    assert re.findall(r"^ *(\d+)  ", first, re.MULTILINE) == [str(number) for number in range(1, 51)]
+    assert "1–50 of 60" in first
+    assert "51–60 of 60" in second
+    assert re.findall(r"^ *(\d+)  ", second, re.MULTILINE) == [str(number) for number in range(51, 61)]
+    assert "this search has 60 results on 2 pages" in search("cellar", "--project", many, "--page", "4").out
+
+
+def test_a_short_first_page_does_not_put_the_numbers_wrong() -> None:
+    class Short:
+        async def call(self, method: str, path: str, *, json: dict[str, Any]) -> dict[str, Any]:
+            number = json.get("page", 1)
+            return {"results": [{}] * (30 if number == 1 else 7), "page": number, "cursor": "c.2", "total": 37}
+
+    found, first = asyncio.run(paged(Short(), 1, {"query": "x"}, 2))  # type: ignore[arg-type]
+    assert (found["page"], len(found["results"]), first) == (2, 7, 30)
+
+
+@pytest.mark.parametrize("query", ["-keeper lantern", "-守塔人 lantern", "-h lantern"])
+def test_a_query_may_begin_with_what_is_not_wanted(search: Callable[..., Outcome], query: str) -> None:
+    plain, dashed = (search("--json", "--mode", "fts", *given).json for given in ((query,), ("--", query)))
+    assert plain["results"] == dashed["results"]
+    assert bool(plain["results"]) == ("keeper" not in query)  # it stands beside the lantern
+
+
+def test_a_single_word_with_a_dash_is_told_from_an_option(search: Callable[..., Outcome]) -> None:
+    for query in ("-old", "-house", "-灯塔"):
+        said = search(query, code=2).err
+        assert f"No such option '{query}'." in said
+        assert f"stands behind '--': findspot search -- {shlex.quote(query)}" in said
+    assert "Did you mean '--page'?" in search("lantern", "--pgae", "3", code=2).err
+
+
+@pytest.mark.parametrize(("mode", "raw", "name"), [("fts", "BM25", "keyword"), ("semantic", "The cosine", "meaning")])
+def test_a_search_by_one_leg_is_explained_by_that_leg(
+    search: Callable[..., Outcome], mode: str, raw: str, name: str
+) -> None:
+    out = search("lantern", "--mode", mode, "--explain").out
+    score = re.search(r"█+░* (\d\.\d{3})", out)
+    assert score
+    assert re.search(rf"{raw} is [\d.]+, which counts {score[1]} on a scale from 0 to 1, rank 1 by {name}\.", out)
+    assert out.count("█ words" if mode == "fts" else "█ meaning") >= 1
+    assert not any(each in out for each in ("Together", "recency", "█ meaning" if mode == "fts" else "█ words"))
+
+
+def test_a_sign_is_explained_by_words_alone(search: Callable[..., Outcome]) -> None:
+    out = search("🏮", "--explain").out
+    assert "It has the one word (“🏮”, rank 1 by keyword)" in out
+    assert "its meaning" not in out
+
+
 def test_a_terminal_gets_colours(way: tuple[str, ...]) -> None:
     with Terminal.running("search", "lantern", *way) as terminal:
         assert terminal.end() == 0
         assert "\x1b[32m\x1b[1mlantern\x1b[0m" in terminal.seen
+
+
+def test_a_terminal_gets_no_colours_if_no_one_wants_them(way: tuple[str, ...]) -> None:
+    for arguments in (
+        ("search", "lantern", "--explain"),
+        ("search", "lantern", "--page", "many"),
+        ("search", "--help"),
+    ):
+        with Terminal.running(*arguments, *way, NO_COLOR="1") as terminal:
+            terminal.end()
+            assert "lantern" in terminal.seen or "many" in terminal.seen or "Usage" in terminal.seen
+            assert "\x1b" not in terminal.seen
+
+
+@pytest.mark.parametrize("query", ["lantern cellar", "旧照片"])
+def test_lines_fit_a_narrow_terminal(way: tuple[str, ...], query: str) -> None:
+    with Terminal.running("search", query, "--explain", "--low-scores", *way, COLUMNS="40") as terminal:
+        assert terminal.end() == 0
+        assert max(map(columns, terminal.text.splitlines())) <= 40
+        assert len(terminal.text.splitlines()) > 10
+
+
+def test_documents_cannot_steer_the_terminal(way: tuple[str, ...], search: Callable[..., Outcome]) -> None:
+    with Terminal.running("search", "hostile", "--explain", "--mode", "fts", *way) as terminal:
+        assert terminal.end() == 0
+        assert "\x1b[1mEvil� title\x1b[0m" in terminal.seen
+        assert "A ␛]0;\x1b[32m\x1b[1mhostile\x1b[0m␇ �text." in terminal.seen
+    (result,) = search("hostile", "--mode", "fts", "--json").json["results"]
+    assert (result["documentTitle"], result["snippet"]) == ("Evil\u202e title", HOSTILE)
 
 
 def test_marks_are_put_where_the_highlights_are() -> None:
@@ -96,6 +207,11 @@ def test_without_a_project_named_there_has_to_be_only_one(tmp_path: Path) -> Non
 
 
 # ── eval ──
+
+
+def wait(way: tuple[str, ...]) -> None:
+    while findspot("project", "status", way[1], "--json", *way[2:]).json["index_state"] != "ready":
+        time.sleep(0.05)
 
 
 def evaluated(tmp_path: Path, way: tuple[str, ...], *lines: Any, arguments: tuple[str, ...] = ()) -> Outcome:
@@ -121,14 +237,56 @@ def test_a_file_of_queries_is_judged(tmp_path: Path, way: tuple[str, ...]) -> No
     assert value["wrong"][0]["rank"] is None
 
 
+def test_a_place_is_found_by_its_passage_though_the_snippet_does_not_show_it(
+    tmp_path: Path, way: tuple[str, ...]
+) -> None:
+    text = "The ferry was late. " + "Rain fell on the pier. " * 30 + "A stranger sold brass buttons."
+    with_text = {"query": "ferry", "expected": [{"document": "Long", "text": "brass buttons"}]}
+    ranged = {"query": "ferry", "expected": [{"document": "Long", "start": text.index("brass"), "end": len(text)}]}
+    elsewhere = {"query": "lantern", "expected": [{"document": "Chapter one", "text": "Nobody had come"}]}
+    way = ("--project", findspot("project", "create", "long", "--json", *way[2:]).json["id"], *way[2:])
+    way = tuple(map(str, way))
+    findspot("document", "create", way[1], "Long", text, *way[2:])
+    findspot("document", "create", way[1], "Chapter one", CHAPTERS["Chapter one"], *way[2:])
+    wait(way)
+    snippet = findspot("search", "ferry", "--json", *way).json["results"][0]["snippet"]
+    assert "buttons" not in snippet
+    value = evaluated(tmp_path, way, with_text, ranged, elsewhere, arguments=("--json", "--mode", "fts")).json
+    assert [each["query"] for each in value["wrong"]] == ["lantern"]  # that is another paragraph
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
         ("nonsense", "line 1 is not JSON"),
-        ({"query": "x"}, "line 1 is not a query"),
-        ({"query": "x", "expected": []}, "line 1 is not a query"),
-        ({"query": "x", "expected": [{"place": 1}]}, "is no place"),
-        ({"query": "x", "expected": [{"document": 1, "start": 5, "end": 2}]}, "is no place"),
+        ("[" * 100_000, "line 1 is not JSON"),
+        ([1], "line 1: an object with query and expected is needed"),
+        ({"query": "x"}, "line 1: expected has to be a list of one place or more"),
+        ({"query": "x", "expected": []}, "line 1: expected has to be a list of one place or more"),
+        ({"query": " ", "expected": [{"document": 1}]}, "line 1: query has to be text with something in it"),
+        ({"query": "a\ud800", "expected": [{"document": 1}]}, "line 1: query has half of a character in it"),
+        ({"query": "x", "expected": [{"document": 1}], "k": 3}, 'line 1: "k" is not known; there are query, expected'),
+        ({"query": "x", "expected": [3]}, "expected[0]: an object with document"),
+        ({"query": "x", "expected": [{"place": 1}]}, 'expected[0]: "place" is not known'),
+        *(
+            ({"query": "x", "expected": [{"document": "t"}, {"document": 1, **more}]}, f"line 1: expected[1]: {said}")
+            for more, said in (
+                ({"document": True}, "document has to be an id or a title"),
+                ({"document": 0}, "document has to be an id or a title"),
+                ({"document": None}, "document has to be an id or a title"),
+                ({"document": "\udc00"}, "document has half of a character in it"),
+                ({"text": ""}, "text has to be text with something in it"),
+                ({"text": None}, "text has to be text with something in it"),
+                ({"text": "灯\udfff"}, "text has half of a character in it"),
+                ({"text": "灯", "start": 1, "end": 2}, "text stands beside start and end"),
+                ({"start": 5}, "end is missing"),
+                ({"end": 5}, "start is missing"),
+                ({"start": -5, "end": 2}, "start has to be a whole number from 0"),
+                ({"start": True, "end": 2}, "start has to be a whole number from 0"),
+                ({"start": 0, "end": 2.5}, "end has to be a whole number from 0"),
+                ({"start": 5, "end": 2}, "end has to be greater than start"),
+            )
+        ),
         ("", "holds no queries"),
     ],
 )

@@ -1,6 +1,8 @@
 """What a person sees who sits at a terminal: questions, colours, patience; and what a pipe gets instead."""
 
 import http.server
+import json
+import re
 import subprocess
 import sys
 import threading
@@ -10,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import Terminal, findspot
+from tests.cli.command import Terminal, findspot, findspot_process
 from tests.servers import Server
 
 
@@ -83,6 +85,48 @@ def test_colours_are_for_terminals(project: Project) -> None:
             assert "\x1b[" in terminal.seen
         ended = findspot(*arguments, *project.way)
         assert "\x1b" not in ended.out + ended.err
+
+
+@pytest.mark.parametrize("variables", [{}, {"NO_COLOR": "1"}])
+def test_no_command_lets_what_is_kept_steer_the_terminal(project: Project, variables: dict[str, str]) -> None:
+    text, title = "灯\x1b[31m塔\x9b2J\u202e\x07 \x7f and", "evil\u202etitle"
+    table = str(findspot("table", "create", project.id, title, json.dumps({"a\u202e\x7f": text}, ensure_ascii=False),
+                         "--json", *project.way).json["id"])  # fmt: skip
+    document = findspot("document", "create", project.id, title, text, "--json", *project.way).json["id"]
+    findspot("document", "save", str(document), text + " more\x08", *project.way)
+    version = findspot("version", "list", str(document), "--json", *project.way).json["versions"][0]["id"]
+    tool = ("tool", "create", project.id, table, "everything", "--type", "get_all_data", "--json")
+    tool_id = findspot(*tool, *project.way).json["tool_id"]
+    for arguments in (
+        ("document", "get", str(document)), ("document", "get", str(document), "--source"),
+        ("document", "list", project.id), ("version", "get", str(document), str(version)),
+        ("version", "diff", str(document), str(version), "--whole"),
+        ("table", "get", table), ("table", "get", table, "--raw"), ("table", "list", project.id),
+        ("table", "get", table, "/\x1b[31m"), ("table", "create", project.id, "\x1b[31mname", "1"),
+        ("tool", "call", str(tool_id)), ("project", "status", "\x1b[31m"),
+    ):  # fmt: skip
+        with Terminal.running(*arguments, *project.way, **variables) as terminal:
+            terminal.end()
+        seen = re.sub(r"\x1b\[[0-9;]*m", "", terminal.seen) if not variables else terminal.seen
+        assert re.search(r"[␛�␡]|u001b|\\x1b|control characters", seen), (arguments, seen)
+        assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e]", seen), (arguments, seen)
+        assert "[31m塔" not in seen.replace("␛[31m塔", "").replace("\\u001b[31m塔", ""), (arguments, seen)
+
+
+def test_what_is_kept_leaves_a_pipe_as_it_is(project: Project) -> None:
+    text = "灯\x1b[31m塔\x9b\u202e\x07\r\n"
+    document = findspot("document", "create", project.id, "t", text, "--json", *project.way).json["id"]
+    ended = findspot_process("document", "get", str(document), *project.way)
+    assert ended.out == findspot("document", "get", str(document), "--json", *project.way).json["text"] + "\n"
+    assert "\x1b[31m塔\x9b\u202e\x07" in ended.out
+
+
+def test_no_color_is_heeded(project: Project) -> None:
+    for arguments in (("project", "list"), ("project", "status", project.id), ("table", "get", "0"), ("--help",)):
+        with Terminal.running(*arguments, *(project.way if len(arguments) > 1 else ()), NO_COLOR="1") as terminal:
+            terminal.end()
+            assert terminal.seen
+            assert "\x1b" not in terminal.seen
 
 
 def test_a_line_stays_a_line_in_a_pipe_and_fits_on_a_terminal(project: Project) -> None:

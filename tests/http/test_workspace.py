@@ -30,7 +30,7 @@ CHAPTERS = {
 }
 RESULT = {
     "documentId", "documentTitle", "documentType", "chunkId", "snippet", "highlights", "startOffset", "endOffset",
-    "finalScore", "scoreBreakdown", "updatedAt",
+    "chunkStart", "chunkEnd", "finalScore", "scoreBreakdown", "updatedAt",
 }  # fmt: skip
 PAGE = {"results", "total", "hasMore", "page", "cursor", "strategy", "indexState", "fallback", "tookMs"}
 
@@ -111,6 +111,7 @@ async def test_every_channel_answers_in_one_shape(
         assert result.keys() == RESULT
         document = (await owner.get(f"/api/v1/documents/{result['documentId']}")).json()
         assert document["text"][result["startOffset"] : result["endOffset"]] == result["snippet"]
+        assert result["snippet"] in document["text"][result["chunkStart"] : result["chunkEnd"]]
         assert (result["documentTitle"], result["documentType"]) == (document["title"], "chapter")
         assert result["updatedAt"] == document["updatedAt"]
         parts = result["scoreBreakdown"]
@@ -189,12 +190,25 @@ async def test_an_explanation_is_a_sentence_in_the_callers_language(owner: httpx
     best = (await hybrid(owner, project, "old photographs"))["results"][0]
     place = {"query": "old photographs", "documentId": best["documentId"], "chunkId": best["chunkId"]}
     english = (await ask(owner, project, "search:rank:explain", **place)).json()["explanation"]
-    assert english.startswith("It has 2 of 2 words (“")
-    assert "“old”" in english
+    assert english.startswith("It has both words (“old”, “photographs”, rank ")
     assert f"Together {best['finalScore']:.2f}" in english
     chinese = (await ask(owner, project, "search:rank:explain", "zh-CN", **place)).json()["explanation"]
-    assert chinese.startswith("命中 2 个词中的 2 个（“")
+    assert chinese.startswith("命中全部 2 个词（“old”“photographs”，")
     assert f"合计 {best['finalScore']:.2f} 分" in chinese
+
+
+async def test_chinese_is_explained_by_stretches_and_characters(owner: httpx2.AsyncClient, project: int) -> None:
+    passage = (await hybrid(owner, project, "仓库里的旧照片"))["results"][0]
+    place = {"documentId": passage["documentId"], "chunkId": passage["chunkId"]}
+    for query, english, chinese in (
+        ("仓库里的旧照片", "It has all 7 characters (“仓库里的旧照片”", "命中全部 7 个字（“仓库里的旧照片”"),
+        ("倉庫裡的新照片", "It has 6 of 7 characters (“仓库里的”, “照片”", "命中 7 个字中的 6 个（“仓库里的”“照片”"),
+        ("黄 zebra", "It has 0 of 1 word and the one character (“黄”", "命中 1 个词中的 0 个、唯一的字（“黄”"),
+        ("灯塔", "It has none of the characters;", "未命中任何关键词；"),
+    ):
+        for language, said in (("en", english), ("zh", chinese)):
+            why = (await ask(owner, project, "search:rank:explain", language, query=query, **place)).json()
+            assert why["explanation"].startswith(said), why
 
 
 async def test_a_passage_that_no_leg_found_is_explained_too(owner: httpx2.AsyncClient, project: int) -> None:

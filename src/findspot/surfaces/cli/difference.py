@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-import click
+from findspot.surfaces.cli.printing import styled
+from findspot.surfaces.cli.terminal import visible
 
 _AROUND = 2  # lines that stay in view before and after a change
 _MARKS = {"delete": ("[-", "-]"), "insert": ("{+", "+}")}
@@ -19,19 +20,20 @@ def rendered(changes: Sequence[dict[str, Any]], *, colour: bool, whole: bool) ->
         return ""
     parts, last = [], len(changes) - 1
     for number, change in enumerate(changes):
+        text = visible(change["text"])
         if change["op"] != "equal":
-            parts.append(_marked(change["op"], change["text"], colour))
+            parts.append(_marked(change["op"], text, colour))
         elif whole:
-            parts.append(change["text"])
+            parts.append(text)
         else:
-            parts.append(_shortened(change["text"], head=number > 0, tail=number < last, colour=colour))
+            parts.append(_shortened(text, head=number > 0, tail=number < last, colour=colour))
     return "".join(parts)
 
 
 def _marked(op: str, text: str, colour: bool) -> str:
     """Line by line, since a colour does not outlast the end of a line in every pager."""
     before, after = _MARKS[op]
-    lines = (click.style(line, **_LOOKS[op]) if colour else f"{before}{line}{after}" for line in text.split("\n"))
+    lines = (styled(line, **_LOOKS[op]) if colour else f"{before}{line}{after}" for line in text.split("\n"))
     return "\n".join(lines)
 
 
@@ -43,4 +45,4 @@ def _shortened(text: str, *, head: bool, tail: bool, colour: bool) -> str:
     if hidden < 2:
         return text
     note = f"⋯ {hidden} lines ⋯"
-    return "\n".join([*lines[:above], click.style(note, dim=True) if colour else note, *lines[len(lines) - below :]])
+    return "\n".join([*lines[:above], styled(note, dim=True) if colour else note, *lines[len(lines) - below :]])

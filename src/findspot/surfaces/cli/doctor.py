@@ -12,7 +12,7 @@ import click
 from findspot.surfaces.cli import checks
 from findspot.surfaces.cli.checks import Finding
 from findspot.surfaces.cli.opening import read_settings
-from findspot.surfaces.cli.printing import hang, show
+from findspot.surfaces.cli.printing import hang, show, styled
 from findspot.surfaces.cli.waiting import patience
 from findspot.surfaces.cli.wording import count, size
 
@@ -52,9 +52,9 @@ def _report(findings: Sequence[Finding]) -> str:
     lines = []
     for finding in findings:
         mark, colour = _MARKS[finding.state]
-        lines.append(f"{click.style(mark, fg=colour)} {finding.what:<{width}}  {hang(finding.detail, width + 4)}")
+        lines.append(f"{styled(mark, fg=colour)} {finding.what:<{width}}  {hang(finding.detail, width + 4)}")
         if finding.advice:
-            lines.append(" " * (width + 4) + click.style(f"→ {hang(finding.advice, width + 6)}", fg=colour))
+            lines.append(" " * (width + 4) + styled(f"→ {hang(finding.advice, width + 6)}", fg=colour))
     return "\n".join([*lines, "", _verdict(findings)])
 
 

@@ -8,7 +8,7 @@ import click
 from findspot.surfaces.cli.arguments import CONTENT, TEXT, Content, asks_first
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.groups import Group
-from findspot.surfaces.cli.printing import done, emit, show, show_rows
+from findspot.surfaces.cli.printing import done, emit, emit_content, show, show_rows
 from findspot.surfaces.cli.wording import ago, count
 
 _FORMAT = click.option(
@@ -82,7 +82,7 @@ def print_document(api: Api, answer: bytes, source: bool) -> None:
     members = msgspec.json.decode(answer, type=dict[str, msgspec.Raw])
     shown = members["content" if source else "text"]
     is_text = bytes(memoryview(shown)[:1]) == b'"'
-    emit(msgspec.json.decode(shown) if is_text else bytes(shown))
+    emit_content(msgspec.json.decode(shown) if is_text else bytes(shown))
 
 
 @command.command()

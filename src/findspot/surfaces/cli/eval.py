@@ -1,46 +1,19 @@
 """`findspot eval`: how well does search find what people look for? Queries with the places that answer them."""
 
-import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import click
 
 from findspot.surfaces.cli.connect import Api, api_command
-from findspot.surfaces.cli.outcome import Failure
-from findspot.surfaces.cli.printing import facts, show
-from findspot.surfaces.cli.search import MODES, PROJECT, project_of
+from findspot.surfaces.cli.printing import facts, hang, show, styled
+from findspot.surfaces.cli.questions import Expected, Question, read
+from findspot.surfaces.cli.search import MODES, PAGE, PROJECT, project_of
 
 _DEPTH = 10  # results that count for nDCG
-_PAGE = 50
-_LINE = 'A line is {"query": "…", "expected": [{"document": 3, "text": "…"}]}; a document is an id or a title.'
-
-
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """A place that answers a query: a document, and maybe a text or a range of characters in it."""
-
-    document: int | str
-    text: str | None = None
-    start: int | None = None
-    end: int | None = None
-
-    def fits(self, result: dict[str, Any]) -> bool:
-        """Whether a result shows this place, or some of it."""
-        if self.document not in (result["documentId"], result["documentTitle"]):
-            return False
-        if self.start is not None and self.end is not None:
-            return bool(result["startOffset"] < self.end and self.start < result["endOffset"])
-        return self.text is None or self.text in result["snippet"] or result["snippet"] in self.text
-
-    def __str__(self) -> str:
-        where = f"document {self.document}"
-        if self.start is not None:
-            return f"{where}, {self.start}–{self.end}"
-        return where if self.text is None else f"{where}, “{self.text[:60]}”"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,57 +46,68 @@ async def command(api: Api, file: Path, project: int | None, mode: str) -> None:
     Each line of FILE is {"query": "…", "expected": [{"document": 3, "text": "…"}]}. A document is an id or a title;
     beside it may stand a text of the passage, or "start" and "end" in the document's text, or neither.
     """
-    questions = _questions(file)
-    project_id = await project_of(api, project)
-    asked = [await _ask(api, project_id, mode, query, expected) for query, expected in questions]
+    questions = read(file)
+    judge = _Judge(api, await project_of(api, project), mode)
+    asked = [await judge.ask(question) for question in questions]
     show(_value(asked, mode), api.as_json, _report(asked, mode))
 
 
-async def _ask(api: Api, project_id: int, mode: str, query: str, expected: Sequence[Expected]) -> Asked:
-    body = {"query": query, "strategy": mode, "includeLowScores": False}
-    found = await api.call("POST", f"/api/v1/projects/{project_id}/search/query/strategy", json=body)
-    results = found["results"]
-    ranks: list[int | None] = []
-    for place in expected:  # a result answers for one place only
-        free = (rank for rank, each in enumerate(results, start=1) if rank not in ranks and place.fits(each))
-        ranks.append(next(free, None))
-    first = f"{results[0]['documentTitle']}: {results[0]['snippet'][:60]}" if results else "nothing"
-    return Asked(query, expected, ranks, " ".join(first.split()))
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """Asks, and looks where the expected places stand among the results."""
+
+    api: Api
+    project_id: int
+    mode: str
+    texts: dict[int, str] = field(default_factory=dict)  # of documents, each read once
+
+    async def ask(self, question: Question) -> Asked:
+        body = {"query": question.query, "strategy": self.mode, "includeLowScores": False}
+        path = f"/api/v1/projects/{self.project_id}/search/query/strategy"
+        results = (await self.api.call("POST", path, json=body))["results"]
+        ranks: list[int | None] = []
+        for place in question.expected:  # a result answers for one place only
+            ranks.append(await self._rank(place, results, ranks))
+        first = f"{results[0]['documentTitle']}: {results[0]['snippet'][:60]}" if results else "nothing"
+        return Asked(question.query, question.expected, ranks, " ".join(first.split()))
+
+    async def _rank(
+        self, place: Expected, results: Sequence[dict[str, Any]], taken: Sequence[int | None]
+    ) -> int | None:
+        for rank, each in enumerate(results, start=1):
+            there = place.document in (each["documentId"], each["documentTitle"])
+            if there and rank not in taken and await self._holds(each, place):
+                return rank
+        return None
+
+    async def _holds(self, result: dict[str, Any], place: Expected) -> bool:
+        """Whether the passage that was found has the place in it; its snippet is only a part of it."""
+        passage = result["chunkStart"], result["chunkEnd"]
+        if place.start is not None and place.end is not None:
+            return _shares(passage, (place.start, place.end))
+        if place.text is None:
+            return True
+        text = await self._text(result["documentId"])
+        return any(_shares(passage, span) for span in _spans(text, place.text))
+
+    async def _text(self, document_id: int) -> str:
+        if document_id not in self.texts:
+            self.texts[document_id] = (await self.api.call("GET", f"/api/v1/documents/{document_id}"))["text"]
+        return self.texts[document_id]
 
 
-def _questions(file: Path) -> list[tuple[str, list[Expected]]]:
-    try:
-        lines = file.read_text(encoding="utf-8-sig").split("\n")
-    except OSError as error:
-        raise Failure(f"{file} cannot be read: {error.strerror}.", exit_code=2) from None
-    except UnicodeDecodeError as error:
-        raise Failure(f"{file} is not UTF-8 (byte {error.start}).", exit_code=2) from None
-    questions = [_question(line, f"{file}, line {number}") for number, line in enumerate(lines, 1) if line.strip()]
-    if not questions:
-        raise Failure(f"{file} holds no queries.", _LINE, 2)
-    return questions
+def _shares(passage: tuple[int, int], place: tuple[int, int]) -> bool:
+    """Whether half of the shorter of the two, or more, stands in the other: a place may begin in one passage and end in
+    the next."""
+    shared = min(passage[1], place[1]) - max(passage[0], place[0])
+    return 0 < min(passage[1] - passage[0], place[1] - place[0]) <= 2 * shared
 
 
-def _question(line: str, where: str) -> tuple[str, list[Expected]]:
-    try:
-        value = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise Failure(f"{where} is not JSON: {error.msg}.", _LINE, 2) from None
-    match value:
-        case {"query": str(query), "expected": [_, *_] as places} if query.strip():
-            return query, [_place(each, where) for each in places]
-    raise Failure(f"{where} is not a query with what is expected.", _LINE, 2)
-
-
-def _place(value: Any, where: str) -> Expected:
-    match value:
-        case {"document": int() | str() as document, "start": int(start), "end": int(end)} if start < end:
-            return Expected(document, None, start, end)
-        case {"document": int() | str() as document, "text": str(text)} if text.strip():
-            return Expected(document, text.strip())
-        case {"document": int() | str() as document, **more} if not more:
-            return Expected(document)
-    raise Failure(f"{where}: {json.dumps(value, ensure_ascii=False)[:80]} is no place.", _LINE, 2)
+def _spans(text: str, part: str) -> Iterator[tuple[int, int]]:
+    start = text.find(part)
+    while start >= 0:
+        yield start, start + len(part)
+        start = text.find(part, start + 1)
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -136,7 +120,7 @@ def _value(asked: Sequence[Asked], mode: str) -> dict[str, Any]:
         "queries": len(asked),
         "ndcg10": _mean([each.ndcg for each in asked]),
         "recall10": _mean([each.recall(_DEPTH) for each in asked]),
-        "recall50": _mean([each.recall(_PAGE) for each in asked]),
+        "recall50": _mean([each.recall(PAGE) for each in asked]),
         "wrong": [
             {"query": each.query, "expected": str(place), "rank": rank, "first": each.first}
             for each in asked
@@ -156,13 +140,14 @@ def _report(asked: Sequence[Asked], mode: str) -> str:
     if not value["wrong"]:
         return f"{head}\n\nEvery expected place is among the first ten."
     wrong = [
-        f"  {click.style(each['query'], bold=True)}\n"
-        f"    expected {each['expected']}: {_found(each['rank'])}\n"
-        f"    first    {each['first']}"
+        f"  {styled(each['query'], bold=True)}\n"
+        f"    expected {hang(_missed(each), 13)}\n"
+        f"    first    {hang(each['first'], 13)}"
         for each in value["wrong"]
     ]
     return "\n".join([head, "", "What went wrong:", *wrong])
 
 
-def _found(rank: int | None) -> str:
-    return "not found" if rank is None else f"rank {rank}"
+def _missed(each: dict[str, Any]) -> str:
+    rank = f"rank {each['rank']}" if each["rank"] else "not found"
+    return f"{each['expected']}: {rank}"

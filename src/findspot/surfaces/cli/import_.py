@@ -10,7 +10,7 @@ import click
 from findspot.surfaces.cli.arguments import TEXT
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.outcome import Failure
-from findspot.surfaces.cli.printing import done, show
+from findspot.surfaces.cli.printing import done, hang, show
 from findspot.surfaces.cli.wording import count
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _told(summary: "Summary") -> str:
     lines = [done(f"{_counts(summary)}.")]
     skipped = summary.skipped_files
     for each in skipped[:_SHOWN]:
-        lines.append(f"  {each['path']}: {each['reason']}.")
+        lines.append("  " + hang(f"{each['path']}: {each['reason']}.", 2))
     if len(skipped) > _SHOWN:
         more = count(len(skipped) - _SHOWN, "more file")
         lines.append(f"  and {more} that could not be imported; '--json' names all of them.")

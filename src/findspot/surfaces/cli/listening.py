@@ -9,7 +9,7 @@ import click
 from findspot import __version__
 from findspot.surfaces.cli.opening import said_plainly
 from findspot.surfaces.cli.outcome import Failure
-from findspot.surfaces.cli.printing import facts
+from findspot.surfaces.cli.printing import facts, styled
 
 if TYPE_CHECKING:
     from findspot.datafolder import DataFolder
@@ -64,14 +64,16 @@ def url_of(settings: "Settings", port: int) -> str:
 
 
 def welcome(settings: "Settings", url: str, token: str) -> None:
+    link = f"{url}/?token={token}"
     where = (
-        ("Open", click.style(f"{url}/?token={token}", fg="cyan")),
+        ("Open", link),
         ("API", f"{url}/api/v1"),
         ("Data", "PostgreSQL" if settings.database_url else f"SQLite, in {settings.data.resolve()}"),
     )
     elsewhere = "" if settings.data == type(settings).model_fields["data"].default else f" --data {settings.data}"
+    told = facts(where).replace(link, styled(link, fg="cyan"))
     click.echo(
-        f"{click.style('Findspot', bold=True)} {__version__} is running.\n\n{facts(where)}\n\n"
+        f"{styled('Findspot', bold=True)} {__version__} is running.\n\n{told}\n\n"
         f"Ctrl-C stops it. In another terminal: findspot project create{elsewhere} NAME\n"
     )
 

@@ -11,6 +11,7 @@ import click
 from findspot import __version__
 from findspot.surfaces.cli.groups import Group
 from findspot.surfaces.cli.outcome import Failure
+from findspot.surfaces.cli.printing import has_colours
 
 COMMANDS = {
     "serve": "Start the server: API and storage, on 127.0.0.1:8321.",
@@ -73,7 +74,8 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     given = sys.argv[1:] if arguments is None else list(arguments)
     _never_fail_on_a_character()
     try:
-        code = cli.main(args=given, prog_name="findspot", standalone_mode=False)
+        colour = None if has_colours() else False
+        code = cli.main(args=given, prog_name="findspot", standalone_mode=False, color=colour)
     except Failure as failure:
         code = _show(failure, given)
     except click.exceptions.NoArgsIsHelpError as bare:

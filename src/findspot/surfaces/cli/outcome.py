@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from findspot.errors import KINDS
-from findspot.surfaces.cli.printing import hang
+from findspot.surfaces.cli.printing import hang, styled
 
 # What an exit code means; docs/cli.md is made from this.
 EXIT_CODES = {
@@ -52,6 +52,6 @@ class Failure(Exception):
         if as_json:
             click.echo(json.dumps(self.body, ensure_ascii=False).encode(), err=True)
             return
-        click.echo(click.style("✗ ", fg="red") + hang(self.message, 2, sys.stderr), err=True)
+        click.echo(styled("✗ ", fg="red") + hang(self.message, 2, sys.stderr), err=True)
         if self.advice:
             click.echo("  " + hang(self.advice, 2, sys.stderr), err=True)

@@ -4,13 +4,16 @@ import json
 import os
 import shutil
 import sys
-import textwrap
 from collections.abc import Iterable, Sequence
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeAlias
 
 import click
 
-_NARROW, _WIDE = 40, 120
+from findspot.surfaces.cli.terminal import lines, visible
+
+Look: TypeAlias = dict[str, Any]  # what `click.style` takes
+
+_LEAST, _WIDE = 20, 120
 
 
 def emit(text: str | bytes) -> None:
@@ -19,6 +22,12 @@ def emit(text: str | bytes) -> None:
         click.echo(text)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def emit_content(content: str | bytes) -> None:
+    """Print what is kept, to the letter; but a terminal gets nothing that it would obey."""
+    data = content.encode(errors="replace") if isinstance(content, str) else content
+    emit(visible(data.decode(errors="replace")) if sys.stdout.isatty() else data)
 
 
 def show(value: Any, as_json: bool, text: str) -> None:
@@ -31,8 +40,18 @@ def show_rows(value: Any, as_json: bool, headings: Sequence[str], rows: Sequence
     show(value, as_json, "" if as_json else _table(headings, rows) if rows else empty)
 
 
+def styled(text: str, **look: Any) -> str:
+    """Text in colour, bold or dim, unless NO_COLOR is set."""
+    return click.style(visible(text), **look) if has_colours() else visible(text)
+
+
+def has_colours() -> bool:
+    """Whether colours are wanted where there can be some."""
+    return not os.environ.get("NO_COLOR")
+
+
 def done(text: str) -> str:
-    return click.style("✓ ", fg="green") + hang(text, 2)
+    return styled("✓ ", fg="green") + hang(text, 2)
 
 
 def facts(pairs: Iterable[tuple[str, str]], indent: int = 2) -> str:
@@ -42,15 +61,22 @@ def facts(pairs: Iterable[tuple[str, str]], indent: int = 2) -> str:
     return "\n".join(" " * indent + f"{name:<{width}}  " + hang(text, indent + width + 2) for name, text in known)
 
 
-def hang(text: str, indent: int, stream: TextIO | None = None) -> str:
-    """Text that begins `indent` columns from the left and stays there when a line of the terminal is full."""
-    width = max(terminal_width(stream or sys.stdout) - indent, _NARROW)
-    lines = [
-        line
-        for long in text.splitlines()
-        for line in textwrap.wrap(long, width, break_long_words=False, break_on_hyphens=False)
-    ]
-    return f"\n{' ' * indent}".join(lines)
+def hang(text: str, indent: int, stream: TextIO | None = None, looks: Sequence[tuple[int, int, Look]] = ()) -> str:
+    """Text that begins `indent` columns from the left and stays there when a line of the terminal is full. `looks`
+    are spans of it in their order, and how each looks."""
+    width = max(terminal_width(stream or sys.stdout) - indent, _LEAST)
+    shown = visible(text).replace("\t", " ")
+    return f"\n{' ' * indent}".join(_painted(shown, start, end, looks) for start, end in lines(shown, width))
+
+
+def _painted(text: str, start: int, end: int, looks: Sequence[tuple[int, int, Look]]) -> str:
+    parts = []
+    for first, last, look in looks:
+        first, last = max(first, start), min(last, end)
+        if first < last:
+            parts += [text[start:first], styled(text[first:last], **look)]
+            start = last
+    return "".join([*parts, text[start:end]])
 
 
 def terminal_width(stream: TextIO) -> int:
@@ -68,12 +94,12 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     from rich.table import Table
     from rich.text import Text  # a name is text, not markup: '[b]' stays '[b]'
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold" if has_colours() else "none")
     for heading, first in zip(headings, rows[0], strict=True):
         right = isinstance(first, int) or heading == "size"
         table.add_column(heading, justify="right" if right else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))
+        table.add_row(*(Text(visible(str(cell))) for cell in row))
     console = Console(width=min(terminal_width(sys.stdout), 10_000), highlight=False)
     with console.capture() as drawn:
         console.print(table)

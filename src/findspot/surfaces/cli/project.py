@@ -5,7 +5,7 @@ import click
 from findspot.surfaces.cli.arguments import TEXT, asks_first
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.groups import Group
-from findspot.surfaces.cli.printing import done, facts, show, show_rows
+from findspot.surfaces.cli.printing import done, facts, show, show_rows, styled
 from findspot.surfaces.cli.wording import ago, size
 
 
@@ -48,7 +48,7 @@ async def status(api: Api, project_id: int) -> None:
         ("index", found["index_state"]),
         *(("error", f"{error['namespace']}: {error['message']}") for error in found["last_errors"]),
     ]
-    title = f"{click.style(project['name'], bold=True)} (project {project_id})"
+    title = f"{styled(project['name'], bold=True)} (project {project_id})"
     show(found, api.as_json, f"{title}\n{facts(lines)}")
 
 

@@ -104,6 +104,10 @@ def cli_page() -> str:
         "The command line",
         "`findspot` talks to the running server, to the one that `--url` names, or, when none is running, works on the "
         "data folder itself. Results go to standard output; with `--json` they are one JSON value.",
+        "## On a terminal",
+        "There are colours, unless the variable `NO_COLOR` is set, and lines are wrapped by columns. What a terminal "
+        "would obey, such as escapes in a document, is shown by a sign in its place: `␛`, or `�` for what turns the "
+        "order of letters around. In a pipe, the content of documents and tables stays as it is; `--json` always does.",
         "## Exit codes",
         "An error is a sentence on standard error, with `--json` an object with `code` and `message`.",
         table(("code", "meaning"), [(str(code), text(meaning)) for code, meaning in EXIT_CODES.items()]),

@@ -9,7 +9,7 @@ import click
 
 from findspot.surfaces.cli.connect import Api, indexing_command
 from findspot.surfaces.cli.outcome import Failure
-from findspot.surfaces.cli.printing import done, hang, show
+from findspot.surfaces.cli.printing import done, hang, show, styled
 from findspot.surfaces.cli.wording import count
 
 _LOOK_EVERY_S = 0.2
@@ -88,7 +88,7 @@ async def _begin(api: Api, tool: Reindexed) -> None:
         tool.name, tool.project_id = known["name"], known["project_id"]
     await api.call("POST", f"/internal/tools/{tool.tool_id}/chunks/rebuild")
     if not api.as_json:
-        click.echo(f"… {tool.title} is indexed anew", err=True)
+        click.echo("… " + hang(f"{tool.title} is indexed anew", 2, sys.stderr), err=True)
 
 
 async def _look(api: Api, tool: Reindexed) -> None:
@@ -111,7 +111,7 @@ async def _follow(api: Api, tools: Sequence[Reindexed]) -> None:
 
 def _tell_end(tool: Reindexed) -> None:
     if tool.failed:
-        click.echo(click.style("✗ ", fg="red") + hang(f"{tool.title}: {tool.failed}", 2, sys.stderr), err=True)
+        click.echo(styled("✗ ", fg="red") + hang(f"{tool.title}: {tool.failed}", 2, sys.stderr), err=True)
     else:
         click.echo(done(f"{tool.title}: {count(tool.indexed, 'chunk')}."), err=True)
 

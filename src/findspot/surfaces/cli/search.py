@@ -1,5 +1,7 @@
 """`findspot search`: the documents of a project, with the words that matched in colour and each score as a bar."""
 
+import math
+import shlex
 from typing import Any
 
 import click
@@ -7,16 +9,41 @@ import click
 from findspot.surfaces.cli.arguments import TEXT
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.outcome import Failure
-from findspot.surfaces.cli.printing import hang, show
+from findspot.surfaces.cli.printing import Look, hang, show, styled
 from findspot.surfaces.cli.wording import ago, count
 
 MODES = ("hybrid", "fts", "semantic")
+PAGE = 50  # results; the first page may have fewer
 PROJECT = click.option("--project", type=int, metavar="ID", help="Which project; needless if there is only one.")
+_INDENT = 5
 _BAR = 20  # columns for a score of 1
 _PARTS = (("bm25", "words", "cyan"), ("semantic", "meaning", "magenta"), ("recency", "recency", "yellow"))
+_LEGS = {"fts": ("bm25", "BM25", "keyword"), "semantic": ("semantic", "The cosine", "meaning")}
 
 
-@click.command()
+class _Search(click.Command):
+    """A command whose argument may begin with '-': '-old lighthouse' is a query, and no option has a blank in it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        given = args.index("--") if "--" in args else len(args)
+        dashed = [each for each in args[:given] if each.startswith("-") and not each.startswith("--")]
+        queries = [each for each in dashed if len(each.split()) > 1]
+        if queries:
+            others = [each for each in args[:given] if each not in queries]
+            args = [*others, "--", *queries, *args[given + 1 :]]
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as wrong:
+            meant = next((each for each in dashed if wrong.option_name[1:] in each), None)
+            if meant is None or wrong.option_name.startswith("--"):
+                raise
+            example = f"{ctx.command_path} -- {shlex.quote(meant)}"
+            raise click.UsageError(
+                f"No such option '{meant}'. A query that begins with '-' stands behind '--': {example}", ctx
+            ) from None
+
+
+@click.command(cls=_Search)
 @click.argument("query", type=TEXT)
 @PROJECT
 @click.option("--mode", type=click.Choice(MODES), default="hybrid", help="By words and meaning (hybrid), or by one.")
@@ -37,13 +64,18 @@ async def command(
       findspot search '角色内心的孤独与迷茫' --mode semantic --explain
     """
     project_id = await project_of(api, project)
-    body = {"query": query, "strategy": mode, "page": page, "includeLowScores": low_scores}
-    found = await api.call("POST", f"/api/v1/projects/{project_id}/search/query/strategy", json=body)
+    body = {"query": query, "strategy": mode, "includeLowScores": low_scores}
+    found, first = await paged(api, project_id, body, page)
     if explain:
         for result in found["results"]:
             result["explained"] = await _explained(api, project_id, query, result)
-    empty = await _nothing(api, project_id) if not found["results"] else ""
-    show(found, api.as_json, _report(found, mode, explain) if found["results"] else _notice(found) + empty)
+    if found["results"]:
+        text = _report(found, 0 if page == 1 else first + (page - 2) * PAGE, mode, explain)
+    elif first:
+        text = hang(_no_page(found, first), 0)
+    else:
+        text = hang(await _nothing(api, project_id), 0)
+    show(found, api.as_json, _notice(found) + text)
 
 
 async def project_of(api: Api, given: int | None) -> int:
@@ -57,6 +89,16 @@ async def project_of(api: Api, given: int | None) -> int:
         advice = "Name one with --project ID." if known else "'findspot project create NAME' makes one."
         raise Failure(there, advice, 2)
     return int(known[0]["id"])
+
+
+async def paged(api: Api, project_id: int, body: dict[str, Any], page: int) -> tuple[dict[str, Any], int]:
+    """A page, and how many results the first one has, which may be a short one."""
+    path = f"/api/v1/projects/{project_id}/search/query/strategy"
+    found: dict[str, Any] = await api.call("POST", path, json=body)
+    first = len(found["results"])
+    if page > 1:
+        found = await api.call("POST", path, json=body | {"page": page, "cursor": found["cursor"]})
+    return found, first
 
 
 async def _explained(api: Api, project_id: int, query: str, result: dict[str, Any]) -> dict[str, Any]:
@@ -75,43 +117,53 @@ async def _nothing(api: Api, project_id: int) -> str:
     return "Nothing was found. Check the spelling, or try other words."
 
 
-def _report(found: dict[str, Any], mode: str, explain: bool) -> str:
-    first = (found["page"] - 1) * 50 + 1
+def _no_page(found: dict[str, Any], first: int) -> str:
+    pages = 1 + math.ceil(max(found["total"] - first, 0) / PAGE)
+    there = f"{count(found['total'], 'result')} on {count(pages, 'page')}"
+    return f"There is no page {found['page']:,}: this search has {there}."
+
+
+def _report(found: dict[str, Any], before: int, mode: str, explain: bool) -> str:
     least = "at least " if found.get("totalIsLowerBound") else ""
-    head = (
-        f"{first}–{first + len(found['results']) - 1} of {least}{found['total']:,} ({mode}, {found['tookMs']:.1f} ms)"
-    )
-    parts = [_notice(found) + click.style(head, dim=True)]
-    parts += [_entry(number, each, explain) for number, each in enumerate(found["results"], start=first)]
+    shown = f"{before + 1:,}–{before + len(found['results']):,}"
+    head = f"{shown} of {least}{found['total']:,} ({mode}, {found['tookMs']:.1f} ms)"
+    told = "fts" if mode == "semantic" and found["fallback"] == "fts" else mode
+    parts = [styled(head, dim=True)]
+    for number, each in enumerate(found["results"], start=before + 1):
+        parts.append("\n".join([*_entry(number, each), *(_reasons(each, told) if explain else ())]))
     if found["hasMore"]:
-        parts.append(click.style(f"More with --page {found['page'] + 1}.", dim=True))
+        parts.append(styled(f"More with --page {found['page'] + 1}.", dim=True))
     return "\n\n".join(parts)
 
 
 def _notice(found: dict[str, Any]) -> str:
-    return click.style("! ", fg="yellow") + hang(found["notice"], 2) + "\n\n" if "notice" in found else ""
+    return styled("! ", fg="yellow") + hang(found["notice"], 2) + "\n\n" if "notice" in found else ""
 
 
-def _entry(number: int, result: dict[str, Any], explain: bool) -> str:
+def _entry(number: int, result: dict[str, Any]) -> list[str]:
     place = f"document {result['documentId']}, {result['startOffset']}–{result['endOffset']}"
     about = f"{result['documentType']} · {place} · {ago(result['updatedAt'])}"
-    lines = [
-        f"{number:>3}  {click.style(result['documentTitle'], bold=True)}  {click.style(about, dim=True)}",
-        f"     {_bar(result['scoreBreakdown'])} {result['finalScore']:.3f}",
-        "     " + marked(result["snippet"], result["highlights"]).replace("\n", "\n     "),
+    title = " ".join(result["documentTitle"].split())
+    head = f"{title}  {about}"
+    looks: list[tuple[int, int, Look]] = [
+        (0, len(title), {"bold": True}),
+        (len(title) + 2, len(head), {"dim": True}),
     ]
-    if explain:
-        lines += [f"     {line}" for line in _reasons(result)]
-    return "\n".join(lines)
+    return [
+        f"{number:>3}  " + hang(head, _INDENT, looks=looks),
+        _line(f"{_bar(result['scoreBreakdown'])} {result['finalScore']:.3f}"),
+        _line(marked(result["snippet"], result["highlights"])),
+    ]
+
+
+def _line(text: str) -> str:
+    return " " * _INDENT + text
 
 
 def marked(snippet: str, highlights: list[list[int]]) -> str:
     """A snippet with what matched in colour."""
-    parts, done = [], 0
-    for start, end in highlights:
-        parts += [snippet[done:start], click.style(snippet[start:end], fg="green", bold=True)]
-        done = end
-    return "".join([*parts, snippet[done:]])
+    look = {"fg": "green", "bold": True}
+    return hang(snippet, _INDENT, looks=[(start, end, look) for start, end in highlights])
 
 
 def _bar(breakdown: dict[str, float]) -> str:
@@ -121,15 +173,34 @@ def _bar(breakdown: dict[str, float]) -> str:
     for name, _, colour in _PARTS:
         total += breakdown[name]
         end = round(total * _BAR)
-        drawn += click.style("█" * (end - reached), fg=colour)
+        drawn += styled("█" * (end - reached), fg=colour)
         reached = end
-    return drawn + click.style("░" * (_BAR - reached), dim=True)
+    return drawn + styled("░" * (_BAR - reached), dim=True)
 
 
-def _reasons(result: dict[str, Any]) -> list[str]:
+def _reasons(result: dict[str, Any], mode: str) -> list[str]:
+    """Why a result has its score: in a hybrid search all that adds up to it, otherwise the one leg that counts."""
     why = result["explained"]
-    legend = "  ".join(
-        f"{click.style('█', fg=colour)} {name} {result['scoreBreakdown'][key]:.3f}" for key, name, colour in _PARTS
-    )
     words = "  ".join(f"{each['word']} {each['weight']:.2f}" for each in why["matchedWords"])
-    return [legend, *([f"words: {words}"] if words else []), hang(why["explanation"], 5)]
+    told = [f"words: {words}"] if words and mode != "semantic" else []
+    told.append(_leg(why, mode) if mode in _LEGS else why["explanation"])
+    return [_line(_legend(result, mode)), *(_line(hang(each, _INDENT)) for each in told)]
+
+
+def _legend(result: dict[str, Any], mode: str) -> str:
+    text, looks = "", list[tuple[int, int, Look]]()
+    for key, name, colour in _PARTS:
+        if mode not in _LEGS or key == _LEGS[mode][0]:
+            text += "  " if text else ""
+            looks.append((len(text), len(text) + 1, {"fg": colour}))
+            text += f"█ {name} {result['scoreBreakdown'][key]:.3f}"
+    return hang(text, _INDENT, looks=looks)
+
+
+def _leg(why: dict[str, Any], mode: str) -> str:
+    key, raw, name = _LEGS[mode]
+    leg = why[key]
+    if leg["raw"] is None:
+        return f"The search by {name} no longer finds it."
+    rank = f", rank {leg['rank']:,} by {name}" if leg["rank"] else ""
+    return f"{raw} is {leg['raw']:.3f}, which counts {leg['normalised']:.3f} on a scale from 0 to 1{rank}."

@@ -8,7 +8,7 @@ import click
 from findspot.surfaces.cli.arguments import JSON, TEXT, asks_first
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.groups import Group
-from findspot.surfaces.cli.printing import done, emit, show, show_rows
+from findspot.surfaces.cli.printing import done, emit, emit_content, show, show_rows
 from findspot.surfaces.cli.wording import size
 
 _REVISION = click.option("--if-revision", type=int, metavar="N", help="Only if the table is still at revision N.")
@@ -66,7 +66,7 @@ async def get(api: Api, table_id: int, pointer: str, raw: bool) -> None:
         emit(answer.content)
         return
     value = bytes(msgspec.json.decode(answer.content, type=dict[str, msgspec.Raw])["data"])
-    emit(value if raw else msgspec.json.format(value, indent=2))
+    emit_content(value if raw else msgspec.json.format(value, indent=2))
 
 
 @command.command("set")

@@ -9,7 +9,7 @@ from findspot.models import ToolType
 from findspot.surfaces.cli.arguments import JSON, TEXT, asks_first
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.groups import Group
-from findspot.surfaces.cli.printing import done, emit, show, show_rows
+from findspot.surfaces.cli.printing import done, emit, emit_content, show, show_rows
 from findspot.surfaces.cli.wording import count
 
 
@@ -86,7 +86,10 @@ async def call(api: Api, tool_id: int, arguments: bytes) -> None:
 
     body = b'{"arguments":%b}' % arguments
     answer = await api.raw("POST", f"/api/v1/tools/{tool_id}/call", content=body)
-    emit(answer.content if api.as_json else msgspec.json.format(answer.content, indent=2))
+    if api.as_json:
+        emit(answer.content)
+        return
+    emit_content(msgspec.json.format(answer.content, indent=2))
 
 
 @command.command()

@@ -8,7 +8,7 @@ from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.difference import rendered
 from findspot.surfaces.cli.document import print_document
 from findspot.surfaces.cli.groups import Group
-from findspot.surfaces.cli.printing import done, show, show_rows
+from findspot.surfaces.cli.printing import done, has_colours, show, show_rows
 from findspot.surfaces.cli.wording import ago
 
 
@@ -59,7 +59,7 @@ async def diff(api: Api, document_id: int, version_id: int, against: int | None,
     query = {} if against is None else {"against": against}
     path = f"/api/v1/documents/{document_id}/versions/{version_id}/diff"
     found = await api.call("GET", path, params=query)
-    text = rendered(found["changes"], colour=sys.stdout.isatty(), whole=whole)
+    text = rendered(found["changes"], colour=sys.stdout.isatty() and has_colours(), whole=whole)
     show(found, api.as_json, text or "Nothing has changed.")
 
 

@@ -174,6 +174,8 @@ def _result(result: Result) -> dict[str, Any]:
         "highlights": [list(each) for each in result.highlights],
         "startOffset": result.start,
         "endOffset": result.end,
+        "chunkStart": found.chunk.char_start,
+        "chunkEnd": found.chunk.char_end,
         "finalScore": result.score.total,
         "scoreBreakdown": _breakdown(result.score),
         "updatedAt": moment(found.updated_at) if found.updated_at else None,
@@ -222,16 +224,19 @@ def _leg(part: Part) -> dict[str, Any]:
 
 def _reasons(explained: Explained) -> Reasons:
     keyword, vector, _ = explained.ranked.parts
+    told = explained.told
     return Reasons(
-        [each.word for each in explained.matched],
-        explained.words,
+        told.stretches,
+        told.words,
+        told.characters,
         explained.score.keyword,
         keyword.rank,
-        None if explained.code else vector.norm,
+        None if vector.raw is None else vector.norm,
         explained.score.vector,
         vector.rank,
         explained.age,
         explained.score.recency,
         explained.score.total,
         explained.score.total < HIDES_BELOW,
+        bool(explained.code),
     )
