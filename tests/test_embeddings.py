@@ -32,7 +32,7 @@ class Counting:
         self.fingerprint = fingerprint
         self.calls: list[list[str]] = []
 
-    def documents(self, texts: Sequence[str]) -> Vectors:
+    def documents(self, texts: Sequence[str], *, soon: bool = False) -> Vectors:
         self.calls.append(list(texts))
         for index, text in enumerate(texts):
             if text == "bad":
