@@ -54,7 +54,7 @@ class Telling:
         self.open = threading.Event()  # documents wait for it
         self.open.set()
 
-    def documents(self, texts: Sequence[str]) -> Vectors:
+    def documents(self, texts: Sequence[str], *, soon: bool = False) -> Vectors:
         if not self.open.wait(PATIENCE_S):
             raise TimeoutError("no one opened the embedder")
         if any(self.fails_on in text for text in texts):

@@ -2,7 +2,8 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from findspot.embedding.calibration import Calibration
 from findspot.embedding.protocol import Vector, Vectors, known, refused
-from findspot.embeddings import Embeddings, QueryCache
+from findspot.embeddings import QUERIES_AT_ONCE, Embeddings, QueryCache
 from findspot.errors import FindspotError
 from findspot.settings import Settings
 from findspot.store import embeddings as stored
@@ -32,7 +33,7 @@ class Counting:
         self.fingerprint = fingerprint
         self.calls: list[list[str]] = []
 
-    def documents(self, texts: Sequence[str]) -> Vectors:
+    def documents(self, texts: Sequence[str], *, soon: bool = False) -> Vectors:
         self.calls.append(list(texts))
         for index, text in enumerate(texts):
             if text == "bad":
@@ -194,6 +195,152 @@ async def test_queries_are_kept_unless_the_settings_say_otherwise(
     assert len(embeddings._queries) == kept
     await embeddings.close()
     await store.close()
+
+
+# ── outages ──
+
+PATIENCE_S = 30.0
+
+
+class Remote(Counting):
+    """An embedder like a service: it notes the queries it is asked, and fails, or holds them, as it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queries: list[str] = []
+        self.error: FindspotError | None = None
+        self.open = threading.Event()
+        self.open.set()
+        self.is_busy = threading.Semaphore(0)  # released for every query that has come in
+
+    def query(self, text: str) -> Vector:
+        self.queries.append(text)
+        self.is_busy.release()
+        if not self.open.wait(PATIENCE_S):
+            raise TimeoutError("no one opened the embedder")
+        if self.error is not None:
+            raise self.error
+        return super().query(text)
+
+
+@pytest.fixture
+def remote() -> Remote:
+    return Remote()
+
+
+@pytest.fixture
+def now() -> list[float]:
+    return [0.0]
+
+
+@pytest.fixture
+async def away(tmp_path: Path, remote: Remote, now: list[float]) -> AsyncIterator[Embeddings]:
+    """Embeddings of a service that went away after it was asked for 'before'."""
+    store = await Store.open(None, tmp_path / "findspot.db")
+    embeddings = Embeddings(store, remote, 3600, lambda: now[0])
+    await embeddings.query("before")
+    remote.error = FindspotError("EMBEDDING_UNAVAILABLE", "away")
+    await fails(embeddings, "then")
+    remote.queries.clear()
+    yield embeddings
+    remote.open.set()
+    await embeddings.close()
+    await store.close()
+
+
+async def fails(embeddings: Embeddings, text: str) -> str:
+    with pytest.raises(FindspotError) as caught:
+        await embeddings.query(text)
+    return caught.value.code
+
+
+async def busy(remote: Remote, queries: int = 1) -> None:
+    for _ in range(queries):
+        assert await asyncio.to_thread(remote.is_busy.acquire, timeout=PATIENCE_S)
+
+
+async def test_a_service_that_is_away_is_not_asked_by_every_query(away: Embeddings, remote: Remote) -> None:
+    for number in range(20):
+        assert await fails(away, f"text {number} 文字") == "EMBEDDING_UNAVAILABLE"
+    with pytest.raises(FindspotError, match="away"):
+        await away.passing(["now"])
+    assert (remote.queries, remote.calls) == ([], [])
+
+
+@pytest.mark.parametrize("code", ["EMBEDDING_UNAVAILABLE", "EMBEDDING_DIMENSION_MISMATCH"])
+async def test_whatever_is_wrong_with_a_service_is_said_again_without_asking(
+    away: Embeddings, remote: Remote, now: list[float], code: str
+) -> None:
+    now[0] += 1
+    remote.error = FindspotError(code, "wrong")
+    for number in range(3):
+        assert await fails(away, f"text {number}") == code
+    assert remote.queries == ["text 0"]
+
+
+async def test_a_query_that_was_asked_before_has_its_vector_while_the_service_is_away(
+    away: Embeddings, remote: Remote
+) -> None:
+    assert np.array_equal(await away.query("before"), Counting().query("before"))
+    assert remote.queries == []
+
+
+async def test_a_service_that_is_back_is_asked_by_one_while_the_others_do_not_wait(
+    away: Embeddings, remote: Remote, now: list[float]
+) -> None:
+    now[0] += 1
+    remote.error = None
+    remote.open.clear()
+    await busy(remote, 2)  # those from before
+    first = asyncio.create_task(away.query("first"))
+    await busy(remote)
+    for number in range(20):
+        assert await fails(away, f"text {number}") == "EMBEDDING_UNAVAILABLE"
+    assert not first.done()
+    remote.open.set()
+    await first
+    await away.query("second")
+    assert remote.queries == ["first", "second"]
+
+
+async def test_queries_that_waited_for_a_thread_while_the_service_failed_do_not_ask_it(
+    away: Embeddings, remote: Remote, now: list[float]
+) -> None:
+    remote.error = None
+    now[0] += 1
+    await away.query("back")
+    remote.open.clear()
+    asking = [asyncio.create_task(fails(away, f"text {number}")) for number in range(50)]
+    await busy(remote, 3 + QUERIES_AT_ONCE)
+    remote.error = FindspotError("EMBEDDING_UNAVAILABLE", "away again")
+    remote.open.set()
+    assert set(await asyncio.gather(*asking)) == {"EMBEDDING_UNAVAILABLE"}
+    assert len(remote.queries) == 1 + QUERIES_AT_ONCE
+
+
+async def test_texts_that_are_embedded_for_an_index_show_that_the_service_is_back(
+    away: Embeddings, remote: Remote
+) -> None:
+    remote.error = None
+    await away.documents(["a", "b"])
+    remote.queries.clear()
+    await away.query("now")
+    assert remote.queries == ["now"]
+
+
+async def test_a_query_that_no_one_waits_for_any_more_is_not_asked(away: Embeddings, remote: Remote) -> None:
+    remote.error = None
+    await away.documents(["a"])
+    remote.open.clear()
+    before = len(remote.queries)
+    asking = [asyncio.create_task(away.query(f"text {number}")) for number in range(50)]
+    await busy(remote, 3 + QUERIES_AT_ONCE)
+    for each in asking:
+        each.cancel()
+    await asyncio.gather(*asking, return_exceptions=True)
+    remote.open.set()
+    await away.query("now")
+    assert len(remote.queries) - before == QUERIES_AT_ONCE + 1
 
 
 # ── the loop ──

@@ -464,13 +464,45 @@ async def test_a_slow_embedder_costs_the_meaning_and_not_the_answer(
     assert Question(1, "x").timeout_s == 5.0
 
 
+async def test_words_are_found_while_50_searches_wait_for_the_embedder(
+    app: App, project: int, document: Any, embedder: Telling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = threading.Event()
+
+    def slow(text: str) -> Any:
+        assert opened.wait(flows.PATIENCE_S)
+        return embedder._vector(text)
+
+    monkeypatch.setattr(embedder, "query", slow)
+    waiting = [
+        asyncio.create_task(find(app, project, f"pool {number}", "hybrid", timeout_s=flows.PATIENCE_S))
+        for number in range(50)
+    ]
+    try:
+        async with asyncio.timeout(flows.PATIENCE_S / 2):
+            for query in ("pool", "图书馆", '"swimming pool" -library'):
+                assert (await find(app, project, query)).results
+        assert not any(each.done() for each in waiting)
+    finally:
+        opened.set()
+        pages = await asyncio.gather(*waiting)
+    assert {(page.fallback, page.code) for page in pages} == {("none", None)}
+
+
 async def test_an_embedder_that_goes_and_comes_back_in_the_middle_of_500_searches(
     app: App, project: int, document: Any, embedder: Telling
 ) -> None:
+    """When it is back, it is noticed in a moment; until then, the answers go on saying why they are by words."""
     for number in range(500):
         away = 150 <= number < 350
         embedder.query_error = FindspotError("EMBEDDING_UNAVAILABLE", "away") if away else None
         page = await find(app, project, "pool" + "?" * number, "hybrid")  # each is embedded anew
+        if number == 350:
+            async with asyncio.timeout(flows.PATIENCE_S):
+                while page.code is not None:
+                    assert (page.fallback, page.code) == ("fts", "EMBEDDING_UNAVAILABLE")
+                    assert page.results
+                    page = await find(app, project, "pool" + "?" * number, "hybrid")
         assert page.results
         assert (page.fallback, page.code) == (("fts", "EMBEDDING_UNAVAILABLE") if away else ("none", None)), number
 

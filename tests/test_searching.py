@@ -263,6 +263,39 @@ async def test_without_an_embedder_words_are_found_and_the_answer_says_so(
     assert (await search(app, document, "swimming pool", mode=Mode.KEYWORD)).code is None
 
 
+async def test_a_service_that_is_away_is_not_asked_what_kind_of_vectors_it_makes(
+    app: App, document: Any, embedder: Telling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def kind(self: Telling) -> str:
+        asked.append(self)
+        return "one"
+
+    monkeypatch.setattr(Telling, "fingerprint", property(kind), raising=False)
+    embedder.query_error = FindspotError("EMBEDDING_UNAVAILABLE", "not now")
+    for _ in range(3):
+        found = await search(app, document, "swimming pool")
+        assert (found.fallback, found.code, len(found.hits)) == ("fts", "EMBEDDING_UNAVAILABLE", 2)
+    assert asked == []
+
+
+async def test_an_index_that_is_slow_to_say_what_it_holds_costs_the_meaning_and_not_the_answer(
+    app: App, document: Any
+) -> None:
+    opened, late = threading.Event(), []
+
+    def slow(namespace: str) -> Any:
+        late.append(opened.wait(flows.PATIENCE_S))
+        return flows.watched(app).engine.status(namespace)
+
+    flows.watched(app).instead["status"] = slow
+    found = await search(app, document, "swimming pool", timeout_s=0.05)
+    assert late == []
+    opened.set()
+    assert (found.fallback, found.code, len(found.hits)) == ("fts", "SEARCH_TIMEOUT", 2)
+
+
 async def test_a_query_vector_of_another_length_than_the_index_holds_is_left_out(
     app: App, document: Any, embedder: Telling
 ) -> None:

@@ -1,19 +1,28 @@
-"""Vectors of texts and queries: looked up where they were made before, made in a thread where not."""
+"""Vectors of texts and queries: looked up where they were made before, made in a thread where not.
+
+An embedder may be a service that is slow or away. Whoever waits for it does so in threads that nothing else needs."""
 
 import asyncio
 import hashlib
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 from findspot.embedding.opening import open_embedder
 from findspot.embedding.protocol import Embedder, Vector, Vectors, refused
 from findspot.errors import FindspotError
+from findspot.gate import Outage
 from findspot.settings import Settings
 from findspot.store import embeddings as stored
 from findspot.store.database import Store
 
 QUERIES_KEPT = 10_000
+QUERIES_AT_ONCE = 8
+TEXTS_AT_ONCE = 4
+
+T = TypeVar("T")
 
 
 class Embeddings:
@@ -26,6 +35,9 @@ class Embeddings:
         self._queries = QueryCache(query_ttl_s, clock)
         self._turn = asyncio.Lock()
         self._unstored: dict[bytes, bytes] = {}  # made, but not yet in the store
+        self._outage = Outage(clock)
+        self._for_queries = ThreadPoolExecutor(QUERIES_AT_ONCE, thread_name_prefix="embed-query")
+        self._for_texts = ThreadPoolExecutor(TEXTS_AT_ONCE, thread_name_prefix="embed-texts")
         self.embedder = embedder
 
     @classmethod
@@ -36,15 +48,27 @@ class Embeddings:
 
     async def prepare(self) -> None:
         """Load the model, or find out about the service, before anyone waits for it."""
-        await asyncio.to_thread(self._kind)
+        await self.kind()
 
     async def close(self) -> None:
+        threads = self._for_queries, self._for_texts
+        for each in threads:
+            each.shutdown(wait=False, cancel_futures=True)
         await asyncio.to_thread(self.embedder.close)
+        for each in threads:
+            await asyncio.to_thread(each.shutdown)
+
+    async def kind(self) -> tuple[str, int]:
+        """The embedder's fingerprint and dimension; a service may have to be asked for them."""
+        return await _in(self._for_texts, self._kind)
 
     async def query(self, text: str) -> Vector:
+        """The vector to look for documents with. While the service is away, this fails at once. Whoever has a vector
+        can read the embedder's fingerprint without waiting."""
         vector = self._queries.get(text)
         if vector is None:
-            vector = await asyncio.to_thread(self.embedder.query, text)
+            self._outage.check()
+            vector = await _in(self._for_queries, self._query, text)
             vector.setflags(write=False)  # it is shared from now on
             self._queries.put(text, vector)
         return vector
@@ -54,7 +78,7 @@ class Embeddings:
         more than one."""
         import numpy as np
 
-        fingerprint, dimension = await asyncio.to_thread(self._kind)
+        fingerprint, dimension = await self.kind()
         parts, storing = [], None
         try:
             for start in range(0, len(texts), self.embedder.batch):
@@ -72,7 +96,18 @@ class Embeddings:
 
     async def passing(self, texts: Sequence[str]) -> Vectors:
         """Vectors for someone who asks, not for an index: nothing is kept of them."""
-        return await asyncio.to_thread(self.embedder.documents, texts)
+        self._outage.check()
+        return await _in(self._for_texts, self._passing, texts)
+
+    def _query(self, text: str) -> Vector:
+        with self._outage.asking():
+            vector = self.embedder.query(text)
+            self._kind()
+            return vector
+
+    def _passing(self, texts: Sequence[str]) -> Vectors:
+        with self._outage.asking():
+            return self.embedder.documents(texts, soon=True)
 
     def _kind(self) -> tuple[str, int]:
         """What tells this embedder's vectors from others."""
@@ -110,11 +145,13 @@ class Embeddings:
 
     async def _make(self, texts: Sequence[str], places: Sequence[int]) -> list[bytes]:
         try:
-            return await asyncio.to_thread(lambda: _packed(self.embedder.documents(texts)))
+            made = await _in(self._for_texts, lambda: _packed(self.embedder.documents(texts)))
         except FindspotError as error:
             if "index" not in error.fields:
                 raise
             raise refused(places[error.fields["index"]], error.fields["reason"]) from None
+        self._outage.end()
+        return made
 
 
 class QueryCache:
@@ -140,6 +177,11 @@ class QueryCache:
 
     def __len__(self) -> int:
         return len(self._kept)
+
+
+async def _in(threads: ThreadPoolExecutor, call: Callable[..., T], *arguments: Any) -> T:
+    """What is no longer waited for before it has begun is not begun."""
+    return await asyncio.get_running_loop().run_in_executor(threads, call, *arguments)
 
 
 def _hashes(texts: Sequence[str]) -> list[bytes]:

@@ -1,6 +1,8 @@
-"""Who may come in, and for how long: so many searches at once in a project, so many rebuilds, deadlines and rests."""
+"""Who may come in, and for how long: so many searches at once in a project, so many rebuilds, deadlines, rests and
+outages."""
 
 import asyncio
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
@@ -15,6 +17,9 @@ REBUILDS = 2  # at once in one project
 RETRY_AFTER_MS = 200
 FIRST_REST_S = 1.0
 LONGEST_REST_S = 30.0
+LONGEST_OUTAGE_REST_S = 5.0  # short: who searches notices when meaning is back
+
+AWAY = ("EMBEDDING_UNAVAILABLE", "EMBEDDING_DIMENSION_MISMATCH")
 
 T = TypeVar("T", bound=Hashable)
 
@@ -94,3 +99,52 @@ class Rests(Generic[T]):
 
     def _failed(self, what: T) -> int:
         return self._kept[what][0] if what in self._kept else 0
+
+
+class Outage:
+    """Whether a service is away. If so it is left alone for a while, each time for longer; then one asks for all, and
+    the others are told at once what is known. Threads may share it."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._error: FindspotError | None = None
+        self._rest_s = FIRST_REST_S
+        self._until = 0.0
+
+    def check(self) -> None:
+        """Fail as the service did, for as long as it is left alone."""
+        with self._lock:
+            self._check()
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Around a call of the service, in the thread that makes it: who had to wait for one may be told by now."""
+        self._begin()
+        try:
+            yield
+        except FindspotError as error:
+            if error.code in AWAY:
+                self._rest(error)
+            raise
+        self.end()
+
+    def end(self) -> None:
+        """The service has answered."""
+        with self._lock:
+            self._error, self._rest_s = None, FIRST_REST_S
+
+    def _begin(self) -> None:
+        with self._lock:
+            self._check()
+            if self._error is not None:  # this one asks for all; if it takes too long, another may
+                self._rest_s = min(2 * self._rest_s, LONGEST_OUTAGE_REST_S)
+                self._until = self._clock() + LONGEST_OUTAGE_REST_S
+
+    def _rest(self, error: FindspotError) -> None:
+        with self._lock:
+            self._error, self._until = error, self._clock() + self._rest_s
+
+    def _check(self) -> None:
+        if self._error is not None and self._clock() < self._until:
+            raise FindspotError(self._error.code, self._error.message, **self._error.fields)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from findspot import pointer as pointers
 from findspot.embeddings import Embeddings
-from findspot.engines.protocol import EVERYTHING, Damaged, Engine, Recall, Status, Vector, Within, Words
+from findspot.engines.protocol import EVERYTHING, Damaged, Engine, Recall, Vector, Within, Words
 from findspot.errors import FindspotError
 from findspot.gate import Deadline, Gate
 from findspot.indexing import Indexing
@@ -152,16 +152,23 @@ class Searching:
     async def _vector(self, ask: Ask, deadline: Deadline) -> Vector:
         """The query's vector, if the index in service holds vectors of the same kind. The first search opens both: the
         model and the index, side by side."""
-        kinds = self._in_thread(self._kinds, ask.namespace)
-        embedded, held = await asyncio.gather(self._embedded(ask, deadline), kinds, return_exceptions=True)
+        try:
+            async with asyncio.timeout(deadline.left_s):
+                embedded, held = await asyncio.gather(
+                    self._embeddings.query(ask.query),
+                    self._in_thread(self._engine.status, ask.namespace),
+                    return_exceptions=True,
+                )
+        except TimeoutError:
+            raise FindspotError("SEARCH_TIMEOUT", "The query was not embedded in time.") from None
         if isinstance(embedded, BaseException):
             raise embedded
         if isinstance(held, Damaged):
             raise self.healing(ask, held) from held
         if isinstance(held, BaseException):
             raise held
-        vector, (status, fingerprint) = embedded, held
-        if status.fingerprint not in ("", fingerprint):
+        vector, status = embedded, held
+        if status.fingerprint not in ("", self._embeddings.embedder.fingerprint):
             self._indexing.renew(ask.namespace)
             message = "The index still holds another embedder's vectors; it is being built anew."
             raise FindspotError("EMBEDDING_UNAVAILABLE", message)
@@ -169,17 +176,6 @@ class Searching:
             message = f"The index holds vectors of {status.dimension} dimensions, and the query's has {len(vector)}."
             raise FindspotError("EMBEDDING_DIMENSION_MISMATCH", message)
         return vector
-
-    async def _embedded(self, ask: Ask, deadline: Deadline) -> Vector:
-        try:
-            async with asyncio.timeout(deadline.left_s):
-                return await self._embeddings.query(ask.query)
-        except TimeoutError:
-            raise FindspotError("SEARCH_TIMEOUT", "The query was not embedded in time.") from None
-
-    def _kinds(self, namespace: str) -> tuple[Status, str]:
-        """What the index holds, and what the embedder makes."""
-        return self._engine.status(namespace), self._embeddings.embedder.fingerprint
 
     async def _ask_engine(self, ask: Ask, words: Words | None, vector: "Vector | None", deadline: Deadline) -> Recall:
         def call() -> Recall:

@@ -41,7 +41,7 @@ class Warmth:
 
     async def make_room(self, project_id: int) -> None:
         """To be called when vectors were added: if they are too many, words alone find the coldest from now on."""
-        dimension = await asyncio.to_thread(getattr, self._embeddings.embedder, "dimension")
+        _, dimension = await self._embeddings.kind()
         most = self._settings.max_vectors // dimension
         async with self._store.read() as connection:
             if await states.chunks_of_project(connection, project_id) <= most:

@@ -151,6 +151,35 @@ def test_no_service_at_all(make_litellm: MakeLitellm) -> None:
     assert caught.value.code == "EMBEDDING_UNAVAILABLE"
 
 
+@pytest.mark.parametrize("dimensions", [DIMENSION, None])
+def test_for_someone_who_waits_trouble_is_met_with_one_more_try(
+    server: Service, make_litellm: MakeLitellm, pauses: list[float], dimensions: int | None
+) -> None:
+    server.behave = says(503)
+    embedder = make_litellm(dimensions=dimensions)
+    with pytest.raises(FindspotError) as caught:
+        embedder.query("why")
+    assert caught.value.code == "EMBEDDING_UNAVAILABLE"
+    assert (len(server.asked), len(pauses)) == (2, 1)
+    with pytest.raises(FindspotError) as caught:
+        embedder.documents(TEXTS, soon=True)
+    assert caught.value.code == "EMBEDDING_UNAVAILABLE"
+    assert (len(server.asked), len(pauses)) == (4, 2)
+
+
+def test_an_embedder_that_is_closed_does_not_try_again(
+    server: Service, make_litellm: MakeLitellm, process: LitellmProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "close", lambda: None)  # other tests need it
+    embedder = make_litellm()
+    monkeypatch.setattr(embedder, "_pause", lambda seconds: embedder.close())
+    server.behave = says(503)
+    with pytest.raises(FindspotError) as caught:
+        embedder.documents(TEXTS)
+    assert caught.value.code == "EMBEDDING_UNAVAILABLE"
+    assert len(server.asked) == 1
+
+
 # ── texts that cannot be ──
 
 
@@ -199,6 +228,29 @@ def test_a_query_takes_no_longer_than_it_may(server: Service, make_litellm: Make
     assert caught.value.code == "EMBEDDING_UNAVAILABLE"
     assert not late.is_set()
     late.set()
+
+
+def test_a_query_does_not_wait_for_someone_who_finds_out_the_dimension(
+    server: Service, make_litellm: MakeLitellm
+) -> None:
+    asked, query_is_done = threading.Event(), threading.Event()
+
+    def reply(body: dict[str, Any]) -> Reply:
+        if body["input"] == ["dimension"]:
+            asked.set()
+            assert query_is_done.wait(20)
+        return well(body)
+
+    server.behave = reply
+    embedder = make_litellm(dimensions=None)
+    finding_out = threading.Thread(target=lambda: embedder.dimension)
+    finding_out.start()
+    assert asked.wait(20)
+    np.testing.assert_allclose(embedder.query("quick"), unit("quick"), atol=1e-6)
+    assert embedder.fingerprint == make_litellm().fingerprint
+    assert finding_out.is_alive()
+    query_is_done.set()
+    finding_out.join()
 
 
 def test_questions_overtake_one_another(server: Service, make_litellm: MakeLitellm) -> None:

@@ -20,7 +20,7 @@ from findspot.errors import FindspotError
 UNFITTED = Calibration(12.0, -5.4)
 
 _PROCEDURE = "1"
-_ATTEMPTS = 6
+_ATTEMPTS, _ATTEMPTS_SOON = 6, 2  # the second for those whom someone waits for
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 60.0
 _PASSING = {408, 409, 425, 429}  # and 500 and above
 _TEXT_REFUSED = {400, 413, 422}
@@ -49,12 +49,14 @@ class LitellmEmbedder:
         self,
         service: Service,
         calibration: Calibration | None = None,
-        pause: Callable[[float], None] = time.sleep,
+        pause: Callable[[float], object] | None = None,
     ) -> None:
         self._service = service
-        self._pause = pause
+        self._closed = threading.Event()
+        self._pause = pause or self._closed.wait
         self._process = LitellmProcess()
-        self._learning = threading.Lock()
+        self._finding_out = threading.Lock()
+        self._learning = threading.Lock()  # never held while the service is asked
         self._dimension = service.dimensions
         self.id = f"litellm/{service.model}"
         self.batch = service.batch
@@ -63,48 +65,51 @@ class LitellmEmbedder:
     @property
     def dimension(self) -> int:
         """What was declared; or else what the service gives, which is found out by asking it once."""
-        with self._learning:
-            if self._dimension is None:
-                try:
-                    self._dimension = self._patiently(["dimension"], self._service.batch_timeout_s).shape[1]
-                except Problem as problem:
-                    raise self._unavailable(problem) from None
+        if self._dimension is not None:
             return self._dimension
+        with self._finding_out:
+            return self._dimension or self._find_out()
 
     @property
     def fingerprint(self) -> str:
         made_of = (_PROCEDURE, self._service.model, self._service.base_url or "", str(self.dimension))
         return f"litellm-{hashlib.sha256(chr(0).join(made_of).encode()).hexdigest()[:16]}"
 
-    def documents(self, texts: Sequence[str]) -> Vectors:
+    def documents(self, texts: Sequence[str], *, soon: bool = False) -> Vectors:
         for index, text in enumerate(texts):
             if not text.strip():
                 raise refused(index, "there is no text to embed.")
-        vectors = np.empty((len(texts), self.dimension), np.float32)
-        for start in range(0, len(texts), self.batch):
-            batch = texts[start : start + self.batch]
-            vectors[start : start + len(batch)] = self._batch_of(batch, start)
-        return vectors
+        starts = range(0, len(texts), self.batch)
+        parts = [self._batch_of(texts[start : start + self.batch], start, soon) for start in starts]
+        return np.concatenate(parts) if parts else np.zeros((0, self.dimension), np.float32)
 
     def query(self, text: str) -> Vector:
         """One text, and no longer than a query may take, whatever has to be tried again."""
         if not text.strip():
             raise refused(0, "there is no text to embed.")
-        deadline = time.monotonic() + self._service.query_timeout_s
         try:
-            found = self._patiently([text], self._service.query_timeout_s, deadline)
+            found = self._soon([text], self._service.query_timeout_s)
         except Problem as problem:
             raise refused(0, f"the embedding service refuses it: {self._said(problem)}") from None
         vector: Vector = self._fitting(found)[0]
         return vector
 
     def close(self) -> None:
+        self._closed.set()
         self._process.close()
 
-    def _batch_of(self, texts: Sequence[str], start: int) -> Vectors:
-        """A batch; if the service refuses it because of a text, say which."""
+    def _find_out(self) -> int:
+        """The dimension of whatever the service gives."""
         try:
-            return self._fitting(self._patiently(texts, self._service.batch_timeout_s))
+            return len(self._fitting(self._patiently(["dimension"], self._service.batch_timeout_s))[0])
+        except Problem as problem:
+            raise self._unavailable(problem) from None
+
+    def _batch_of(self, texts: Sequence[str], start: int, soon: bool) -> Vectors:
+        """A batch; if the service refuses it because of a text, say which."""
+        ask = self._soon if soon else self._patiently
+        try:
+            return self._fitting(ask(texts, self._service.batch_timeout_s))
         except Problem as problem:
             raise self._culprit(texts, start, problem) from None
 
@@ -121,7 +126,13 @@ class LitellmEmbedder:
             )
         return vectors
 
-    def _patiently(self, texts: Sequence[str], timeout_s: float, deadline: float = float("inf")) -> Vectors:
+    def _soon(self, texts: Sequence[str], timeout_s: float) -> Vectors:
+        """Ask for someone who waits: no longer than this, and only once again."""
+        return self._patiently(texts, timeout_s, time.monotonic() + timeout_s, _ATTEMPTS_SOON)
+
+    def _patiently(
+        self, texts: Sequence[str], timeout_s: float, deadline: float = float("inf"), attempts: int = _ATTEMPTS
+    ) -> Vectors:
         """Ask, and again after a pause if the trouble may pass. Problem is raised only for what the texts are to blame
         for."""
         for attempt, pause in enumerate(_pauses(), 1):
@@ -133,9 +144,11 @@ class LitellmEmbedder:
                     raise
                 passing = problem.status is None or problem.status in _PASSING or problem.status >= 500
                 wait = min(problem.retry_after or pause, _LONGEST_PAUSE_S)
-                if not passing or attempt == _ATTEMPTS or time.monotonic() + wait >= deadline:
+                if not passing or attempt == attempts or time.monotonic() + wait >= deadline:
                     raise self._unavailable(problem) from None
-            self._pause(wait)
+                self._pause(wait)
+                if self._closed.is_set():
+                    raise self._unavailable(problem) from None
         raise AssertionError("the pauses never end")
 
     def _ask(self, texts: Sequence[str], timeout_s: float) -> Vectors:

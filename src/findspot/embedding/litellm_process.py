@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 _LENGTH = struct.Struct("!I")
-_AT_ONCE = 8
+_AT_ONCE = 16  # more than ask at a time, so that no query waits for a thread behind slow texts
 _GRACE_S = 3.0  # LiteLLM keeps the time itself; this is for a service that drips
 _START_S = 60.0
 _ENVIRONMENT = {

@@ -54,7 +54,7 @@ class OfflineEmbedder:
         fitted = json.loads((self._folder / "calibration.json").read_bytes())
         return self._calibration or Calibration(fitted["a"], fitted["b"])
 
-    def documents(self, texts: Sequence[str]) -> Vectors:
+    def documents(self, texts: Sequence[str], *, soon: bool = False) -> Vectors:
         return self._loaded().vectors(texts)
 
     def query(self, text: str) -> Vector:

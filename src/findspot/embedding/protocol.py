@@ -50,8 +50,9 @@ class Embedder(Protocol):
     def is_quick(self) -> bool:
         """Whether texts can be embedded while someone waits for an answer."""
 
-    def documents(self, texts: Sequence[str]) -> Vectors:
-        """A row for every text, in their order: all of them or an error."""
+    def documents(self, texts: Sequence[str], *, soon: bool = False) -> Vectors:
+        """A row for every text, in their order: all of them or an error. `soon` is for someone who waits: then trouble
+        that may pass is hardly waited for."""
 
     def query(self, text: str) -> Vector:
         """The vector to look for documents with."""
