@@ -62,3 +62,11 @@ def test_where_there_is_no_meaning_to_compare_nothing_is_said_of_it() -> None:
     assert sentence(mute, "en").startswith("It has 2 of 3 words (“lit”, “lantern”, rank 2 by keyword), which counts")
     assert "0.30; it was changed 3 days ago" in sentence(mute, "en")
     assert "0.30 分；3 天前更新" in sentence(mute, "zh")
+
+
+def test_what_a_query_leaves_out_is_said_to_be_left_out() -> None:
+    why = replace(WHY, hidden=True, left_out=True)
+    assert sentence(why, "en").endswith(
+        "Together 0.67. A search leaves it out: it lacks a phrase of the query, or holds what the query excludes."
+    )
+    assert sentence(why, "zh").endswith("合计 0.67 分。检索不显示此段：缺少查询要求的短语，或含有查询排除的词。")

@@ -50,13 +50,13 @@ class Filling:
         self.rates: dict[Place, float] = {}  # chunks a second, where something is being filled
 
     async def fingerprint(self) -> str:
-        return await asyncio.to_thread(getattr, self._embeddings.embedder, "fingerprint")
+        fingerprint, _ = await self._embeddings.kind()
+        return fingerprint
 
     async def kind(self, *, or_words: bool) -> tuple[str, int]:
         """The fingerprint and the dimension of vectors, or of an index without any."""
         try:
-            dimension: int = await asyncio.to_thread(getattr, self._embeddings.embedder, "dimension")
-            return await self.fingerprint(), dimension
+            return await self._embeddings.kind()
         except FindspotError:
             if not or_words:
                 raise

@@ -23,6 +23,7 @@ class Reasons:
     recency: float
     total: float
     hidden: bool
+    left_out: bool = False  # by what the query demands or excludes
     without_meaning: bool = False  # the search by meaning was not possible
 
 
@@ -33,6 +34,8 @@ def sentence(reasons: Reasons, language: str) -> str:
 
 def _english(why: Reasons) -> str:
     hidden = " That is under 0.25, so a hybrid search hides it." if why.hidden else ""
+    if why.left_out:
+        hidden = " A search leaves it out: it lacks a phrase of the query, or holds what the query excludes."
     age = f"it was changed {_days(why.age)}, which counts {why.recency:.2f}"
     parts = [each for each in (_english_words(why), _english_meaning(why), age) if each]
     return f"{'; '.join(parts)}. Together {why.total:.2f}.{hidden}"
@@ -71,6 +74,8 @@ def _days(age: timedelta) -> str:
 
 def _chinese(why: Reasons) -> str:
     hidden = "低于 0.25，混合检索默认不显示。" if why.hidden else ""
+    if why.left_out:
+        hidden = "检索不显示此段：缺少查询要求的短语，或含有查询排除的词。"
     days = "今天更新" if why.age.days < 1 else f"{why.age.days:,} 天前更新"
     parts = [each for each in (_chinese_words(why), _chinese_meaning(why), f"{days}，计 {why.recency:.2f} 分") if each]
     return f"{'；'.join(parts)}。合计 {why.total:.2f} 分。{hidden}"

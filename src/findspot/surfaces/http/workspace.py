@@ -238,5 +238,6 @@ def _reasons(explained: Explained) -> Reasons:
         explained.score.recency,
         explained.score.total,
         explained.score.total < HIDES_BELOW,
+        explained.is_left_out,
         bool(explained.code),
     )
