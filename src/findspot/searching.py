@@ -194,12 +194,15 @@ class Searching:
 
     async def _require_there(self, ask: Ask) -> None:
         """Nothing was found: raises Damaged if that is because the index is gone, which an engine cannot know."""
-        if (await self._in_thread(self._engine.status, ask.namespace)).fingerprint:
+        if await self._is_there(ask):
             return
         async with self._store.read() as connection:
             _, indexed = (await rows.counts(connection, [ask.namespace])).get(ask.namespace, (0, 0))
-        if indexed:
+        if indexed and not await self._is_there(ask):  # what the store says was indexed meanwhile is there by now
             raise Damaged(f"{ask.namespace} holds nothing, and should hold {indexed} chunks")
+
+    async def _is_there(self, ask: Ask) -> bool:
+        return bool((await self._in_thread(self._engine.status, ask.namespace)).fingerprint)
 
     def healing(self, ask: Ask, damage: Damaged) -> FindspotError:
         """What to say of a damaged index, which is being built anew from here on."""
