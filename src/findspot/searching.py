@@ -197,9 +197,9 @@ class Searching:
         if await self._is_there(ask):
             return
         async with self._store.read() as connection:
-            _, indexed = (await rows.counts(connection, [ask.namespace])).get(ask.namespace, (0, 0))
-        if indexed and not await self._is_there(ask):  # what the store says was indexed meanwhile is there by now
-            raise Damaged(f"{ask.namespace} holds nothing, and should hold {indexed} chunks")
+            should_be = await rows.any_indexed(connection, ask.namespace)
+        if should_be and not await self._is_there(ask):  # what was indexed meanwhile is there by now
+            raise Damaged(f"{ask.namespace} holds nothing, and should")
 
     async def _is_there(self, ask: Ask) -> bool:
         return bool((await self._in_thread(self._engine.status, ask.namespace)).fingerprint)

@@ -229,6 +229,12 @@ async def is_empty(connection: AsyncConnection, namespace: str) -> bool:
     return (await connection.execute(query)).first() is None
 
 
+async def any_indexed(connection: AsyncConnection, namespace: str) -> bool:
+    """Whether the engine has taken in something of a namespace."""
+    query = sa.select(chunks.c.id).where(chunks.c.turbopuffer_namespace == namespace, chunks.c.indexed).limit(1)
+    return (await connection.execute(query)).first() is not None
+
+
 async def namespaces(connection: AsyncConnection) -> list[str]:
     """Every namespace that has chunks."""
     query = sa.select(chunks.c.turbopuffer_namespace).distinct().order_by(chunks.c.turbopuffer_namespace)
