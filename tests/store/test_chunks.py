@@ -156,7 +156,6 @@ QUERIES: dict[str, Callable[[Any], Any]] = {
     "ids": lambda connection: rows.ids(connection, NAMESPACE),
     "counts": lambda connection: rows.counts(connection, [NAMESPACE]),
     "any_indexed": lambda connection: rows.any_indexed(connection, NAMESPACE),
-    "owners": lambda connection: rows.owners(connection, NAMESPACE, range(1, 40)),
     "of_documents": lambda connection: rows.of_documents(connection, [1, 2]),
     "changed_since": lambda connection: rows.changed_since(connection, [1]),
     "gone": lambda connection: rows.gone(connection, NAMESPACE, 10),

@@ -298,16 +298,17 @@ async def found(connection: Reads, ids: Iterable[int]) -> dict[int, FoundChunk]:
 
 
 _OWNERS = """\
-SELECT chunks.id, document_id, documents.updated_at FROM chunks JOIN documents ON documents.id = document_id
-WHERE turbopuffer_namespace = ? AND chunks.id IN (??)"""
+SELECT chunks.id, document_id, documents.updated_at, turbopuffer_namespace FROM chunks
+JOIN documents ON documents.id = document_id WHERE chunks.id IN (??)"""
 
 
 async def owners(connection: AsyncConnection, namespace: str, ids: Sequence[int]) -> dict[int, tuple[int, datetime]]:
     """The documents of those of these chunks that are there, and when each document was changed last."""
-    found = await driver.run(connection, _OWNERS, namespace, among=ids)
+    found = await driver.run(connection, _OWNERS, among=ids)
     read = Moment().dialect_impl(connection.dialect).result_processor(connection.dialect, None)
     moments: dict[Any, Any] = {moment: read(moment) if read else moment for moment in {row[2] for row in found}}
-    return {row[0]: (row[1], moments[row[2]]) for row in found}
+    # Told from others here: SQLite would look through the whole namespace for its chunks among these.
+    return {row[0]: (row[1], moments[row[2]]) for row in found if row[3] == namespace}
 
 
 async def texts(connection: AsyncConnection, ids: Sequence[int]) -> dict[int, str]:

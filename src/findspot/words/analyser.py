@@ -127,6 +127,7 @@ class Places:
         single = {prefix} if prefix and len(prefix) == 1 else set()  # a character of a run is a unit
         self._runs = [term for term in wanted | single if writing.RUN.fullmatch(term)]
         self._signs = {term for term in wanted if writing.SIGN.fullmatch(term)} | ({prefix} if prefix else set())
+        self._initials = {term[0] for term in wanted if term}
         self._met: set[str] = set()  # words
         self._telling: dict[str, tuple[tuple[int, int], ...]] = {}  # those with parts that are wanted, and which
 
@@ -159,10 +160,16 @@ class Places:
     def _meet(self, words: set[str]) -> None:
         self._met |= words
         isdisjoint = self._wanted.isdisjoint
-        for word in words if self._prefix else [word for word in words if not isdisjoint(_terms_of[word])]:
+        if not self._prefix:
+            words = {word for word in words if self._may_tell(word) and not isdisjoint(_terms_of[word])}
+        for word in words:
             parts = tuple((part.start, part.end) for part in take_apart(word) if self._tells(part))
             if parts:
                 self._telling[word] = parts
+
+    def _may_tell(self, word: str) -> bool:
+        """Whether a word is worth taking apart. A stem begins as its word does, so most need not be."""
+        return word in _terms_of or word[0].lower() in self._initials or not is_plain(word)
 
     def _tells(self, part: Part) -> bool:
         begins = self._prefix is not None and part.kind == "unit" and part.exact.startswith(self._prefix)
