@@ -33,8 +33,8 @@ HOW = """\
 `make bench-workspace` starts a server on an empty folder, imports {documents:,} text documents with {chunks:,}
 paragraphs in all, English and Chinese, and asks it over HTTP, one search at a time, each of {queries} different queries
 once in every way. Times are the client's: sending, searching, fifty snippets with highlights, and reading the answer.
-{hits:,} of the paragraphs hold one word that no other holds: the query with so many hits. The load of the machine was
-{load:.1f} at the beginning."""
+{hits:,} of the paragraphs hold one word that no other holds: the query with so many hits. Paragraphs and queries are
+those of {origin}. The load of the machine was {load:.1f} at the beginning."""
 
 
 class Workspace:
@@ -144,8 +144,10 @@ def _read_on(report: Report, workspace: Workspace, section: str, strategy: str, 
 
 def run(data: Path | None, documents: int, chunks: int, queries: int, hits: int) -> Report:
     corpus = speed_data.corpus(data, chunks)
-    facts = {"documents": documents, "chunks": chunks, "queries": queries, "hits": hits, "load": os.getloadavg()[0]}
-    report = Report("workspace", "Searching documents", HOW.format(**facts))
+    origin = "the sets of a folder" if data else "the extracts in tests/fixtures"
+    asked = {"documents": documents, "chunks": chunks, "queries": queries, "hits": hits}
+    facts = asked | {"load": os.getloadavg()[0], "origin": origin}
+    report = Report("workspace", "Searching documents", HOW.format_map(facts))
     with tempfile.TemporaryDirectory(prefix="findspot-workspace-") as folder:
         server = Server.start(Path(folder), FINDSPOT_LOG_LEVEL="warning")
         try:
