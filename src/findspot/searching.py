@@ -22,6 +22,7 @@ from findspot.ranking.fusion import CLOSER_LOOK, STRETCH, Weights, convex, look_
 from findspot.ranking.scores import Ranked, keyword_leg, vector_leg
 from findspot.store import chunks as rows
 from findspot.store.database import Store
+from findspot.stretches import Stretches
 
 if TYPE_CHECKING:
     from findspot.words import Query
@@ -97,6 +98,7 @@ class Searching:
         self._embeddings = embeddings
         self._indexing = indexing
         self._gate = gate
+        self._stretches = Stretches(embeddings.embedder)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="search")
 
     async def prepare(self) -> None:
@@ -258,7 +260,9 @@ class Searching:
             return hits
         first = hits[:CLOSER_LOOK]
         query = await self._embeddings.query(ask.query)
-        best = await self._in_thread(_best_stretches, embedder, query, first)
+        best = await self._in_thread(
+            self._stretches.best, query, {hit.ranked.id: hit.found.chunk.text for hit in first}
+        )
         by_id = {hit.ranked.id: hit for hit in first}
         closer = look_closer([hit.ranked for hit in first], best, embedder.calibration.closeness)
         return [*(replace(by_id[each.id], ranked=each) for each in closer), *hits[CLOSER_LOOK:]]
@@ -333,19 +337,3 @@ def _says_the_same(hit: Hit, better: Hit) -> bool:
     one, other = hit.found.chunk, better.found.chunk
     shared = min(one.char_end, other.char_end) - max(one.char_start, other.char_start)
     return shared >= SHARED_TOO_MUCH * (one.char_end - one.char_start)
-
-
-def _best_stretches(embedder: Any, query: Vector, hits: Sequence[Hit]) -> dict[int, float]:
-    """The cosine of each hit's best stretch with the query."""
-    from findspot.chunking import cut
-
-    pieces = [
-        (hit.ranked.id, hit.found.chunk.text[each.start : each.end])
-        for hit in hits
-        for each in cut(hit.found.chunk.text, STRETCH, 0)
-    ]
-    best: dict[int, float] = {}
-    cosines = embedder.documents([text for _, text in pieces]) @ query
-    for (id, _), cosine in zip(pieces, cosines.tolist(), strict=True):
-        best[id] = max(cosine, best.get(id, -1.0))
-    return best
