@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from findspot.app import App, open_app
 from findspot.engines.embedded import index
+from findspot.errors import FindspotError
 from findspot.models import OWNER, Place
 from findspot.settings import Settings
 from findspot.store import documents, projects
@@ -49,7 +50,15 @@ def text(chance: random.Random) -> str:
 
 
 async def edit(app: App, project_id: int, table_id: int, chance: random.Random) -> None:
-    """One random change."""
+    """One random change; none if another editor has just deleted what was to be changed."""
+    try:
+        await _edit(app, project_id, table_id, chance)
+    except FindspotError as error:
+        if error.code != "NOT_FOUND":
+            raise
+
+
+async def _edit(app: App, project_id: int, table_id: int, chance: random.Random) -> None:
     async with app.store.read() as connection:
         present = await documents.every(connection, project_id)
     kind = chance.choice(["create", "save", "save", "delete", "table", "table", "rebuild"])

@@ -260,10 +260,9 @@ class Searching:
             return hits
         first = hits[:CLOSER_LOOK]
         query = await self._embeddings.query(ask.query)
-        best = await self._in_thread(
-            self._stretches.best, query, {hit.ranked.id: hit.found.chunk.text for hit in first}
-        )
         by_id = {hit.ranked.id: hit for hit in first}
+        texts = {id: hit.found.chunk.text for id, hit in by_id.items()}
+        best = await self._in_thread(self._stretches.best, query, texts)
         closer = look_closer([hit.ranked for hit in first], best, embedder.calibration.closeness)
         return [*(replace(by_id[each.id], ranked=each) for each in closer), *hits[CLOSER_LOOK:]]
 
