@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import itertools
 import os
 import re
 import signal
@@ -47,20 +48,25 @@ def printed(server: Server, text: str) -> int:
 
 @contextlib.contextmanager
 def writing(server: Server, table: int) -> Iterator[list[int]]:
-    """Values are written one after another until the connection breaks; gives those that were acknowledged."""
+    """Values are written one after another until the connection breaks, or the server was killed between two of them
+    and the next one reaches its successor; gives those that were acknowledged."""
     acknowledged: list[int] = []
+    enough = threading.Event()
 
     def write() -> None:
         with server.client() as client, contextlib.suppress(httpx2.TransportError):
-            for number in range(1_000_000):
+            for number in itertools.count():
                 answer = client.put(f"/api/v1/tables/{table}/data", json=number)
                 assert answer.status_code == 200
                 acknowledged.append(number)
+                if enough.is_set():
+                    return
 
     thread = threading.Thread(target=write)
     thread.start()
     until(lambda: len(acknowledged) > 2)
     yield acknowledged
+    enough.set()
     thread.join(_END_S)
     assert not thread.is_alive()
 
