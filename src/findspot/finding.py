@@ -32,6 +32,8 @@ from findspot.store import chunks as rows
 from findspot.store.database import Store
 
 if TYPE_CHECKING:
+    import sqlalchemy as sa
+
     from findspot.words import Query
 
 log = logging.getLogger(__name__)
@@ -319,13 +321,15 @@ class Finding:
         ids = [*recall.keyword, *(id for id in recall.vector if id not in recall.keyword)]
         if query.phrases and question.strategy is not Strategy.SEMANTIC:  # the others lack a word of it
             ids = [id for id in ids if id in recall.keyword or id in recall.keyword_also]
-        async with self._store.read() as connection:
-            owner = await rows.owners(connection, question.namespace, ids)
-            texts = await rows.texts(connection, list(owner)) if query.phrases or query.excluded else None
-        if texts is not None:
-            accepted = await asyncio.to_thread(_accepted, query, texts)
-            owner = {id: document for id, document in owner.items() if id in accepted}
-        return {id: Origin(*document) for id, document in owner.items()}
+
+        def look(connection: "sa.Connection") -> dict[int, Origin]:
+            owners = rows.owners(connection, question.namespace, ids)
+            if query.phrases or query.excluded:
+                accepted = _accepted(query, rows.texts(connection, list(owners)))
+                owners = {id: owner for id, owner in owners.items() if id in accepted}
+            return {id: Origin(*owner) for id, owner in owners.items()}
+
+        return await self._store.ask(look)
 
     async def _ranked(self, ranking: Ranking, found: Candidates, origins: Mapping[int, Origin]) -> list[Scored[int]]:
         similarity = self._embeddings.embedder.calibration.score

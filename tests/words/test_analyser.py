@@ -212,3 +212,31 @@ def test_looking_for_some_terms_gives_their_tokens(text: str, others: str, typin
         if token.term in wanted or (prefix and token.kind == "unit" and token.exact.startswith(prefix))
     }
     assert set(Places(wanted, prefix)(text)) == expected
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *(
+            "happy",
+            "Lying",
+            "dying",
+            "vying",
+            "skies",
+            "capability",
+            "hoping",
+            "relational",
+            "don't",
+            "don’t",
+            "John’s",
+        ),
+        *("C", "go", "C++", "x-request-id", "HTTPServer", "naïve", "nai\u0308ve", "Ｃａｆé", "Straße", "٣٤", "v2.3"),
+    ],
+)
+def test_a_word_is_found_by_each_of_its_terms_wherever_it_stands(word: str) -> None:
+    for text in (f"{word}", f"“{word}”", f"so\t{word}, indeed", f"在\n{word}\n中", f"({word})中文 other words"):
+        found = [(token.term, token.start, token.end) for token in tokens(text)]
+        for term in terms(word):
+            places = {(start, end) for each, start, end in found if each == term}
+            assert places
+            assert set(Places(frozenset({term}))(text)) == places

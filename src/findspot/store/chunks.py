@@ -302,21 +302,21 @@ SELECT chunks.id, document_id, documents.updated_at, turbopuffer_namespace FROM 
 JOIN documents ON documents.id = document_id WHERE chunks.id IN (??)"""
 
 
-async def owners(connection: AsyncConnection, namespace: str, ids: Sequence[int]) -> dict[int, tuple[int, datetime]]:
+def owners(connection: sa.Connection, namespace: str, ids: Sequence[int]) -> dict[int, tuple[int, datetime]]:
     """The documents of those of these chunks that are there, and when each document was changed last."""
-    found = await driver.run(connection, _OWNERS, among=ids)
+    found = driver.rows(connection, _OWNERS, among=ids)
     read = Moment().dialect_impl(connection.dialect).result_processor(connection.dialect, None)
     moments: dict[Any, Any] = {moment: read(moment) if read else moment for moment in {row[2] for row in found}}
     # Told from others here: SQLite would look through the whole namespace for its chunks among these.
     return {row[0]: (row[1], moments[row[2]]) for row in found if row[3] == namespace}
 
 
-async def texts(connection: AsyncConnection, ids: Sequence[int]) -> dict[int, str]:
+def texts(connection: sa.Connection, ids: Sequence[int]) -> dict[int, str]:
     """The texts of chunks."""
     found: dict[int, str] = {}
     for some in _groups(ids, _IDS_AT_ONCE):
         query = sa.select(chunks.c.id, chunks.c.chunk_text).where(chunks.c.id.in_(some))
-        found.update({row[0]: row[1] for row in await connection.execute(query)})
+        found.update({row[0]: row[1] for row in connection.execute(query)})
     return found
 
 

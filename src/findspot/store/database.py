@@ -3,9 +3,9 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
@@ -14,6 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from findspot.errors import FindspotError
 from findspot.store import migrate
+
+T = TypeVar("T")
 
 _READERS = 8
 _WAIT_S = 30
@@ -54,10 +56,10 @@ class _AtOnce:
 class Store:
     """The open database. `read` and `write` give a transaction; `write` commits when its block ends well."""
 
-    def __init__(self, reader: AsyncEngine, writer: AsyncEngine, glances: sa.Engine | None = None) -> None:
+    def __init__(self, reader: AsyncEngine, writer: AsyncEngine, direct: sa.Engine | None = None) -> None:
         self._reader = reader
         self._writer = writer
-        self._glances = glances
+        self._direct = direct  # SQLite without a thread of its own for every connection
         self.written = asyncio.Event()  # set by every durable write; whoever waits for it clears it
 
     @classmethod
@@ -90,13 +92,22 @@ class Store:
     @contextlib.asynccontextmanager
     async def glance(self) -> AsyncIterator[Reads]:
         """For a row or two by their key. SQLite finds them in less time than it takes to ask a thread for them."""
-        if self._glances is None:
+        if self._direct is None:
             async with self.read() as connection:
                 yield connection
         else:
             async with _said_plainly():
-                with self._glances.connect() as at_once:
+                with self._direct.connect() as at_once:
                     yield _AtOnce(at_once)
+
+    async def ask(self, question: Callable[[sa.Connection], T]) -> T:
+        """The answer to a question that a search cannot go on without. On SQLite it costs one trip to a thread and
+        back, where `read` makes several for every statement."""
+        if self._direct is None:
+            async with self.read() as connection:
+                return await connection.run_sync(question)
+        async with _said_plainly():
+            return await asyncio.to_thread(_asked, self._direct, question)
 
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncConnection]:
@@ -130,8 +141,8 @@ class Store:
     async def close(self) -> None:
         await self._reader.dispose()
         await self._writer.dispose()
-        if self._glances is not None:
-            self._glances.dispose()
+        if self._direct is not None:
+            self._direct.dispose()
 
 
 @contextlib.asynccontextmanager
@@ -158,11 +169,18 @@ def _sqlite(file: Path) -> tuple[AsyncEngine, AsyncEngine, sa.Engine]:
     common = {"max_overflow": 0, "pool_timeout": _WAIT_S, "hide_parameters": True}
     reader = create_async_engine(address, pool_size=_READERS, pool_reset_on_return=None, **common)
     writer = create_async_engine(address, pool_size=1, **common)
-    glances = sa.create_engine(f"sqlite:///{file}", poolclass=sa.StaticPool, hide_parameters=True)
-    for engine in (reader.sync_engine, writer.sync_engine, glances):
+    # No limit: there are never more than threads, and the event loop must not wait for one of those.
+    unbounded = {"pool_size": _READERS, "max_overflow": -1, "pool_reset_on_return": None, "hide_parameters": True}
+    direct = sa.create_engine(f"sqlite:///{file}", **unbounded)
+    for engine in (reader.sync_engine, writer.sync_engine, direct):
         sa.event.listen(engine, "connect", _prepare_sqlite)
     sa.event.listen(writer.sync_engine, "begin", _begin_immediately)
-    return reader, writer, glances
+    return reader, writer, direct
+
+
+def _asked(engine: sa.Engine, question: Callable[[sa.Connection], T]) -> T:
+    with engine.connect() as connection:
+        return question(connection)
 
 
 def _prepare_sqlite(connection: Any, record: object) -> None:

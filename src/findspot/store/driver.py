@@ -1,7 +1,7 @@
 """Statements that go to the driver as they are, where there are so many rows that SQLAlchemy's care for each of them
 would take longer than the database does."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -25,15 +25,28 @@ async def insert(
 async def run(connection: AsyncConnection, query: str, *values: Any, among: Sequence[Any]) -> list[Any]:
     """The rows of a statement, `?` standing for a value each and `(??)` for those to look among."""
     found: list[Any] = []
-    for start in range(0, len(among), _AT_ONCE):
-        some = among[start : start + _AT_ONCE]
-        written = query.replace("(??)", f"({', '.join('?' * len(some))})").replace("?", _place(connection))
-        answer = await connection.exec_driver_sql(written, (*values, *some))
+    for statement in _statements(connection, query, values, among):
+        answer = await connection.exec_driver_sql(*statement)
         if answer.returns_rows:
             found += answer
     return found
 
 
-def _place(connection: AsyncConnection) -> str:
+def rows(connection: sa.Connection, query: str, *values: Any, among: Sequence[Any]) -> list[Any]:
+    """The same, for a question that is asked in one go."""
+    statements = _statements(connection, query, values, among)
+    return [row for statement in statements for row in connection.exec_driver_sql(*statement)]
+
+
+def _statements(
+    connection: AsyncConnection | sa.Connection, query: str, values: tuple[Any, ...], among: Sequence[Any]
+) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    for start in range(0, len(among), _AT_ONCE):
+        some = among[start : start + _AT_ONCE]
+        written = query.replace("(??)", f"({', '.join('?' * len(some))})").replace("?", _place(connection))
+        yield written, (*values, *some)
+
+
+def _place(connection: AsyncConnection | sa.Connection) -> str:
     """What stands in a statement for a value."""
     return "?" if connection.dialect.paramstyle == "qmark" else "%s"

@@ -119,57 +119,50 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 class Places:
-    """Where tokens stand that are wanted, or whose unit begins so. For many texts: what is found out about a word is
-    kept, and a text is read in a small part of the time that `tokens` takes."""
+    """Where tokens stand that are wanted, or whose unit begins so. For many texts: only words that may be among them
+    are taken apart, so a text is read in a small part of the time that `tokens` takes."""
 
     def __init__(self, wanted: Set[str], prefix: str | None = None) -> None:
         self._wanted, self._prefix = wanted, prefix
         single = {prefix} if prefix and len(prefix) == 1 else set()  # a character of a run is a unit
         self._runs = [term for term in wanted | single if writing.RUN.fullmatch(term)]
         self._signs = {term for term in wanted if writing.SIGN.fullmatch(term)} | ({prefix} if prefix else set())
-        self._initials = {term[0] for term in wanted if term}
-        self._met: set[str] = set()  # words
-        self._telling: dict[str, tuple[tuple[int, int], ...]] = {}  # those with parts that are wanted, and which
+        self._keys = {_key(term) for term in wanted.difference(self._runs, self._signs)}
+        self._keys |= {prefix} if prefix else set()
+        self._met: dict[str, tuple[tuple[int, int], ...]] = {}  # what was found in stretches without blanks
 
     def __call__(self, text: str) -> Iterator[tuple[int, int]]:
+        if self._keys:
+            yield from self._of_words(text)
         if not text.isascii():
-            yield from self._of_words(text, writing.word())
             yield from self._of_runs(text)
             if self._signs:
                 yield from (found.span() for found in writing.SIGN.finditer(text) if found[0] in self._signs)
-        elif self._prefix or len(self._runs) < len(self._wanted):
-            yield from self._of_words(text, writing.ASCII_WORD)
 
-    def _of_words(self, text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-        words = pattern.findall(text)
-        self._meet(set(words).difference(self._met))
-        here = self._telling.keys() & words
-        if not here:
+    def _of_words(self, text: str) -> Iterator[tuple[int, int]]:
+        if writing.FOLDING.search(text):  # a key may stand there in other letters
+            yield from self._looked_through(text)
             return
-        if all(word.isalnum() and text.count(word) == words.count(word) for word in here):  # none is part of another
-            for word in here:
-                place = -1
-                while (place := text.find(word, place + 1)) >= 0:
-                    yield from ((place + start, place + end) for start, end in self._telling[word])
-            return
+        lowered, seen = text.lower().replace("’", "'"), set[int]()
+        for key in self._keys:
+            place = lowered.find(key)
+            while place >= 0:
+                start, end = _stretch(text, place)
+                if start not in seen:
+                    seen.add(start)
+                    stretch = text[start:end]
+                    if stretch not in self._met:
+                        self._met[stretch] = tuple(self._looked_through(stretch))
+                    yield from ((start + first, start + last) for first, last in self._met[stretch])
+                place = lowered.find(key, end)
+
+    def _looked_through(self, text: str) -> Iterator[tuple[int, int]]:
+        pattern = writing.ASCII_WORD if text.isascii() else writing.word()
         for found in pattern.finditer(text):
-            if found[0] in here:
-                for start, end in self._telling[found[0]]:
-                    yield found.start() + start, found.start() + end
-
-    def _meet(self, words: set[str]) -> None:
-        self._met |= words
-        isdisjoint = self._wanted.isdisjoint
-        if not self._prefix:
-            words = {word for word in words if self._may_tell(word) and not isdisjoint(_terms_of[word])}
-        for word in words:
-            parts = tuple((part.start, part.end) for part in take_apart(word) if self._tells(part))
-            if parts:
-                self._telling[word] = parts
-
-    def _may_tell(self, word: str) -> bool:
-        """Whether a word is worth taking apart. A stem begins as its word does, so most need not be."""
-        return word in _terms_of or word[0].lower() in self._initials or not is_plain(word)
+            if self._prefix or not self._wanted.isdisjoint(_terms_of[found[0]]):
+                for part in take_apart(found[0]):
+                    if self._tells(part):
+                        yield found.start() + part.start, found.start() + part.end
 
     def _tells(self, part: Part) -> bool:
         begins = self._prefix is not None and part.kind == "unit" and part.exact.startswith(self._prefix)
@@ -183,6 +176,21 @@ class Places:
                 if writing.RUN.fullmatch(text, place, place + len(term)):
                     yield place, place + len(term)
                 place = folded.find(term, place + 1)
+
+
+def _key(term: str) -> str:
+    """What every word with this term has in it. A stem may end otherwise than its words do, in one letter: `happi` is
+    that of `happy`; and `lie` that of `lying`."""
+    if len(term) < 3:
+        return term
+    return term[0] if len(term) == 3 and term.endswith("ie") else term[:-1]
+
+
+def _stretch(text: str, place: int) -> tuple[int, int]:
+    """What stands around a place without a blank or the end of a line: one word or more, all of them whole."""
+    start = max(text.rfind(" ", 0, place), text.rfind("\n", 0, place)) + 1
+    ends = text.find(" ", place), text.find("\n", place)
+    return start, min((end for end in ends if end >= 0), default=len(text))
 
 
 def units(text: str) -> list[str]:

@@ -20,6 +20,12 @@ RUN_CHARACTERS = (
 RUN = re.compile(f"[{RUN_CHARACTERS}]+")
 SIGN = re.compile("[\U0001f1e6-\U0001f1ff]{2}|[\u2600-\u27bf\U0001f300-\U0001f3fa\U0001f400-\U0001faff]")
 
+# What may be folded to other letters: all that is not known to be a plain letter, punctuation or a run.
+FOLDING = re.compile(
+    rf"[^\x00-\x7f\u2010-\u2027\u2030-\u205e\u3000-\u3004\u3008-\u3020\u30fb{RUN_CHARACTERS}"
+    r"\uff01-\uff06\uff08-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]"
+)
+
 _ASCII = "A-Za-z0-9"
 _JOINTS = r"_+|[-./@&'’]|::"
 _DIGIT_JOINTS = r"(?<=\d)[:,](?=\d)"
