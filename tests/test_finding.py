@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from findspot import finding
+from findspot import finding, rankings
 from findspot.app import App
 from findspot.engines.protocol import Damaged
 from findspot.errors import FindspotError
-from findspot.finding import MOST_CANDIDATES, PAGE, Page, Question, Strategy
+from findspot.finding import Page
 from findspot.gate import SEARCHES
+from findspot.rankings import MOST_CANDIDATES, PAGE, Question, Strategy
 from findspot.searching import CANDIDATES
 from findspot.settings import Settings
 from findspot.store.schema import chunks, documents, index_states
@@ -324,7 +325,7 @@ async def test_no_hit_comes_twice_and_none_is_missing_while_documents_change(app
 async def test_more_than_ten_thousand_candidates_are_cut_and_the_answer_says_so(
     app: App, project: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(finding, "MOST_CANDIDATES", 300)
+    monkeypatch.setattr(rankings, "MOST_CANDIDATES", 300)
     await many(app, project, 400)
     for strategy in Strategy:
         first = await find(app, project, "heron", strategy)

@@ -3,7 +3,7 @@
 import pytest
 
 from findspot.app import App
-from findspot.finding import Question, Strategy
+from findspot.rankings import Question, Strategy
 from tests.embedding.test_meaning import ITS_WORDS, LONELY, lines, stories
 from tests.flows import make_document, make_project, settle
 

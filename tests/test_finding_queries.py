@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from findspot.app import App
-from findspot.finding import Page, Question, Strategy
+from findspot.finding import Page
+from findspot.rankings import Question, Strategy
 from findspot.settings import Settings
 from tests import flows
 from tests.flows import Telling, make_document, make_project, settle

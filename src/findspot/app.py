@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from findspot import datafolder
 from findspot.answering import Answering
+from findspot.candidates import Recalling
 from findspot.datafolder import DataFolder
 from findspot.documents import Documents
 from findspot.embeddings import Embeddings
@@ -93,7 +94,8 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         closing.push_async_callback(searching.close)
         documents = Documents(store, offload, settings.max_document)
         showing = Showing(store, documents)
-        finding = Finding(store, engine, embeddings, indexing, searching, showing, gate, query_hash(token))
+        recalling = Recalling(store, engine, searching)
+        finding = Finding(recalling, embeddings, indexing, showing, gate, query_hash(token))
         if worker:
             indexing.start()
         yield App(

@@ -7,16 +7,17 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+from findspot.candidates import MANY_WORDS
 from findspot.embeddings import Embeddings
 from findspot.engines.protocol import Damaged, Engine, Recall, Within, Words
 from findspot.errors import not_found
-from findspot.finding import MANY_WORDS, MOST_CANDIDATES
 from findspot.gate import Deadline, Gate
 from findspot.models import ChunkRow, FoundChunk, documents_namespace
 from findspot.ranking import workspace
 from findspot.ranking.normal import recency
 from findspot.ranking.scores import Ranked, keyword_leg, vector_leg
 from findspot.ranking.workspace import Shown
+from findspot.rankings import MOST_CANDIDATES
 from findspot.searching import Ask, Searching
 from findspot.store import chunks as rows
 from findspot.store.database import Store

@@ -15,6 +15,7 @@ from findspot.errors import FindspotError
 SEARCHES = 64  # in flight in one project
 REBUILDS = 2  # at once in one project
 RETRY_AFTER_MS = 200
+TIMEOUT_S = 5.0  # of a search
 FIRST_REST_S = 1.0
 LONGEST_REST_S = 30.0
 LONGEST_OUTAGE_REST_S = 5.0  # short: who searches notices when meaning is back

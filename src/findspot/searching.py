@@ -15,7 +15,7 @@ from findspot import pointer as pointers
 from findspot.embeddings import Embeddings
 from findspot.engines.protocol import EVERYTHING, Damaged, Engine, Recall, Vector, Within, Words
 from findspot.errors import FindspotError
-from findspot.gate import Deadline, Gate
+from findspot.gate import TIMEOUT_S, Deadline, Gate
 from findspot.indexing import Indexing
 from findspot.models import FoundChunk
 from findspot.ranking.fusion import CLOSER_LOOK, STRETCH, Weights, convex, look_closer, rrf
@@ -32,7 +32,6 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 CANDIDATES = 200  # of each leg
-TIMEOUT_S = 5.0
 GRACE_S = 1.0  # for keywords alone, when both legs took too long
 THREADS = 4
 READ_AT_ONCE = 24  # candidates that are read from the store together
@@ -234,7 +233,7 @@ class Searching:
         while len(kept) < ask.limit and (some := list(islice(ranked, max(READ_AT_ONCE, ask.limit)))):
             found = await self._vouched(ask, [each.id for each in some])
             hits = [Hit(found[each.id], each) for each in some if each.id in found]
-            hits = await asyncio.to_thread(_accepted, query, hits) if query.phrases or query.excluded else hits
+            hits = await asyncio.to_thread(_accepted, query, hits) if query.looks_at_texts else hits
             if not looked:
                 hits, looked = await self._looked_at(replace(ask, query=query.wanted), hits), True
             kept = _collapsed([*kept, *hits])

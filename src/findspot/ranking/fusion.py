@@ -53,7 +53,7 @@ def convex(
     """
     scaled = weights.scaled()
     keyword_ranks, vector_ranks = keyword.ranks(), vector.ranks()
-    bm25, cosines = {**keyword.also, **keyword.scores}, {**vector.also, **vector.scores}
+    bm25, cosines = keyword.all(), vector.all()
     words = {id: bm25_norm(score) for id, score in bm25.items()}
     meanings = {id: closeness(cosine) for id, cosine in cosines.items()}
 

@@ -23,6 +23,10 @@ class Leg(Generic[Id]):
     def raw(self, id: Id) -> float | None:
         return self.scores.get(id, self.also.get(id))
 
+    def all(self) -> dict[Id, float]:
+        """Every score that is known."""
+        return {**self.also, **self.scores}
+
     def ranks(self) -> dict[Id, int]:
         """1 for the best. Equal scores are told apart by their ids, so that the order is always the same."""
         ordered = sorted(self.scores, key=lambda id: (-self.scores[id], id))

@@ -59,18 +59,19 @@ def rank(
     words, meaning, fresh = scaled_up(weights, keyword=keyword is not None, vector=vector is not None)
     moments = {moment for _, moment in origins.values()}
     shares = {moment: (round(fresh * recency(moment, now), DIGITS), -moment.timestamp()) for moment in moments}
+    raw, cosines = (leg.all() if leg else {} for leg in (keyword, vector))
     ids = (keyword.scores.keys() if keyword else set()) | (vector.scores.keys() if vector else set())
-    hits: list[tuple[float, float, int, Scored[Id]]] = []
+    hits: list[tuple[float, float, int, Id, Shown]] = []
     for id in ids:
-        raw = keyword.raw(id) if keyword else None
-        cosine = vector.raw(id) if vector else None
-        by_words = round(words * bm25_norm(raw, full_match=id in full_matches), DIGITS) if raw else 0.0
+        score, cosine = raw.get(id), cosines.get(id)
+        by_words = round(words * bm25_norm(score, full_match=id in full_matches), DIGITS) if score else 0.0
         by_meaning = 0.0 if cosine is None else round(meaning * similarity(cosine), DIGITS)
         document_id, moment = origins[id]
         by_age, age = shares[moment]
-        score = Shown.of(by_words, by_meaning, by_age)
-        hits.append((-score.total, age, document_id, Scored(id, score, raw is not None)))
-    return [hit for *_, hit in sorted(hits)]  # of equal hits in one document the id decides, which comes first in it
+        total = round(by_words + by_meaning + by_age, DIGITS)
+        hits.append((-total, age, document_id, id, Shown(by_words, by_meaning, by_age, total)))
+    hits.sort()  # of equal hits in one document the id decides, which comes first in it
+    return [Scored(id, shown, id in raw) for *_, id, shown in hits]
 
 
 def explained(

@@ -127,7 +127,7 @@ class Places:
         single = {prefix} if prefix and len(prefix) == 1 else set()  # a character of a run is a unit
         self._runs = [term for term in wanted | single if writing.RUN.fullmatch(term)]
         self._signs = {term for term in wanted if writing.SIGN.fullmatch(term)} | ({prefix} if prefix else set())
-        self._keys = {_key(term) for term in wanted.difference(self._runs, self._signs)}
+        self._keys = {_key(term) for term in wanted - {*self._runs, *self._signs}}
         self._keys |= {prefix} if prefix else set()
         self._met: dict[str, tuple[tuple[int, int], ...]] = {}  # what was found in stretches without blanks
 

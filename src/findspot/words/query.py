@@ -78,6 +78,11 @@ class Query:
         return _once([*self.terms, *(term for phrase in self.phrases for term in phrase.terms)])
 
     @property
+    def looks_at_texts(self) -> bool:
+        """Whether only a look at a text tells if it is wanted."""
+        return bool(self.phrases or self.excluded)
+
+    @property
     def is_empty(self) -> bool:
         """Nothing can be found by it."""
         return not (self.terms or self.phrases or self.prefix)

@@ -11,10 +11,11 @@ from findspot import notices
 from findspot.app import App
 from findspot.errors import FindspotError
 from findspot.explaining import Explained
-from findspot.finding import MOST_CANDIDATES, Page, Question, Strategy
+from findspot.finding import Page
 from findspot.models import Place
 from findspot.ranking.scores import Part
 from findspot.ranking.workspace import DIGITS, HIDES_BELOW, Shown
+from findspot.rankings import MOST_CANDIDATES, Question, Strategy
 from findspot.reasons import Reasons, sentence
 from findspot.showing import Result
 from findspot.surfaces.http.answers import encoded, moment
