@@ -54,3 +54,14 @@ def test_without_a_match_the_beginning_is_shown() -> None:
     start, end, marks = snippet(Highlights(parse("zebra")), f"The beginning. {QUIET * 30}")
     assert (start, marks) == (0, ())
     assert end <= LENGTH
+
+
+@pytest.mark.parametrize("words", [1, 3, 8, 40])
+def test_no_word_is_cut_however_much_of_the_text_matches(words: int) -> None:
+    text = "high-pressure steam engines were built in 1801 by Richard Trevithick of Cornwall " * 12
+    matching = " ".join(text.split()[20 : 20 + words])
+    for cut in range(10):
+        stretch = snippet(Highlights(parse(matching)), text[cut:])
+        inside = text[cut:]
+        assert inside[stretch.end - 1 : stretch.end + 1].strip() != inside[stretch.end - 1 : stretch.end + 1]
+        assert not inside[stretch.start - 1 : stretch.start].strip() or not stretch.start

@@ -288,16 +288,17 @@ def _words(query: "Query") -> Words:
     return Words(
         any_of=query.scored,
         all_of=tuple(dict.fromkeys(term for phrase in query.phrases for term in phrase.terms)),
-        none_of=tuple(term for phrase in query.excluded if len(phrase.terms) == 1 for term in phrase.terms),
+        none_of=tuple(phrase.term for phrase in query.excluded if phrase.term),
         prefix=query.prefix,
         stems=query.stems,
     )
 
 
 def _accepted(query: "Query", hits: list[Hit]) -> list[Hit]:
-    from findspot.words import accepts
+    from findspot.words import Acceptance
 
-    return [hit for hit in hits if accepts(query, hit.found.chunk.text)]
+    accepts = Acceptance(query)
+    return [hit for hit in hits if accepts(hit.found.chunk.text)]
 
 
 def _stands(found: FoundChunk, changed: Mapping[int, Sequence[tuple[int, str]]]) -> bool:

@@ -101,6 +101,28 @@ def test_a_phrase_is_exact_but_for_case_width_and_accents(phrase: str, text: str
     assert accepts(parse(f'"{phrase}"'), text) == fits
 
 
+@given(st.text(st.sampled_from("ab -'’s_.。中文電é１🦊 \n"), max_size=12), texts, st.booleans())
+def test_a_quick_look_at_a_text_misses_no_phrase(phrase: str, text: str, inside: bool) -> None:
+    """What is judged without being taken apart is judged as if it were."""
+    query = parse(f'"{phrase}"')
+    body = f"{text} {phrase.upper()} {text}" if inside else text
+    units = [token.exact for token in tokens(body) if token.kind == "unit"]
+    for each in query.phrases:
+        width = len(each.units)
+        stands = any(tuple(units[place : place + width]) == each.units for place in range(len(units)))
+        assert accepts(Query(phrases=(each,)), body) == stands
+        assert accepts(Query(excluded=(each,)), body) != stands
+
+
+@pytest.mark.parametrize(
+    ("phrase", "term"),
+    [("林远", "林远"), ("林", "林"), ("哈哈哈", None), ("running", None), ("lamp", None), ("5", None)],
+)
+def test_a_phrase_of_one_or_two_chinese_characters_is_known_by_its_term(phrase: str, term: str | None) -> None:
+    (found,) = parse(f'"{phrase}"').phrases
+    assert found.term == term
+
+
 # ── without ──
 
 
@@ -117,6 +139,12 @@ def test_a_phrase_is_exact_but_for_case_width_and_accents(phrase: str, text: str
         ("手机 -广告", "手机广大告诉", True),
         ("手机 -「广告」", "手机广告", False),
         ("key -x-request-id", "key x request id", False),
+        ('lamp -"running"', "The lamp runs all night", True),
+        ('lamp -"very very"', "a very old lamp", True),
+        ("lamp -「哈哈哈」", "lamp 哈哈 笑", True),
+        ("lamp -「哈哈哈」", "lamp 哈哈，哈", False),
+        ("lamp -cafe", "a lamp in the Café", False),
+        ("lamp -lie", "It was lying under the lamp", False),
     ],
 )
 def test_minus_excludes_a_word_or_a_phrase(text: str, body: str, fits: bool) -> None:
@@ -240,3 +268,27 @@ def test_matches_are_marked_in_the_text_as_it_stands(query: str, text: str, mark
 def test_the_beginning_of_a_word_marks_the_word() -> None:
     spans = Highlights(parse("libr", typing=True))("the Library of libraries")
     assert spans == [(4, 11), (15, 24)]
+
+
+@pytest.mark.parametrize(
+    ("typed", "ended", "prefix"),
+    [
+        ("anna.le", ("anna",), "le"),
+        ("high-pres", ("high",), "pres"),
+        ("图书馆swi", ("图书", "书馆"), "swi"),
+        ("the swi", (), "swi"),
+        ("old swi", ("old",), "swi"),
+        ("swi ", ("swi",), None),
+    ],
+)
+def test_of_a_word_that_is_typed_the_parts_before_the_last_have_ended(
+    typed: str, ended: tuple[str, ...], prefix: str | None
+) -> None:
+    query = parse(typed, typing=True)
+    assert (query.ended, query.prefix) == (ended, prefix)
+    assert set(query.begun).isdisjoint(query.ended)
+
+
+def test_of_a_long_query_whole_words_are_read() -> None:
+    assert parse("lighthouse " * 2000).terms == ("lighthous",)
+    assert len(parse("灯塔" * 20_000).terms) == 2

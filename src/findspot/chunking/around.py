@@ -41,14 +41,14 @@ def _beginning(text: str, first: int, earliest: int, start: int) -> int:
 
 
 def _ending(text: str, begin: int, least: int, limit: int, last: int) -> int:
-    """Where a sentence ends behind `least`, else a word, not past `limit`."""
+    """Where a sentence ends behind `least`, else a word, not past `limit`; a word before it, if there is none."""
     if limit >= last:
         return last
     sentences = [found.end() for found in SENTENCE.finditer(text, least - 1, limit)]
-    pauses = (found.start() for found in _LAST_PAUSE.finditer(text, least, limit + 1))
+    pauses = (found.start() for found in _LAST_PAUSE.finditer(text, begin + (limit - begin) // 2, limit + 1))
     for place in chain(reversed(sentences), pauses):
         end = begin + len(text[begin:place].rstrip())
-        if least <= end <= limit and is_boundary(text, begin, end):
+        if begin < end <= limit and is_boundary(text, begin, end):
             return end
     end = last_boundary(text, begin, limit)
     return end if end > begin else limit

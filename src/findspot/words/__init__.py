@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from findspot.words.analyser import Token, line, terms, tokens, units
-from findspot.words.matching import Highlights, accepts
+from findspot.words.matching import Acceptance, Highlights, accepts
 from findspot.words.query import Phrase, Query, parse, query_terms
 from findspot.words.telling import Share, Told, told
 
 __all__ = [
+    "Acceptance",
     "Highlights",
     "Phrase",
     "Query",

@@ -127,7 +127,7 @@ class Places:
         single = {prefix} if prefix and len(prefix) == 1 else set()  # a character of a run is a unit
         self._runs = [term for term in wanted | single if writing.RUN.fullmatch(term)]
         self._signs = {term for term in wanted if writing.SIGN.fullmatch(term)} | ({prefix} if prefix else set())
-        self._keys = {_key(term) for term in wanted - {*self._runs, *self._signs}}
+        self._keys = {key(term) for term in wanted - {*self._runs, *self._signs}}
         self._keys |= {prefix} if prefix else set()
         self._met: dict[str, tuple[tuple[int, int], ...]] = {}  # what was found in stretches without blanks
 
@@ -140,12 +140,12 @@ class Places:
                 yield from (found.span() for found in writing.SIGN.finditer(text) if found[0] in self._signs)
 
     def _of_words(self, text: str) -> Iterator[tuple[int, int]]:
-        if writing.FOLDING.search(text):  # a key may stand there in other letters
+        folded, seen = folded_like(text), set[int]()
+        if folded is None:
             yield from self._looked_through(text)
             return
-        lowered, seen = text.lower().replace("’", "'"), set[int]()
-        for key in self._keys:
-            place = lowered.find(key)
+        for looked_for in self._keys:
+            place = folded.find(looked_for)
             while place >= 0:
                 start, end = _stretch(text, place)
                 if start not in seen:
@@ -154,7 +154,7 @@ class Places:
                     if stretch not in self._met:
                         self._met[stretch] = tuple(self._looked_through(stretch))
                     yield from ((start + first, start + last) for first, last in self._met[stretch])
-                place = lowered.find(key, end)
+                place = folded.find(looked_for, end)
 
     def _looked_through(self, text: str) -> Iterator[tuple[int, int]]:
         pattern = writing.ASCII_WORD if text.isascii() else writing.word()
@@ -178,9 +178,20 @@ class Places:
                 place = folded.find(term, place + 1)
 
 
-def _key(term: str) -> str:
-    """What every word with this term has in it. A stem may end otherwise than its words do, in one letter: `happi` is
-    that of `happy`; and `lie` that of `lying`."""
+def folded_like(text: str) -> str | None:
+    """A text as its words are compared, character by character; None where that is not so simple: what is looked for
+    may stand there in other letters, or in more of them."""
+    if text.isascii():
+        return text.lower()
+    if writing.FOLDING.search(text):
+        return None
+    lowered = text.lower().replace("’", "'")
+    return lowered if are_folded(set(lowered)) else fold_run(lowered)
+
+
+def key(term: str) -> str:
+    """What every word with this term has in it, as `folded_like` shows it. A stem may end otherwise than its words do,
+    in one letter: `happi` is that of `happy`; and `lie` that of `lying`."""
     if len(term) < 3:
         return term
     return term[0] if len(term) == 3 and term.endswith("ie") else term[:-1]

@@ -9,26 +9,61 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from findspot.words.analyser import Places, Token, tokens
+from findspot.words.analyser import Places, Token, folded_like, key, tokens
+from findspot.words.parts import LONGEST
 from findspot.words.query import Phrase, Query
 from findspot.words.writing import SIGN
 
 # What is one sign to the eye: 👍🏽 with its colour, ❤️ as a picture, 👩‍👩‍👧 with all who are joined.
 _SIGN = rf"(?:{SIGN.pattern})[\ufe0f\u20e3\U0001f3fb-\U0001f3ff]*"
 _WHOLE_SIGN = re.compile(rf"{_SIGN}(?:\u200d{_SIGN})*")
+_BETWEEN = r"(?:'s|[\W_])*?"  # what may stand between two units that follow one another, in a folded text
 _BREAK = "\x1f"  # in no unit, so that a phrase is found only where whole units stand
 
 
+class Acceptance:
+    """Whether a text holds all phrases of a query and nothing that it excludes. For many texts: only one that may hold
+    such a phrase is taken apart."""
+
+    def __init__(self, query: Query) -> None:
+        self._phrases = [_Sought(phrase) for phrase in query.phrases]
+        self._excluded = [_Sought(phrase) for phrase in query.excluded]
+
+    def __call__(self, text: str) -> bool:
+        folded = folded_like(text)
+        if not all(each.may_stand_in(folded) for each in self._phrases):
+            return False
+        excluded = [each for each in self._excluded if each.may_stand_in(folded)]
+        if not self._phrases and not excluded:
+            return True
+        found = list(tokens(text))
+        line = _line(token.exact for token in found if token.kind == "unit")
+        terms = {token.term for token in found if token.kind == "unit"}
+        return all(each.stands_in(line, terms) for each in self._phrases) and not any(
+            each.stands_in(line, terms) for each in excluded
+        )
+
+
 def accepts(query: Query, text: str) -> bool:
-    """Whether a text holds all phrases of a query and nothing that it excludes."""
-    if not query.phrases and not query.excluded:
-        return True
-    found = list(tokens(text))
-    line = _line(token.exact for token in found if token.kind == "unit")
-    terms = {token.term for token in found if token.kind == "unit"}
-    return all(_stands_in(phrase, line, terms) for phrase in query.phrases) and not any(
-        _stands_in(phrase, line, terms) for phrase in query.excluded
-    )
+    """The same for one text."""
+    return Acceptance(query)(text)
+
+
+class _Sought:
+    """A phrase that is looked for."""
+
+    def __init__(self, phrase: Phrase) -> None:
+        self._exact, self._terms, self._line = phrase.exact, phrase.terms, _line(phrase.units)
+        keys = map(re.escape, phrase.units) if phrase.exact else (re.escape(key(term)) for term in phrase.terms)
+        cut = max(map(len, phrase.units)) >= LONGEST  # it may stand in a longer one
+        self._trace = None if cut else re.compile((_BETWEEN if phrase.exact else "|").join(keys))
+
+    def may_stand_in(self, folded: str | None) -> bool:
+        """Whether a look is worth while at a text, given what `folded_like` says of it."""
+        return folded is None or self._trace is None or self._trace.search(folded) is not None
+
+    def stands_in(self, line: str, terms: set[str]) -> bool:
+        return self._line in line if self._exact else not terms.isdisjoint(self._terms)
 
 
 class Highlights:
@@ -52,12 +87,6 @@ class Highlights:
 
 def _line(units: Iterator[str] | tuple[str, ...]) -> str:
     return _BREAK + _BREAK.join(units) + _BREAK
-
-
-def _stands_in(phrase: Phrase, line: str, terms: set[str]) -> bool:
-    if phrase.exact:
-        return _line(phrase.units) in line
-    return not terms.isdisjoint(phrase.terms)
 
 
 def _phrase_spans(phrase: Phrase, units: list[Token]) -> Iterator[tuple[int, int]]:

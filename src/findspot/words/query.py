@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from findspot.words.analyser import Token, tokens
 from findspot.words.stemming import stem
 from findspot.words.stopwords import STOP_WORDS
+from findspot.words.writing import RUN
 
 LONGEST = 10_000  # characters that are read; who sends more has a text and not a question
 MOST_PHRASES = 50  # quoted or excluded; who sends more has pasted something, and it is plain words
@@ -52,6 +53,13 @@ class Phrase:
     terms: tuple[str, ...]
     exact: bool = True
 
+    @property
+    def term(self) -> str | None:
+        """The term of just those texts that hold the phrase, which one or two Chinese characters have; None if there is
+        no such term: `runs` has that of `running`, and `JavaScript` that of `script`."""
+        whole = "".join(self.units)
+        return whole if self.terms == (whole,) and RUN.fullmatch(whole) else None
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
@@ -73,6 +81,12 @@ class Query:
         return _once([*self.ended, *(term for phrase in self.phrases for term in phrase.terms)])
 
     @property
+    def begun(self) -> tuple[str, ...]:
+        """The terms of the word that is being typed, as if it were whole."""
+        needed = self.needed
+        return tuple(term for term in self.scored if term not in needed)
+
+    @property
     def scored(self) -> tuple[str, ...]:
         """All terms that count for the score, each once."""
         return _once([*self.terms, *(term for phrase in self.phrases for term in phrase.terms)])
@@ -90,7 +104,8 @@ class Query:
 
 def parse(text: str, *, typing: bool = False) -> Query:
     """Read a query as people type it; with `typing`, its last word may be the beginning of one."""
-    text = text[:LONGEST]
+    if len(text) > LONGEST:
+        text = text[: LONGEST + 1].rpartition(" ")[0] or text[:LONGEST]  # what is cut off is no word
     plain: list[str] = []
     wanted: list[str] = []
     phrases: list[Phrase] = []
@@ -113,8 +128,11 @@ def parse(text: str, *, typing: bool = False) -> Query:
     terms = query_terms(" ".join(plain))
     if excluded and not phrases and not terms:
         return parse(re.sub(rf"[{_MINUS}]", " ", text), typing=typing)  # only “without” finds nothing: they are dashes
-    prefix = _prefix(plain[-1]) if typing and last_is_plain and not text[-1:].isspace() else None
-    ended = query_terms(" ".join(plain[:-1])) if prefix else terms
+    prefix, ended = None, terms
+    if typing and last_is_plain and not text[-1:].isspace() and (last := _last(plain[-1])):
+        prefix = last.exact
+        ended = query_terms(" ".join([*plain[:-1], plain[-1][: last.start]]))
+        ended = tuple(term for term in ended if term in terms)  # no stop words, beside the one that is typed
     if phrases:  # a stop word beside a phrase adds nothing
         terms, ended = (tuple(term for term in each if term not in STOP_WORDS) for each in (terms, ended))
     stems = _stems(prefix) if prefix else ()
@@ -151,14 +169,13 @@ def _sure_terms(found: list[Token]) -> tuple[str, ...]:
     return _once([token.term for token in sure])
 
 
-def _prefix(word: str) -> str | None:
+def _last(word: str) -> Token | None:
+    """The unit that may be the beginning of another: the last one, if nothing stands behind it."""
     last: Token | None = None
     for token in tokens(word):
         if token.kind == "unit":
             last = token
-    if last is None or last.end < len(word) or len(last.exact) < MIN_PREFIX:
-        return None
-    return last.exact
+    return last if last and last.end == len(word) and len(last.exact) >= MIN_PREFIX else None
 
 
 def _stems(prefix: str) -> tuple[str, ...]:
