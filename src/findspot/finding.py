@@ -7,7 +7,8 @@ further candidates are recalled when they are needed, and stand behind those tha
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -16,15 +17,15 @@ from findspot import figures, rankings
 from findspot.candidates import Candidates, Recalling
 from findspot.cursors import Cursors
 from findspot.embeddings import Embeddings
-from findspot.errors import invalid
-from findspot.gate import Gate
+from findspot.errors import FindspotError, invalid
+from findspot.gate import Deadline, Gate
 from findspot.indexing import Indexing
 from findspot.ranking import workspace
 from findspot.ranking.normal import bm25_norm
 from findspot.ranking.scores import LegName, keyword_leg, vector_leg
 from findspot.ranking.workspace import Scored
 from findspot.rankings import Question, Ranking, Strategy
-from findspot.searching import CANDIDATES, LONG_QUERY
+from findspot.searching import CANDIDATES, GRACE_S, LONG_QUERY
 from findspot.showing import Result, Showing
 
 log = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ class Page:
     results: tuple[Result, ...]
     total: int
     total_is_least: bool
+    is_cut: bool  # there are more candidates than are looked at
     has_more: bool
     page: int
     cursor: str
@@ -88,34 +90,58 @@ class Finding:
 
     async def _found(self, question: Question, page: int | None, cursor: str | None) -> Page:
         began = time.perf_counter()
+        deadline = Deadline.within(question.timeout_s + 2 * GRACE_S)  # the last moments are for showing what was found
         with self._gate.search(question.project_id):
             name, ranking, following = self._kept(question, cursor) if cursor else await self._begun(question)
             number = page or following
-            async with ranking.turn:
-                while len(ranking) < ranking.end(number) and not ranking.complete:
-                    await self._widen(ranking)
-            name = name or self._cursors.keep(question.project_id, ranking)
-            results = await self._showing.show(question.namespace, ranking.query, ranking.page(number))
+            async with _in_time(deadline), ranking.turn:
+                code, stuck = await self._fill(ranking, number, deadline.before(GRACE_S))
+                hits = ranking.page(number)
+            name = self._cursors.keep(question.project_id, ranking, name)
+            code = code or next((ranking.codes[id] for id, _ in hits if id in ranking.codes), None)
+            async with _in_time(deadline):
+                results = await self._showing.show(question.namespace, ranking.query, hits)
             self._indexing.warmth.touch(each.found.chunk.id for each in results)
             return Page(
                 results,
                 ranking.total,
                 ranking.total_is_least,
-                len(ranking) > ranking.end(number) or not ranking.complete,
+                ranking.cut,
+                len(ranking) > ranking.end(number) or not (ranking.complete or stuck),
                 number,
                 f"{name}.{number + 1}",
                 question.namespace in self._indexing.rebuilds,
                 (time.perf_counter() - began) * 1000,
-                "fts" if ranking.code else "none",
-                ranking.code,
+                "fts" if code else "none",
+                code,
             )
+
+    async def _fill(self, ranking: Ranking, number: int, deadline: Deadline) -> tuple[str | None, bool]:
+        """Rank enough for a page, as far as there is time. Why that was by words alone, if it was, and whether there is
+        nothing more for as long as that is so."""
+        code = None
+        while len(ranking) < ranking.end(number) and not ranking.complete:
+            try:
+                async with _in_time(deadline):
+                    code, is_new = await self._widen(ranking, deadline)
+            except FindspotError as error:
+                if error.code != "SEARCH_TIMEOUT" or len(ranking) <= ranking.end(number - 1):
+                    raise
+                break  # a short page; the next one goes on from there
+            if code and not is_new:
+                return code, True
+            if number == 1 and len(ranking) and not ranking.query.looks_at_texts:
+                break  # a first page ranks two hundred of each leg, be they enough or not
+        return code, False
 
     def _kept(self, question: Question, cursor: str) -> tuple[str, Ranking, int]:
         """The ranking that a cursor stands for, and the page that comes next."""
         name, _, number = cursor.partition(".")
         ranking = self._cursors.get(question.project_id, name)
         if ranking is None or not (number.isascii() and number.isdigit() and len(number) < 7 and int(number)):
-            raise invalid("cursor", "is unknown, or was not used for five minutes; search again without it")
+            raise invalid(
+                "cursor", "is not known (any more), or was not used for five minutes; search again without it"
+            )
         if replace(ranking.question, timeout_s=question.timeout_s) != question:
             raise invalid("cursor", "belongs to another search; send the same query with it, or none")
         return name, ranking, int(number)
@@ -127,18 +153,20 @@ class Finding:
 
     # ── ranking ──
 
-    async def _widen(self, ranking: Ranking) -> None:
-        """Recall more candidates and put those that are new behind the others."""
+    async def _widen(self, ranking: Ranking, deadline: Deadline) -> tuple[str | None, bool]:
+        """Recall more candidates and put those that are new behind the others; why that was by words alone, if it was,
+        and whether there are new ones."""
         limit = min(ranking.candidates * WIDER or CANDIDATES, rankings.MOST_CANDIDATES)
-        found = await self._recalling.recall(ranking.question, ranking.query, limit)
+        found = await self._recalling.recall(ranking, limit, deadline)
         hits = await self._ranked(ranking, found)
-        ranking.add(hits)
-        if not ranking.candidates and hits and not ranking.query.looks_at_texts:
-            ranking.first = min(len(ranking), rankings.PAGE)
-        ranking.candidates, ranking.code = limit, found.code
-        most = max(limit, len(ranking)) >= rankings.MOST_CANDIDATES
-        ranking.complete = most or self._is_complete(ranking.question, found, limit)
+        is_new = ranking.add(hits, found.code)
+        ranking.candidates = found.limit
+        ranking.cut = found.cut or len(ranking) >= rankings.MOST_CANDIDATES
+        ranking.complete = found.limit >= rankings.MOST_CANDIDATES or (
+            found.code is None and self._is_complete(ranking.question, found)
+        )
         ranking.total, ranking.total_is_least = _counted(ranking, found, hits)
+        return found.code, is_new
 
     async def _ranked(self, ranking: Ranking, found: Candidates) -> list[Scored[int]]:
         similarity = self._embeddings.embedder.calibration.score
@@ -161,34 +189,44 @@ class Finding:
 
         return rank() if len(found.origins) <= 2 * CANDIDATES else await asyncio.to_thread(rank)
 
-    def _is_complete(self, question: Question, found: Candidates, limit: int) -> bool:
+    def _is_complete(self, question: Question, found: Candidates) -> bool:
         """Whether no chunk that was not recalled can be a hit. One that was not is worse in each leg than the last."""
-        recall = found.recall
-        more_words, more_meaning = len(recall.keyword) >= limit, len(recall.vector) >= limit
+        words, cosines = found.recall.keyword, found.recall.vector
+        more_words, more_meaning = len(words) >= found.limit, len(cosines) >= found.limit
         if not (more_words or more_meaning):
             return True
         if not question.hides:
             return False
         weights = workspace.scaled_up(workspace.HYBRID, keyword=found.by_words, vector=found.by_meaning)
-        words = bm25_norm(min(recall.keyword.values()), full_match=found.more_full) if more_words else 0.0
+        last = min((score for id, score in words.items() if found.more_full or id not in found.full), default=0.0)
+        by_words = bm25_norm(last, full_match=found.more_full) if more_words else 0.0
         similarity = self._embeddings.embedder.calibration.score
-        meaning = similarity(min(recall.vector.values())) if more_meaning else 0.0
-        best = weights.keyword * words + weights.vector * meaning + weights.recency
+        by_meaning = similarity(min(cosines.values())) if more_meaning else 0.0
+        best = weights.keyword * by_words + weights.vector * by_meaning + weights.recency
         return best < workspace.HIDES_BELOW
 
 
 def _counted(ranking: Ranking, found: Candidates, hits: Sequence[Scored[int]]) -> tuple[int, bool]:
     """How many chunks match: those that are hits, or as many as were counted if not all were recalled; and whether that
     is the least that there are."""
-    most = rankings.MOST_CANDIDATES
-    if ranking.complete and max(ranking.candidates, len(ranking)) < most:
+    if ranking.complete and not ranking.cut:
         return len(ranking), False
     if ranking.query.looks_at_texts:  # what only these can tell is not counted beforehand
         return len(ranking), True
+    most = rankings.MOST_CANDIDATES
     by_meaning_alone = ranking.question.strategy is Strategy.HYBRID and found.by_meaning
     counted = found.matches + (sum(not hit.has_words for hit in hits) if by_meaning_alone else 0)
-    more = by_meaning_alone and not ranking.complete and len(found.recall.vector) >= ranking.candidates
-    return min(max(counted, len(ranking)), most), counted > most or more
+    more = by_meaning_alone and not ranking.complete and len(found.recall.vector) >= found.limit
+    return min(max(counted, len(ranking)), most), counted > most or more or found.code is not None
+
+
+@asynccontextmanager
+async def _in_time(deadline: Deadline) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(deadline.left_s):
+            yield
+    except TimeoutError:
+        raise FindspotError("SEARCH_TIMEOUT", "The search took too long and was stopped.") from None
 
 
 def _weights(question: Question, found: Candidates) -> Mapping[LegName, float]:

@@ -40,6 +40,10 @@ class Deadline:
     def left_s(self) -> float:
         return max(0.0, self.at - self.clock())
 
+    def before(self, seconds: float) -> "Deadline":
+        """One that leaves so much time for what is to be done afterwards."""
+        return Deadline(self.at - seconds, self.clock)
+
     def check(self) -> None:
         if self.clock() >= self.at:
             raise FindspotError("SEARCH_TIMEOUT", "The search took too long and was stopped.")

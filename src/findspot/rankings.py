@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PAGE = 50
 MOST_CANDIDATES = 10_000
+MOST_READ = 10_001  # characters of a query; what is behind them is not kept, since no one reads it
 
 
 class Strategy(StrEnum):
@@ -39,6 +40,10 @@ class Question:
     low_scores: bool = False
     typing: bool = False
     timeout_s: float = TIMEOUT_S
+
+    def __post_init__(self) -> None:
+        if len(self.query) > MOST_READ:
+            object.__setattr__(self, "query", self.query[:MOST_READ])
 
     @property
     def namespace(self) -> str:
@@ -68,43 +73,63 @@ class Ranking:
     now: datetime
     ids: "array[int]" = field(default_factory=lambda: array("q"))
     scores: "array[float]" = field(default_factory=lambda: array("d"))  # keyword, vector and recency of each
-    first: int = PAGE  # hits on the first page: what 200 candidates of each leg give, also if that does not fill it
-    shown: int = 0  # hits that keep their places, because someone has seen them there
+    ends: list[int] = field(default_factory=list)  # where each page ends that was shown: its hits keep their places
+    refused: set[int] = field(default_factory=set)  # candidates whose texts are not what is looked for
     candidates: int = 0  # how many of each leg were recalled
     complete: bool = False  # nothing more is to come
     total: int = 0
     total_is_least: bool = False
-    code: str | None = None
+    cut: bool = False  # there are more candidates than are looked at
+    codes: dict[int, str] = field(default_factory=dict)  # why hits were found by words alone, by their ids
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def add(self, hits: Sequence[Scored[int]]) -> None:
-        """Rank what was found now behind what was shown, up to as many as are kept. What was found before, and is not
-        any more, stays: only its last place is sure."""
-        before, scores = self.ids[self.shown :], self.scores[3 * self.shown :]
-        del self.ids[self.shown :], self.scores[3 * self.shown :]
+    @property
+    def weight(self) -> int:
+        """About how many numbers are kept."""
+        asked = len(self.question.query) + len(self.question.document_ids or ())
+        return 100 + asked + 4 * len(self.ids) + len(self.refused) + len(self.codes) + len(self.ends)
+
+    @property
+    def shown(self) -> int:
+        """How many hits keep their places."""
+        return self.ends[-1] if self.ends else 0
+
+    def add(self, hits: Sequence[Scored[int]], code: str | None = None) -> bool:
+        """Rank what was found now behind what was shown, up to as many as are kept; whether something is new. What was
+        found before, and is not any more, stays: only its last place is sure. What was found by words alone stands
+        behind everything else: its scores are others."""
+        before, kept = len(self), len(self) if code else self.shown
+        ids, scores = self.ids[kept:], self.scores[3 * kept :]
+        del self.ids[kept:], self.scores[3 * kept :]
         known = set(self.ids)
-        for hit in hits:
-            if hit.id not in known:
-                self.ids.append(hit.id)
-                self.scores.extend(hit.score[:3])
+        new = [hit for hit in hits if hit.id not in known]
+        self.ids.extend(hit.id for hit in new)
+        self.scores.extend(number for hit in new for number in hit.score[:3])
         known.update(self.ids)
-        for place, id in enumerate(before):
+        for place, id in enumerate(ids):
             if id not in known:
                 self.ids.append(id)
                 self.scores.extend(scores[3 * place : 3 * place + 3])
         del self.ids[MOST_CANDIDATES:], self.scores[3 * MOST_CANDIDATES :]
+        for hit in new:
+            self.codes.pop(hit.id, None)
+        self.codes |= {hit.id: code for hit in new} if code else {}
+        return len(self) > before
 
     def end(self, number: int) -> int:
-        """Where a page ends."""
-        return self.first + (number - 1) * PAGE if number > 0 else 0
+        """Where a page ends, or would if there were enough hits."""
+        if number <= len(self.ends):
+            return self.ends[number - 1] if number else 0
+        return self.shown + (number - len(self.ends)) * PAGE
 
     def page(self, number: int) -> list[tuple[int, Shown]]:
-        """The hits of a page, which stand from now on where they do."""
+        """The hits of a page, which stand from now on where they do, as all before them."""
+        while len(self.ends) < number and self.shown < len(self):
+            self.ends.append(min(self.shown + PAGE, len(self)))
         places = range(self.end(number - 1), min(self.end(number), len(self)))
-        self.shown = max(self.shown, places.stop)
         return [(self.ids[place], self._score(place)) for place in places]
 
     def _score(self, place: int) -> Shown:

@@ -132,9 +132,11 @@ class Searching:
 
     # ── recalling ──
 
-    async def recall(self, ask: Ask, query: "Query", deadline: Deadline) -> tuple[Recall, str | None]:
-        """What the legs found, and why one of them was left out."""
-        words = None if ask.mode is Mode.VECTOR else _words(query)
+    async def recall(
+        self, ask: Ask, query: "Query", deadline: Deadline, words: Words | None = None
+    ) -> tuple[Recall, str | None]:
+        """What the legs found, and why one of them was left out. Looked for are the words of the query, or others."""
+        words = None if ask.mode is Mode.VECTOR else words or sought(query)
         vector, code = None, None
         if ask.mode is not Mode.KEYWORD:
             try:
@@ -283,7 +285,7 @@ def _parsed(ask: Ask) -> "Query":
     return parse(ask.query, typing=ask.typing)
 
 
-def _words(query: "Query") -> Words:
+def sought(query: "Query") -> Words:
     """What the engine can look for; whether words follow one another is checked in the texts."""
     return Words(
         any_of=query.scored,

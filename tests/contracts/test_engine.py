@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -511,3 +512,49 @@ def test_matches_are_counted_and_scored_as_they_are_recalled(engine: Engine) -> 
     assert scored == pytest.approx(dict(recalled))
     engine.delete(DOCUMENTS, [1, 2])
     assert engine.count(DOCUMENTS, words("dog")) == 24
+
+
+def test_vectors_are_counted_and_compared_as_they_are_recalled(engine: Engine) -> None:
+    assert engine.count(DOCUMENTS, None) == 0
+    assert engine.cosines(DOCUMENTS, direction(1), [1]) == {}
+    texts = dict.fromkeys(range(1, 40), "cat")
+    vectors = np.array([direction(id % 5) * (id != 7) for id in texts])
+    engine.write(DOCUMENTS, MODEL, batch(texts, vectors, sources=[Source(document_id=id % 2) for id in texts]))
+    engine.evict(DOCUMENTS, [9])
+    within = Within(document_ids=frozenset({1}))
+    assert (engine.count(DOCUMENTS, None), engine.count(DOCUMENTS, None, within)) == (37, 18)
+    recalled = engine.recall(DOCUMENTS, None, direction(3), limit=100).vector
+    assert engine.cosines(DOCUMENTS, direction(3), [*recalled, 7, 9, 999]) == pytest.approx(dict(recalled))
+
+
+def test_what_is_looked_for_together_comes_first_whatever_its_score(engine: Engine) -> None:
+    texts = {id: "harbour harbour harbour" for id in range(1, 30)} | {id: "keeper keeper" for id in range(30, 60)}
+    texts |= {60: "harbour keeper " + "and much else " * 40, 61: "harbour lighthouse"}
+    engine.write(DOCUMENTS, MODEL, batch(texts, sources=[Source(document_id=id % 2) for id in texts]))
+    both = query_terms("harbour keeper")
+    asked = Words(any_of=both, together=both)
+    for vector in (None, direction(3)):
+        recall = engine.recall(DOCUMENTS, asked, vector, limit=10)
+        assert (next(iter(recall.keyword)), len(recall.keyword)) == (60, 10)
+        assert (recall.full, recall.more_full) == ({60}, False)
+        alone = engine.recall(DOCUMENTS, replace(asked, together=()), vector, limit=100).keyword
+        assert recall.keyword == pytest.approx({id: alone[id] for id in recall.keyword})
+        others = engine.recall(DOCUMENTS, asked, vector, limit=10, within=Within(document_ids=frozenset({1})))
+        assert (others.full, others.more_full) == (set(), False)
+
+
+def test_of_many_that_have_all_others_may_have_it_too(engine: Engine) -> None:
+    engine.write(TABLE, MODEL, batch({id: "harbour keeper" for id in range(1, 30)} | {30: "harbour"}))
+    both = query_terms("harbour keeper")
+    recall = engine.recall(TABLE, Words(any_of=both, together=both), direction(20), limit=10)
+    assert recall.more_full
+    assert recall.full == {id for id in recall.keyword.keys() | recall.vector.keys() if id != 30}
+
+
+@pytest.mark.parametrize(("typed", "full"), [("keep", {1, 2}), ("keepers", {1, 2}), ("tow", {3}), ("x", set())])
+def test_a_word_that_is_typed_belongs_to_what_is_looked_for_together(
+    engine: Engine, typed: str, full: set[int]
+) -> None:
+    engine.write(TABLE, MODEL, batch({1: "old keeper", 2: "the old keepers", 3: "old tower", 4: "keeper", 5: "old"}))
+    asked = Words(any_of=query_terms(f"old {typed}"), prefix=typed, together=("old",))
+    assert engine.recall(TABLE, asked, None, limit=10).full == full

@@ -114,19 +114,31 @@ class ExactEngine:
         seen = {id for id, chunk in chunks.items() if sees(within, chunk.source)}
         scores = bm25({id: chunk.terms for id, chunk in chunks.items()}, words) if words else {}
         cosines = {} if vector is None else _cosines(chunks, vector)
-        keyword, near = _top(scores, seen, limit), _top(cosines, seen, limit)
+        full = {id for id in scores if words and _has_together(chunks[id].terms, words)} & seen
+        first = _top({id: scores[id] for id in full}, seen, limit)
+        keyword = dict(list((first | _top(scores, seen, limit)).items())[:limit])
+        near = _top(cosines, seen, limit)
         return Recall(
             keyword,
             near,
             {id: scores[id] for id in near if id in scores and id not in keyword},
             {id: cosines[id] for id in keyword if id in cosines and id not in near},
+            full & (keyword.keys() | near.keys()),
+            len(first) == limit,
         )
 
-    def count(self, namespace: str, words: Words, within: Within = EVERYTHING) -> int:
+    def count(self, namespace: str, words: Words | None, within: Within = EVERYTHING) -> int:
+        if words is None:
+            chunks = self._at(namespace).chunks.values()
+            return sum(bool(chunk.vector.any()) and sees(within, chunk.source) for chunk in chunks)
         return len(self.recall(namespace, words, None, limit=1 << 30, within=within).keyword)
 
     def scores(self, namespace: str, words: Words, ids: Sequence[int]) -> dict[int, float]:
         found = self.recall(namespace, words, None, limit=1 << 30).keyword
+        return {id: found[id] for id in ids if id in found}
+
+    def cosines(self, namespace: str, vector: Vector, ids: Sequence[int]) -> dict[int, float]:
+        found = _cosines(self._at(namespace).chunks, vector)
         return {id: found[id] for id in ids if id in found}
 
     def build(self, namespace: str, fingerprint: str, dimension: int) -> ExactBuilding:
@@ -212,6 +224,12 @@ def _weigh(frequencies: Mapping[int, int], holding: int, lengths: Mapping[int, i
     everything = max(len(lengths), holding)
     telling = math.log(1 + (everything - holding + 0.5) / (holding + 0.5))
     return {id: telling * n * (K1 + 1) / (n + K1 * (1 - B + B * lengths[id] / mean)) for id, n in frequencies.items()}
+
+
+def _has_together(terms: Sequence[str], words: Words) -> bool:
+    typed = {*words.stems, *words.any_of} - set(words.together)
+    begun = any(term in typed or term.startswith(words.prefix) for term in terms) if words.prefix else True
+    return bool(words.together) and begun and set(words.together) <= set(terms)
 
 
 def _cosines(chunks: Mapping[int, Chunk], vector: Vector) -> dict[int, float]:

@@ -58,13 +58,17 @@ class Words:
     """What keywords look for: any of `any_of`; all of `all_of` must be there, and if there are some, that is enough;
     none of `none_of` may be. A term counts once for the score, be it in `any_of`, in `all_of` or in both. `prefix`
     begins a word that is still being typed; the terms that begin so, and `stems`, which do not but may be the terms of
-    such a word, count together like one of `any_of`."""
+    such a word, count together like one of `any_of`.
+
+    What has all of `together` is recalled before anything else, whatever its score. With a prefix it needs a word that
+    begins so too, or one of `any_of` that is not in `together`: the word that is typed, if that is whole."""
 
     any_of: tuple[str, ...] = ()
     all_of: tuple[str, ...] = ()
     none_of: tuple[str, ...] = ()
     prefix: str | None = None
     stems: tuple[str, ...] = ()
+    together: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +77,16 @@ class Recall:
 
     What one leg found and the other did not stands with the other's score in `keyword_also` or `vector_also`: a BM25
     score (left out where no word matches), or a cosine (left out where the chunk has no vector).
+
+    `full` are those of all these that have what was looked for `together`, and `more_full` says that others may.
     """
 
     keyword: Mapping[int, float] = field(default_factory=dict)
     vector: Mapping[int, float] = field(default_factory=dict)
     keyword_also: Mapping[int, float] = field(default_factory=dict)
     vector_also: Mapping[int, float] = field(default_factory=dict)
+    full: Set[int] = frozenset()
+    more_full: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +158,15 @@ class Engine(Protocol):
     ) -> Recall:
         """The best `limit` chunks of each leg. Raises Damaged if the namespace cannot be trusted."""
 
-    def count(self, namespace: str, words: Words, within: Within = EVERYTHING) -> int:
-        """How many chunks match. Raises Damaged if the namespace cannot be trusted."""
+    def count(self, namespace: str, words: Words | None, within: Within = EVERYTHING) -> int:
+        """How many chunks match; without words, how many have a vector. Raises Damaged if the namespace cannot be
+        trusted."""
 
     def scores(self, namespace: str, words: Words, ids: Sequence[int]) -> dict[int, float]:
         """The BM25 scores of those of these chunks that match. Raises Damaged if the namespace cannot be trusted."""
+
+    def cosines(self, namespace: str, vector: Vector, ids: Sequence[int]) -> dict[int, float]:
+        """The cosines of those of these chunks that have a vector."""
 
     def build(self, namespace: str, fingerprint: str, dimension: int) -> Building:
         """Begin an index to take the place of this one."""

@@ -89,23 +89,30 @@ class EmbeddedEngine:
     ) -> Recall:
         """What both legs find, side by side."""
         if vector is None:
-            return Recall(_best(place, snapshot, words, limit, within))
+            keyword, full = _best(place, snapshot, words, limit, within)
+            return Recall(keyword, full=full, more_full=len(full) == limit)
         running = self._pool.submit(_best, place, snapshot, words, limit, within)
         try:
             found = _nearest(snapshot, vector, limit, within, stop)
-            keyword = running.result()
+            keyword, full = running.result()
             stop()
         finally:
             running.cancel()
         alone = [id for id in found if id not in keyword] if len(keyword) == limit else []  # else no others match
         vector_also = snapshot.vectors.cosines(vector, [id for id in keyword if id not in found])
-        return Recall(keyword, found, _scores(place, snapshot, words, alone), vector_also)
+        keyword_also, more_full = _scores(place, snapshot, words, alone), len(full) == limit
+        if words and more_full:
+            with _reading(place):
+                full |= snapshot.lookup.full(words, list(keyword_also))
+        return Recall(keyword, found, keyword_also, vector_also, full, more_full)
 
-    def count(self, namespace: str, words: Words, within: Within = EVERYTHING) -> int:
+    def count(self, namespace: str, words: Words | None, within: Within = EVERYTHING) -> int:
         place = self._at(namespace)
         snapshot = self._snapshot(place)
         if snapshot is None:
             return 0
+        if words is None:
+            return int(np.count_nonzero(snapshot.vectors.mask(within)))
         with _reading(place):
             count = snapshot.lookup.count(words, within)
         place.trust(snapshot)
@@ -119,6 +126,15 @@ class EmbeddedEngine:
         scores = _scores(place, snapshot, words, ids)
         place.trust(snapshot)
         return scores
+
+    def cosines(self, namespace: str, vector: Vector, ids: Sequence[int]) -> dict[int, float]:
+        place = self._at(namespace)
+        snapshot = self._snapshot(place)
+        if snapshot is None or len(vector) != snapshot.manifest.dimension:
+            return {}
+        cosines = snapshot.vectors.cosines(vector, ids)
+        place.trust(snapshot)
+        return cosines
 
     def build(self, namespace: str, fingerprint: str, dimension: int) -> Build:
         return self._at(namespace).build(fingerprint, dimension)
@@ -211,9 +227,11 @@ def _project(name: str) -> str:
     return match[1]
 
 
-def _best(place: Namespace, snapshot: Snapshot, words: Words | None, limit: int, within: Within) -> dict[int, float]:
+def _best(
+    place: Namespace, snapshot: Snapshot, words: Words | None, limit: int, within: Within
+) -> tuple[dict[int, float], set[int]]:
     with _reading(place):
-        return snapshot.lookup.best(words, limit, within) if words else {}
+        return snapshot.lookup.best(words, limit, within) if words else ({}, set())
 
 
 def _scores(place: Namespace, snapshot: Snapshot, words: Words | None, ids: Sequence[int]) -> dict[int, float]:

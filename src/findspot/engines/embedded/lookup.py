@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import tantivy
 from tantivy import Occur, Query
@@ -23,12 +24,22 @@ class Lookup:
     searcher: tantivy.Searcher
     shortest: int  # no source is shorter
 
-    def best(self, words: Words, limit: int, within: Within) -> dict[int, float]:
-        """The `limit` best chunks with their scores, best first."""
+    def best(self, words: Words, limit: int, within: Within) -> tuple[dict[int, float], set[int]]:
+        """The `limit` best chunks with their scores, and which of them have all that is looked for together: these are
+        the best, whatever their scores."""
         query = self._wording(words)
         if query is None:
-            return {}
-        return self._found(_filtered(query, [*self._limits(within)]), limit)
+            return {}, set()
+        limits = [*self._limits(within)]
+        full = self._found(_filtered(query, [*limits, *self._together(words)]), limit) if words.together else {}
+        if len(full) == limit:
+            return full, set(full)
+        found = self._found(_filtered(query, limits), limit)
+        return dict(islice((full | found).items(), limit)), set(full)
+
+    def full(self, words: Words, ids: Sequence[int]) -> set[int]:
+        """Which of these chunks have all that is looked for together."""
+        return set(self.scores(words, ids, self._together(words)))
 
     def count(self, words: Words, within: Within) -> int:
         """How many chunks match."""
@@ -38,13 +49,13 @@ class Lookup:
         found = self.searcher.search(_filtered(query, [*self._limits(within)]), 1, count=True)
         return int(found.count)  # type: ignore[attr-defined]
 
-    def scores(self, words: Words, ids: Sequence[int]) -> dict[int, float]:
+    def scores(self, words: Words, ids: Sequence[int], limits: Sequence[Query] = ()) -> dict[int, float]:
         """The scores of those of these chunks that match."""
         query = self._wording(words)
         if query is None or not ids:
             return {}
         these = [Query.term_query(self.schema, "id", id, "basic") for id in ids]  # a set of terms takes twice as long
-        return self._found(_filtered(query, [Query.disjunction_max_query(these)]), len(ids))
+        return self._found(_filtered(query, [Query.disjunction_max_query(these), *limits]), len(ids))
 
     def _found(self, query: Query, limit: int) -> dict[int, float]:
         room = min(limit, max(self.searcher.num_docs, 1))  # tantivy sets aside as much memory as it is asked for
@@ -65,6 +76,14 @@ class Lookup:
             return None
         clauses += [(Occur.MustNot, self._term(term)) for term in words.none_of]
         return Query.boolean_query(clauses)
+
+    def _together(self, words: Words) -> list[Query]:
+        limits = [self._term(term) for term in words.together]
+        if words.prefix:
+            typed = [self._term(term) for term in words.any_of if term not in words.together]
+            typed += self._completions(words.prefix, words.stems)
+            limits.append(Query.disjunction_max_query(typed) if typed else Query.empty_query())
+        return limits
 
     def _term(self, term: str) -> Query:
         return Query.term_query(self.schema, "terms", term, "freq")

@@ -156,7 +156,8 @@ def _page(page: Page, strategy: Strategy, language: notices.Language) -> dict[st
     said = [notices.switched(page.code, language)] if page.code else []
     if page.total_is_least:
         answer["totalIsLowerBound"] = True
-        said += [notices.too_many(MOST_CANDIDATES, language)] if page.total >= MOST_CANDIDATES else []
+    if page.is_cut:
+        said.append(notices.too_many(MOST_CANDIDATES, language))
     if page.code:
         answer["code"] = page.code
     if said:
