@@ -238,11 +238,19 @@ DOC004: tuple[Scenario, ...] = (
          "tests/test_finding.py::test_a_slow_embedder_costs_the_meaning_and_not_the_answer"),
     need("004.matrix.index-write-fails", "004 § 异常矩阵 / 网络/IO 失败",
          "An index file that cannot be written leaves the index in service and the saved document whole, and is "
-         "reported."),
+         "reported.",
+         "tests/test_workspace_failures.py::"
+         "test_a_full_disk_costs_no_save_and_no_search_and_the_index_follows_when_there_is_room",
+         "tests/test_workspace_failures.py::"
+         "test_an_index_that_cannot_be_opened_is_said_to_be_so_and_the_status_still_answers"),
     need("004.matrix.rebuild-fails", "004 § 异常矩阵 / 网络/IO 失败",
-         "A rebuild that fails leaves the old index answering, says why, and can be tried again."),
+         "A rebuild that fails leaves the old index answering, says why, and can be tried again.",
+         "tests/test_workspace_failures.py::"
+         "test_a_rebuild_that_fails_leaves_the_old_index_says_why_and_is_tried_again"),
     need("004.matrix.broken-encoding", "004 § 异常矩阵 / 数据异常",
-         "A document with a broken encoding is refused or reported by name, and all others stay searchable."),
+         "A document with a broken encoding is refused or reported by name, and all others stay searchable.",
+         "tests/test_workspace_failures.py::"
+         "test_a_document_that_broke_in_the_database_is_named_and_all_others_are_found"),
     need("004.matrix.illegal-offsets", "004 § 异常矩阵 / 数据异常",
          "A chunk whose offsets do not fit its document is never shown, and is made anew.",
          "tests/test_finding.py::test_a_chunk_with_illegal_offsets_is_not_shown_and_made_anew"),
@@ -254,7 +262,8 @@ DOC004: tuple[Scenario, ...] = (
     need("004.matrix.replace-during-autosave", "004 § 异常矩阵 / 并发冲突",
          "A document saved between preview and replacement is skipped and named, and neither text is lost."),
     need("004.matrix.index-over-limit", "004 § 异常矩阵 / 容量溢出; DECISIONS row 40",
-         "Past the index limit documents still save, indexing stops for what is over, and the status says so."),
+         "Past the index limit documents still save, indexing stops for what is over, and the status says so.",
+         "tests/test_workspace_failures.py::test_past_its_limit_a_project_saves_what_it_does_not_search_and_says_so"),
     need("004.matrix.too-many-candidates", "004 § 异常矩阵 / 容量溢出; DECISIONS row 15",
          "A query with too many candidates is cut, and the answer says that its total is only a lower bound.",
          "tests/test_finding.py::test_more_than_ten_thousand_candidates_are_cut_and_the_answer_says_so"),
@@ -279,7 +288,8 @@ DOC004: tuple[Scenario, ...] = (
     need("004.performance.rag", "004 § Non-Functional / Performance",
          "Retrieval takes under 150 ms at p50, 450 ms at p95 and 900 ms at p99."),
     need("004.capacity.chunks", "004 § Non-Functional / Capacity; DECISIONS row 40",
-         "A project's index holds up to 5,000,000 chunks."),
+         "A project's index holds up to 5,000,000 chunks.",
+         "tests/test_workspace_failures.py::test_past_its_limit_a_project_saves_what_it_does_not_search_and_says_so"),
     need("004.capacity.candidates", "004 § Non-Functional / Capacity; DECISIONS row 15",
          "A query weighs at most 10,000 candidates and cuts off what goes beyond.",
          "tests/test_finding.py::test_more_than_ten_thousand_candidates_are_cut_and_the_answer_says_so"),
