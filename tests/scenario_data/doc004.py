@@ -282,7 +282,14 @@ DOC004: tuple[Scenario, ...] = (
          "tests/http/test_access.py::test_no_route_opens_for_a_caller_who_may_not"),
     need("004.matrix.no-leak-across-projects", "004 § 异常矩阵 / 权限/安全",
          "No route, whatever its arguments, returns anything of another project.",
-         "tests/http/test_access.py::test_no_route_opens_for_a_caller_who_may_not"),
+         "tests/http/test_access.py::test_no_route_opens_for_a_caller_who_may_not",
+         "tests/http/test_workspace_isolation.py::"
+         "test_no_channel_shows_anything_of_another_project_whatever_it_is_asked",
+         "tests/http/test_workspace_isolation.py::"
+         "test_a_search_that_names_documents_or_a_cursor_of_another_project_gets_nothing",
+         "tests/http/test_workspace_isolation.py::"
+         "test_a_passage_of_another_project_is_explained_like_one_that_never_was",
+         "tests/http/test_workspace_isolation.py::test_a_reindex_touches_no_other_project"),
     need("004.matrix.rebuild-and-search", "004 § 异常矩阵 / 并发重建索引与检索; DECISIONS row 37",
          "A search during `search:fts:reindex` is answered by the old index with `indexState` `rebuilding`, until the "
          "new one takes over at once.",
@@ -308,7 +315,9 @@ DOC004: tuple[Scenario, ...] = (
          "tests/test_warmth.py::"
          "test_past_the_limit_the_coldest_vectors_go_and_words_still_find_their_chunks"),
     need("004.security.isolation", "004 § Non-Functional / Security; DECISIONS row 24",
-         "Indexes and vectors of two projects never share a folder or a namespace."),
+         "Indexes and vectors of two projects never share a folder or a namespace.",
+         "tests/http/test_workspace_isolation.py::"
+         "test_the_indexes_of_two_projects_share_no_folder_no_namespace_and_no_file"),
     need("004.security.query-hash", "004 § Non-Functional / Security; DECISIONS row 26",
          "The text of a query is in no log, only a keyed hash of it.",
          "tests/http/test_workspace.py::test_a_query_is_in_no_log_and_no_figure_but_as_a_keyed_hash"),
