@@ -38,7 +38,9 @@ DOC004: tuple[Scenario, ...] = (
     need("004.fts.panel-stories", "004 § 全文检索 / Storybook",
          "The search panel has a story each for results, for none and for a search under way."),
     need("004.fts.keyword", "004 § 全文检索 / 用户搜索关键词; DECISIONS row 28",
-         "Searching 「林远」 in the panel shows every document that has it, ranked, with the name highlighted."),
+         "Searching 「林远」 in the panel shows every document that has it, ranked, with the name highlighted.",
+         "tests/http/test_workspace_results.py::"
+         "test_a_name_brings_up_every_chapter_that_has_it_ranked_and_highlighted"),
     need("004.fts.click-jumps", "004 § 全文检索 / 用户点击搜索结果跳转",
          "A click on a hit in chapter three loads that chapter, scrolls to the match and lets it flash briefly."),
     need("004.fts.no-results", "004 § 全文检索 / 搜索无结果",
@@ -203,7 +205,9 @@ DOC004: tuple[Scenario, ...] = (
          "tests/http/test_workspace.py::test_a_score_is_explained_to_its_parts"),
     need("004.ranking.large-result", "004 § 检索算法 / 大结果集触发分页与截断; DECISIONS row 29",
          "Of 5,000 matching chunks the first fifty come with `hasMore`, further pages bring fifty each, and the p95 "
-         "stays within 900 ms."),
+         "stays within 900 ms.",
+         "tests/http/test_workspace_results.py::"
+         "test_of_five_thousand_hits_fifty_come_first_and_fifty_with_every_further_page"),
 
     # what every requirement above is held to
     need("004.acceptance", "004 § 模块级可验收标准",
@@ -240,7 +244,9 @@ DOC004: tuple[Scenario, ...] = (
          "timed out."),
     need("004.acceptance.slow-semantics", "004 § 模块级可验收标准 / 检索超时的可见降级",
          "A semantic leg silent for five seconds makes a hybrid search answer keyword results with `SEARCH_TIMEOUT`, "
-         "`fallback` `fts` and a sentence on screen."),
+         "`fallback` `fts` and a sentence on screen.",
+         "tests/http/test_workspace_results.py::"
+         "test_meaning_that_is_silent_too_long_is_left_out_with_a_code_and_a_sentence"),
 
     # the matrix of failures
     need("004.matrix", "004 § 异常与边界覆盖矩阵",
@@ -262,7 +268,9 @@ DOC004: tuple[Scenario, ...] = (
     need("004.matrix.broken-encoding", "004 § 异常矩阵 / 数据异常",
          "A document with a broken encoding is refused or reported by name, and all others stay searchable.",
          "tests/test_workspace_failures.py::"
-         "test_a_document_that_broke_in_the_database_is_named_and_all_others_are_found"),
+         "test_a_document_that_broke_in_the_database_is_named_and_all_others_are_found",
+         "tests/http/test_workspace_results.py::"
+         "test_a_text_with_a_broken_encoding_is_refused_by_name_and_all_others_are_found"),
     need("004.matrix.illegal-offsets", "004 § 异常矩阵 / 数据异常",
          "A chunk whose offsets do not fit its document is never shown, and is made anew.",
          "tests/test_finding.py::test_a_chunk_with_illegal_offsets_is_not_shown_and_made_anew"),
