@@ -239,7 +239,16 @@ async def test_a_document_that_broke_in_the_database_is_named_and_all_others_are
             assert set(await found(app, project, query, strategy)) == {BEFORE, AFTER}
     with pytest.raises(FindspotError, match="damaged in the database"):
         await app.documents.read(broken.id)
-    await app.documents.save(broken.id, json.dumps({"content": "mended 修好了", "format": "text"}).encode(), OWNER)
+    body = json.dumps({"content": "mended 修好了", "format": "text"}).encode()
+    saved = await app.documents.save(broken.id, body, OWNER)
+    await settle(app)
+    assert await is_well(app, project)
+    assert await found(app, project, "修好") == ["mended 修好了"]
+    assert saved.version_id is not None
+    await app.documents.restore(broken.id, saved.version_id, OWNER)  # the damaged one, which was kept
+    assert (await in_trouble(app, project)).startswith(f"INTERNAL: Document {broken.id} cannot be read.")
+    whole = (await app.documents.versions(broken.id))[0].id
+    await app.documents.restore(broken.id, whole, OWNER)
     await settle(app)
     assert await is_well(app, project)
     assert await found(app, project, "修好") == ["mended 修好了"]
