@@ -111,7 +111,7 @@ def test_known_passages_come_without_their_text() -> None:
 
 def test_a_document_that_cannot_be_read_is_an_error_and_not_the_end_of_a_helper() -> None:
     request = msgspec.msgpack.encode([DocumentToCut(3, "tiptap", frozenset())])
-    with pytest.raises(FindspotError, match="cannot be read"):
+    with pytest.raises(FindspotError, match="Document 3 cannot be read"):
         cutting.cut_documents(request, b"{")
 
 

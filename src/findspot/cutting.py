@@ -111,8 +111,8 @@ def cut_documents(request: bytes, *contents: bytes) -> tuple[bytes, ...]:
 def _passages(document: DocumentToCut, content: bytes) -> Iterator[Passage]:
     try:
         found = read(content, document.format)
-    except ValueError as error:  # nothing that is saved is like this
-        raise FindspotError("INTERNAL", f"The document cannot be read: {error}") from None
+    except FindspotError as error:  # nothing that is saved is like this
+        raise FindspotError("INTERNAL", f"Document {document.id} cannot be read. {error.message}") from None
     from findspot.chunking import cut_paragraphs
 
     passages = list(cut_paragraphs(found.text, [(block.start, block.end) for block in found.blocks]))

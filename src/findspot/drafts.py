@@ -81,8 +81,13 @@ def _content(sent: msgspec.Raw, form: str, limit: int) -> bytes:
 
 
 def read(content: bytes, form: str) -> Extract:
-    """The text of a kept content, with its places; INVALID_ARGUMENT if it is not of its format."""
-    value: Any = msgspec.json.decode(content) if form == "tiptap" else content.decode()
+    """The text of a kept content, with its places; INVALID_ARGUMENT if it is not of its format, INTERNAL if what was
+    sound when it was kept is not any more."""
+    try:
+        value: Any = msgspec.json.decode(content) if form == "tiptap" else content.decode()
+    except (UnicodeDecodeError, msgspec.DecodeError) as error:
+        advice = "Save the document anew, or restore a version of it."
+        raise FindspotError("INTERNAL", f"The content is damaged in the database: {error}. {advice}") from None
     try:
         return extract(value, form)  # type: ignore[arg-type]
     except SourceError as error:
@@ -91,8 +96,9 @@ def read(content: bytes, form: str) -> Extract:
 
 def show_document(content: bytes, form: bytes) -> tuple[bytes, ...]:
     """A kept content and its text, as the two members of an answer."""
+    text = read(content, form.decode()).text
     kept = content if form == b"tiptap" else msgspec.json.encode(content.decode())
-    return (b'"content":' + kept + b',"text":' + msgspec.json.encode(read(content, form.decode()).text),)
+    return (b'"content":' + kept + b',"text":' + msgspec.json.encode(text),)
 
 
 def compare_documents(old: bytes, old_form: bytes, new: bytes, new_form: bytes) -> tuple[bytes, ...]:

@@ -33,7 +33,7 @@ _KINDS = (
     Kind("SEARCH_CAPACITY_EXCEEDED", 507, False, "Remove content from the project or split it into several."),
     Kind("EMBEDDING_DIMENSION_MISMATCH", 502, False, "Check the embedder's model and its declared dimensions."),
     Kind("EMBEDDING_UNAVAILABLE", 503, True, "Check that the embedding service can be reached."),
-    Kind("ENGINE_UNAVAILABLE", 503, True, "Check that the search engine can be reached."),
+    Kind("ENGINE_UNAVAILABLE", 503, True, "Check that the search engine can be reached, or that its disk has room."),
     Kind("STORE_UNAVAILABLE", 503, True, "Check the database and the disk with 'findspot doctor'."),
     Kind("INDEX_REBUILDING", 503, True, "Wait for retryAfterMs; the index is being rebuilt."),
     Kind("INTERNAL", 500, True, "This is a fault of Findspot; report it with the request id."),

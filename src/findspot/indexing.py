@@ -100,6 +100,7 @@ class Indexing:
         self._unfit: set[Place] = set()  # damaged, or with another embedder's vectors: to be built anew
         self._damaged: set[Place] = set()  # those of them in which nothing can be searched
         self._rebuilding: dict[Place, asyncio.Task[None]] = {}
+        self._unbuilt: dict[Place, str] = {}  # why the last rebuild failed, until one does not
         self.rebuilds: dict[str, Rebuild] = {}  # those that have begun
         self._rests: Rests[Place] = Rests()
         self.warmth = Warmth(store, engine, embeddings, settings)
@@ -234,7 +235,7 @@ class Indexing:
 
     async def _note(self, place: Place, error: Exception) -> None:
         """Let everyone see why a namespace is behind."""
-        message = said(error) if isinstance(error, FindspotError) else f"INTERNAL: {error or type(error).__name__}"
+        message = _why(error)
         try:
             async with self._store.write(durable=False) as connection:
                 await states.fail_all(connection, place, message, self._rests.next_s(place))
@@ -389,11 +390,13 @@ class Indexing:
                     await self.warmth.make_room(place.project_id)
             self._unfit.discard(place)
             self._damaged.discard(place)
+            self._unbuilt.pop(place, None)
             self._rests.end(place)
             if self._unsure is not None:
                 self._unsure.add(place)
         except Exception as error:
             log.exception("rebuilding %s failed", place.namespace)
+            self._unbuilt[place] = _why(error)
             await self._note(place, error)
             self._rests.begin(place)
         finally:
@@ -436,15 +439,19 @@ class Indexing:
 
     def _report(self, place: Place, conditions: Sequence[tuple[str, str | None]], total: int, done: int) -> Report:
         rebuild = self.rebuilds.get(place.namespace)
-        statuses = {status for status, _ in conditions}
+        statuses = {status for status, _ in conditions} | ({"error"} if place in self._unbuilt else set())
         status = next((each for each in ("error", "indexing", "pending") if each in statuses), "ready")
+        reasons = [error for _, error in conditions] + [self._unbuilt.get(place)]
         try:
             held = self._engine.status(place.namespace)
         except Damaged:
             held, status = NOTHING, "indexing"
+        except OSError as error:
+            held, status = NOTHING, "error"
+            reasons.append(_why(error))
         if rebuild is not None:
             status, done = "indexing", rebuild.done
-        errors = tuple(dict.fromkeys(error for _, error in conditions if error))
+        errors = tuple(dict.fromkeys(reason for reason in reasons if reason))
         rate = rebuild.rate if rebuild else self._filling.rates.get(place, 0.0)
         return Report(place.namespace, status, total, done, held.vectors, held.evicted, held.bytes, rate, errors)
 
@@ -467,6 +474,22 @@ class Indexing:
 
     async def _in_thread(self, call: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
+
+
+def _why(error: Exception) -> str:
+    """What went wrong with an index, for people."""
+    if isinstance(error, FindspotError):
+        return said(error)
+    if isinstance(error, OSError):
+        return said(disk_trouble(error))
+    return f"INTERNAL: {error or type(error).__name__}"
+
+
+def disk_trouble(error: OSError) -> FindspotError:
+    """The system's own words, without the path, which is nobody's business."""
+    reason = error.strerror or str(error)
+    message = f"The index cannot use its disk: {reason}. What is saved is kept, and this is tried again until it works."
+    return FindspotError("ENGINE_UNAVAILABLE", message)
 
 
 async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:

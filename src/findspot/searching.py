@@ -16,7 +16,7 @@ from findspot.embeddings import Embeddings
 from findspot.engines.protocol import EVERYTHING, Damaged, Engine, Recall, Vector, Within, Words
 from findspot.errors import FindspotError
 from findspot.gate import TIMEOUT_S, Deadline, Gate
-from findspot.indexing import Indexing
+from findspot.indexing import Indexing, disk_trouble
 from findspot.models import FoundChunk
 from findspot.ranking.fusion import CLOSER_LOOK, STRETCH, Weights, convex, look_closer, rrf
 from findspot.ranking.scores import Ranked, keyword_leg, vector_leg
@@ -168,6 +168,8 @@ class Searching:
             raise embedded
         if isinstance(held, Damaged):
             raise self.healing(ask, held) from held
+        if isinstance(held, OSError):
+            raise disk_trouble(held) from held
         if isinstance(held, BaseException):
             raise held
         vector, status = embedded, held
@@ -194,6 +196,8 @@ class Searching:
             return recall
         except Damaged as damage:
             raise self.healing(ask, damage) from damage
+        except OSError as error:
+            raise disk_trouble(error) from error
 
     async def _require_there(self, ask: Ask) -> None:
         """Nothing was found: raises Damaged if that is because the index is gone, which an engine cannot know."""

@@ -66,9 +66,9 @@ class Showing:
         try:
             _, members = await self._documents.read(document_id)
         except FindspotError as error:
-            if error.code != "NOT_FOUND":
+            if error.code not in ("NOT_FOUND", "INTERNAL"):
                 raise
-            return ""  # it was deleted just now
+            return ""  # it was deleted just now, or is damaged, which the index tells: the others are shown
         return msgspec.json.decode(b"{" + bytes(members) + b"}", type=_Members).text
 
 

@@ -528,7 +528,7 @@ def test_vectors_are_counted_and_compared_as_they_are_recalled(engine: Engine) -
 
 
 def test_what_is_looked_for_together_comes_first_whatever_its_score(engine: Engine) -> None:
-    texts = {id: "harbour harbour harbour" for id in range(1, 30)} | {id: "keeper keeper" for id in range(30, 60)}
+    texts = dict.fromkeys(range(1, 30), "harbour harbour harbour") | dict.fromkeys(range(30, 60), "keeper keeper")
     texts |= {60: "harbour keeper " + "and much else " * 40, 61: "harbour lighthouse"}
     engine.write(DOCUMENTS, MODEL, batch(texts, sources=[Source(document_id=id % 2) for id in texts]))
     both = query_terms("harbour keeper")
@@ -544,7 +544,7 @@ def test_what_is_looked_for_together_comes_first_whatever_its_score(engine: Engi
 
 
 def test_of_many_that_have_all_others_may_have_it_too(engine: Engine) -> None:
-    engine.write(TABLE, MODEL, batch({id: "harbour keeper" for id in range(1, 30)} | {30: "harbour"}))
+    engine.write(TABLE, MODEL, batch(dict.fromkeys(range(1, 30), "harbour keeper") | {30: "harbour"}))
     both = query_terms("harbour keeper")
     recall = engine.recall(TABLE, Words(any_of=both, together=both), direction(20), limit=10)
     assert recall.more_full

@@ -10,11 +10,14 @@ DOC004: tuple[Scenario, ...] = (
          "tests/test_finding.py::test_a_result_says_where_it_stands_and_what_matched",
          "tests/test_finding.py::test_queries_are_read_as_people_type_them"),
     need("004.fts.plain-text", "004 § 全文检索 / 索引内容",
-         "What is indexed of a rich document is its plain text: markup is never matched."),
+         "What is indexed of a rich document is its plain text: markup is never matched.",
+         "tests/test_workspace_following.py::test_what_a_reader_sees_is_found_and_markup_is_not"),
     need("004.fts.save-updates-index", "004 § 全文检索 / 索引更新策略",
-         "Saving a document, by hand or by autosave, brings its index up to date in the background."),
+         "Saving a document, by hand or by autosave, brings its index up to date in the background.",
+         "tests/test_workspace_following.py::test_a_save_by_hand_or_by_itself_is_searched_soon"),
     need("004.fts.never-blocks-editing", "004 § 全文检索 / 索引更新策略",
-         "A save answers without waiting for the index."),
+         "A save answers without waiting for the index.",
+         "tests/test_workspace_following.py::test_a_save_answers_though_the_index_is_held_up"),
     need("004.fts.command-palette", "004 § 全文检索 / 搜索入口",
          "Cmd/Ctrl+P opens a palette that also searches inside documents."),
     need("004.fts.search-panel", "004 § 全文检索 / 搜索入口",
@@ -35,7 +38,9 @@ DOC004: tuple[Scenario, ...] = (
     need("004.fts.panel-stories", "004 § 全文检索 / Storybook",
          "The search panel has a story each for results, for none and for a search under way."),
     need("004.fts.keyword", "004 § 全文检索 / 用户搜索关键词; DECISIONS row 28",
-         "Searching 「林远」 in the panel shows every document that has it, ranked, with the name highlighted."),
+         "Searching 「林远」 in the panel shows every document that has it, ranked, with the name highlighted.",
+         "tests/http/test_workspace_results.py::"
+         "test_a_name_brings_up_every_chapter_that_has_it_ranked_and_highlighted"),
     need("004.fts.click-jumps", "004 § 全文检索 / 用户点击搜索结果跳转",
          "A click on a hit in chapter three loads that chapter, scrolls to the match and lets it flash briefly."),
     need("004.fts.no-results", "004 § 全文检索 / 搜索无结果",
@@ -50,17 +55,24 @@ DOC004: tuple[Scenario, ...] = (
          "Documents have embeddings, and a search by meaning runs over them.",
          "tests/test_finding_meaning.py::test_a_search_by_meaning_shows_loneliness_among_the_first_five"),
     need("004.embedding.by-paragraph", "004 § 向量嵌入 / 嵌入策略; DECISIONS row 35",
-         "A document is cut at its paragraphs, and only a very long paragraph into several chunks."),
+         "A document is cut at its paragraphs, and only a very long paragraph into several chunks.",
+         "tests/test_workspace_following.py::test_a_document_is_cut_at_its_paragraphs_and_only_a_very_long_one_again"),
     need("004.embedding.one-vector-a-chunk", "004 § 向量嵌入 / 嵌入策略",
-         "Every chunk of a document has exactly one vector of the embedder in service."),
+         "Every chunk of a document has exactly one vector of the embedder in service.",
+         "tests/test_workspace_following.py::test_a_chunk_knows_where_it_stands_since_when_and_has_one_vector"),
     need("004.embedding.chunk-fields", "004 § 向量嵌入 / 嵌入策略; DECISIONS row 25",
-         "A document's chunk knows id, document, project, text, vector, start, end and time of update."),
+         "A document's chunk knows id, document, project, text, vector, start, end and time of update.",
+         "tests/test_workspace_following.py::test_a_chunk_knows_where_it_stands_since_when_and_has_one_vector"),
     need("004.embedding.dimension", "004 § 向量嵌入 / 嵌入策略; DECISIONS row 30",
-         "The vector's dimension comes from the embedder, be it the offline model or an API."),
+         "The vector's dimension comes from the embedder, be it the offline model or an API.",
+         "tests/embedding/test_dimensions.py::test_the_offline_model_says_how_long_its_vectors_are",
+         "tests/embedding/test_dimensions.py::test_an_api_says_how_long_its_vectors_are_be_that_declared_or_not"),
     need("004.embedding.changed-paragraphs-only", "004 § 向量嵌入 / 嵌入更新策略",
-         "Saving a document embeds its changed paragraphs and no others."),
+         "Saving a document embeds its changed paragraphs and no others.",
+         "tests/test_workspace_following.py::test_a_paragraph_at_the_top_of_a_long_document_embeds_one_text"),
     need("004.embedding.in-background", "004 § 向量嵌入 / 嵌入更新策略",
-         "Many embeddings are made in the background while editing goes on undisturbed."),
+         "Many embeddings are made in the background while editing goes on undisturbed.",
+         "tests/test_workspace_following.py::test_many_embeddings_are_made_behind_the_back_of_those_who_edit"),
     need("004.embedding.similarity", "004 § 向量嵌入; DECISIONS row 14",
          "Search by meaning ranks by the similarity of query and chunk vectors, calibrated to 0 to 1.",
          "tests/test_finding.py::test_parts_add_up_and_each_strategy_has_its_own"),
@@ -83,7 +95,9 @@ DOC004: tuple[Scenario, ...] = (
          "tests/test_finding.py::test_without_an_embedder_words_answer_and_the_answer_says_so",
          "tests/http/test_workspace.py::test_a_fallback_is_told_in_the_callers_language"),
     need("004.embedding.third-paragraph", "004 § 向量嵌入 / 增量更新嵌入",
-         "Editing the third paragraph of a chapter embeds that one alone, behind the writer's back."),
+         "Editing the third paragraph of a chapter embeds that one alone, behind the writer's back.",
+         "tests/test_workspace_following.py::"
+         "test_an_edit_of_the_third_paragraph_embeds_it_alone_while_the_writer_goes_on"),
 
     # retrieval for generation
     need("004.rag", "004 § RAG 检索增强生成",
@@ -191,7 +205,9 @@ DOC004: tuple[Scenario, ...] = (
          "tests/http/test_workspace.py::test_a_score_is_explained_to_its_parts"),
     need("004.ranking.large-result", "004 § 检索算法 / 大结果集触发分页与截断; DECISIONS row 29",
          "Of 5,000 matching chunks the first fifty come with `hasMore`, further pages bring fifty each, and the p95 "
-         "stays within 900 ms."),
+         "stays within 900 ms.",
+         "tests/http/test_workspace_results.py::"
+         "test_of_five_thousand_hits_fifty_come_first_and_fifty_with_every_further_page"),
 
     # what every requirement above is held to
     need("004.acceptance", "004 § 模块级可验收标准",
@@ -228,7 +244,9 @@ DOC004: tuple[Scenario, ...] = (
          "timed out."),
     need("004.acceptance.slow-semantics", "004 § 模块级可验收标准 / 检索超时的可见降级",
          "A semantic leg silent for five seconds makes a hybrid search answer keyword results with `SEARCH_TIMEOUT`, "
-         "`fallback` `fts` and a sentence on screen."),
+         "`fallback` `fts` and a sentence on screen.",
+         "tests/http/test_workspace_results.py::"
+         "test_meaning_that_is_silent_too_long_is_left_out_with_a_code_and_a_sentence"),
 
     # the matrix of failures
     need("004.matrix", "004 § 异常与边界覆盖矩阵",
@@ -238,23 +256,35 @@ DOC004: tuple[Scenario, ...] = (
          "tests/test_finding.py::test_a_slow_embedder_costs_the_meaning_and_not_the_answer"),
     need("004.matrix.index-write-fails", "004 § 异常矩阵 / 网络/IO 失败",
          "An index file that cannot be written leaves the index in service and the saved document whole, and is "
-         "reported."),
+         "reported.",
+         "tests/test_workspace_failures.py::"
+         "test_a_full_disk_costs_no_save_and_no_search_and_the_index_follows_when_there_is_room",
+         "tests/test_workspace_failures.py::"
+         "test_an_index_that_cannot_be_opened_is_said_to_be_so_and_the_status_still_answers"),
     need("004.matrix.rebuild-fails", "004 § 异常矩阵 / 网络/IO 失败",
-         "A rebuild that fails leaves the old index answering, says why, and can be tried again."),
+         "A rebuild that fails leaves the old index answering, says why, and can be tried again.",
+         "tests/test_workspace_failures.py::"
+         "test_a_rebuild_that_fails_leaves_the_old_index_says_why_and_is_tried_again"),
     need("004.matrix.broken-encoding", "004 § 异常矩阵 / 数据异常",
-         "A document with a broken encoding is refused or reported by name, and all others stay searchable."),
+         "A document with a broken encoding is refused or reported by name, and all others stay searchable.",
+         "tests/test_workspace_failures.py::"
+         "test_a_document_that_broke_in_the_database_is_named_and_all_others_are_found",
+         "tests/http/test_workspace_results.py::"
+         "test_a_text_with_a_broken_encoding_is_refused_by_name_and_all_others_are_found"),
     need("004.matrix.illegal-offsets", "004 § 异常矩阵 / 数据异常",
          "A chunk whose offsets do not fit its document is never shown, and is made anew.",
          "tests/test_finding.py::test_a_chunk_with_illegal_offsets_is_not_shown_and_made_anew"),
     need("004.matrix.dimensions-differ", "004 § 异常矩阵 / 数据异常; DECISIONS row 30",
-         "Vectors of another dimension than declared never enter the index."),
+         "Vectors of another dimension than declared never enter the index.",
+         "tests/embedding/test_dimensions.py::test_a_batch_of_another_length_is_set_aside_while_searches_go_on"),
     need("004.matrix.reindex-during-query", "004 § 异常矩阵 / 并发冲突",
          "Searches during a rebuild answer from a whole index, old or new, never from half of one.",
          "tests/test_finding.py::test_the_old_index_answers_while_another_is_built"),
     need("004.matrix.replace-during-autosave", "004 § 异常矩阵 / 并发冲突",
          "A document saved between preview and replacement is skipped and named, and neither text is lost."),
     need("004.matrix.index-over-limit", "004 § 异常矩阵 / 容量溢出; DECISIONS row 40",
-         "Past the index limit documents still save, indexing stops for what is over, and the status says so."),
+         "Past the index limit documents still save, indexing stops for what is over, and the status says so.",
+         "tests/test_workspace_failures.py::test_past_its_limit_a_project_saves_what_it_does_not_search_and_says_so"),
     need("004.matrix.too-many-candidates", "004 § 异常矩阵 / 容量溢出; DECISIONS row 15",
          "A query with too many candidates is cut, and the answer says that its total is only a lower bound.",
          "tests/test_finding.py::test_more_than_ten_thousand_candidates_are_cut_and_the_answer_says_so"),
@@ -263,13 +293,21 @@ DOC004: tuple[Scenario, ...] = (
          "tests/http/test_access.py::test_no_route_opens_for_a_caller_who_may_not"),
     need("004.matrix.no-leak-across-projects", "004 § 异常矩阵 / 权限/安全",
          "No route, whatever its arguments, returns anything of another project.",
-         "tests/http/test_access.py::test_no_route_opens_for_a_caller_who_may_not"),
+         "tests/http/test_access.py::test_no_route_opens_for_a_caller_who_may_not",
+         "tests/http/test_workspace_isolation.py::"
+         "test_no_channel_shows_anything_of_another_project_whatever_it_is_asked",
+         "tests/http/test_workspace_isolation.py::"
+         "test_a_search_that_names_documents_or_a_cursor_of_another_project_gets_nothing",
+         "tests/http/test_workspace_isolation.py::"
+         "test_a_passage_of_another_project_is_explained_like_one_that_never_was",
+         "tests/http/test_workspace_isolation.py::test_a_reindex_touches_no_other_project"),
     need("004.matrix.rebuild-and-search", "004 § 异常矩阵 / 并发重建索引与检索; DECISIONS row 37",
          "A search during `search:fts:reindex` is answered by the old index with `indexState` `rebuilding`, until the "
          "new one takes over at once.",
          "tests/http/test_workspace.py::test_a_reindex_is_queued_while_the_old_index_answers"),
     need("004.matrix.wrong-dimension", "004 § 异常矩阵 / 向量维度异常触发隔离处理",
-         "A batch of wrong dimension is set aside with `EMBEDDING_DIMENSION_MISMATCH` while searches go on."),
+         "A batch of wrong dimension is set aside with `EMBEDDING_DIMENSION_MISMATCH` while searches go on.",
+         "tests/embedding/test_dimensions.py::test_a_batch_of_another_length_is_set_aside_while_searches_go_on"),
 
     # non-functional
     need("004.performance.fts", "004 § Non-Functional / Performance",
@@ -279,7 +317,8 @@ DOC004: tuple[Scenario, ...] = (
     need("004.performance.rag", "004 § Non-Functional / Performance",
          "Retrieval takes under 150 ms at p50, 450 ms at p95 and 900 ms at p99."),
     need("004.capacity.chunks", "004 § Non-Functional / Capacity; DECISIONS row 40",
-         "A project's index holds up to 5,000,000 chunks."),
+         "A project's index holds up to 5,000,000 chunks.",
+         "tests/test_workspace_failures.py::test_past_its_limit_a_project_saves_what_it_does_not_search_and_says_so"),
     need("004.capacity.candidates", "004 § Non-Functional / Capacity; DECISIONS row 15",
          "A query weighs at most 10,000 candidates and cuts off what goes beyond.",
          "tests/test_finding.py::test_more_than_ten_thousand_candidates_are_cut_and_the_answer_says_so"),
@@ -288,7 +327,9 @@ DOC004: tuple[Scenario, ...] = (
          "tests/test_warmth.py::"
          "test_past_the_limit_the_coldest_vectors_go_and_words_still_find_their_chunks"),
     need("004.security.isolation", "004 § Non-Functional / Security; DECISIONS row 24",
-         "Indexes and vectors of two projects never share a folder or a namespace."),
+         "Indexes and vectors of two projects never share a folder or a namespace.",
+         "tests/http/test_workspace_isolation.py::"
+         "test_the_indexes_of_two_projects_share_no_folder_no_namespace_and_no_file"),
     need("004.security.query-hash", "004 § Non-Functional / Security; DECISIONS row 26",
          "The text of a query is in no log, only a keyed hash of it.",
          "tests/http/test_workspace.py::test_a_query_is_in_no_log_and_no_figure_but_as_a_keyed_hash"),

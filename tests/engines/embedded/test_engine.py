@@ -10,13 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tantivy
 
 from findspot.engines.embedded import engine as engines
 from findspot.engines.embedded import index, manifest
 from findspot.engines.embedded.engine import EmbeddedEngine
 from findspot.engines.embedded.keywords import Keywords
 from findspot.engines.embedded.rows import Rows
-from findspot.engines.protocol import Abandoned, Batch, Building, Source, Words
+from findspot.engines.protocol import Abandoned, Batch, Building, Damaged, Source, Words
 from tests.engines.embedded.chunks import DIMENSION, MODEL, NAMESPACE, chunks
 
 
@@ -83,13 +84,14 @@ def _finish(building: Building) -> None:
 FAILURES = [(Keywords, "add"), (Keywords, "commit"), (Keywords, "keep"), (Rows, "append"), (manifest, "write")]
 
 
+def full(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 @pytest.mark.parametrize(("place", "name"), FAILURES)
 def test_a_write_that_fails_leaves_everything_as_it_was(
     engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, place: object, name: str
 ) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     engine.write(NAMESPACE, MODEL, chunks(range(20)))
     for change in (chunks(range(10, 30), "other"), chunks([99])):
         with monkeypatch.context() as patch:
@@ -104,12 +106,63 @@ def test_a_write_that_fails_leaves_everything_as_it_was(
 
 
 @pytest.mark.parametrize(("place", "name"), FAILURES)
+def test_what_is_open_is_read_on_while_the_disk_has_no_room_to_open_it_again(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, place: object, name: str
+) -> None:
+    engine.write(NAMESPACE, MODEL, chunks(range(20)))
+    with monkeypatch.context() as patch:
+        patch.setattr(place, name, full)
+        patch.setattr(Keywords, "lay", full)
+        for _ in range(3):
+            with pytest.raises(OSError, match="No space"):
+                engine.write(NAMESPACE, MODEL, chunks(range(10, 30), "other"))
+            assert everything(engine) == set(range(20))
+            assert engine.status(NAMESPACE).chunks == 20
+            engine.verify(NAMESPACE)
+    engine.write(NAMESPACE, MODEL, chunks(range(10, 30), "other"))
+    assert (everything(engine), everything(engine, "other")) == (set(range(10)), set(range(10, 30)))
+    engine.verify(NAMESPACE)
+
+
+def test_damage_is_noticed_though_the_last_write_has_failed(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    engine.write(NAMESPACE, MODEL, chunks(range(20)))
+    with monkeypatch.context() as patch:
+        patch.setattr(manifest, "write", full)
+        with pytest.raises(OSError, match="No space"):
+            engine.write(NAMESPACE, MODEL, chunks([20]))
+    (codes,) = (tmp_path / "project_1" / NAMESPACE).glob("gen-*/vectors-*/codes")
+    content = codes.read_bytes()
+    codes.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    with pytest.raises(Damaged):
+        everything(engine)
+
+
+@pytest.mark.parametrize(
+    ("said", "number", "reason"),
+    [
+        ("An IO error occurred: 'No space left on device (os error 28) at path \"/a\"'", errno.ENOSPC, "No space"),
+        ("An error occurred in a thread: 'An index writer was killed.'", None, "the disk may be full"),
+    ],
+)
+def test_what_the_system_refuses_is_told_in_its_own_words_and_without_a_path(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, said: str, number: int | None, reason: str
+) -> None:
+    class Refusing:
+        def add_document(self, _: object) -> None:
+            raise ValueError(said)
+
+    monkeypatch.setattr(tantivy.Index, "writer", lambda *_: Refusing(), raising=False)
+    with pytest.raises(OSError, match=reason) as caught:
+        engine.write(NAMESPACE, MODEL, chunks([1]))
+    assert (caught.value.errno, "/" in str(caught.value)) == (number, False)
+
+
+@pytest.mark.parametrize(("place", "name"), FAILURES)
 def test_a_build_that_fails_is_given_up(
     engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: object, name: str
 ) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     engine.write(NAMESPACE, MODEL, chunks(range(20)))
     building = engine.build(NAMESPACE, MODEL, DIMENSION)
     with monkeypatch.context() as patch:

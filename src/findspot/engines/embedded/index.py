@@ -128,9 +128,10 @@ class Index:
             self._stamps.renew([str(path)])
 
     def verify(self) -> None:
-        """Read everything again. Raises Damaged if something is not as it was written."""
+        """Read everything again that the manifest names. Raises Damaged if something is not as it was written."""
         manifests.check_sums(self.folder / _KEPT, self.manifest.keywords)
-        self.rows.verify()
+        for name, mark in self.manifest.rows.items():
+            marked.verify(self.folder / self.manifest.vectors / name, marked.Mark(*mark), lambda: None)
 
     @property
     def _manifest_file(self) -> Path:

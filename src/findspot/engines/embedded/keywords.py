@@ -18,7 +18,7 @@ import tantivy
 
 from findspot.engines.embedded import places
 from findspot.engines.embedded.lookup import Lookup
-from findspot.engines.embedded.manifest import Mark, Marks, mark
+from findspot.engines.embedded.manifest import Mark, Marks, mark, systems_number
 from findspot.engines.protocol import Source
 
 _SMALL = (48_000_000, 1)  # bytes and threads of a writer: room for some thousand chunks between two commits
@@ -41,7 +41,8 @@ class Keywords:
     @classmethod
     def create(cls, folder: Path, *, bulk: bool) -> Keywords:
         folder.mkdir()
-        return cls(folder, tantivy.Index(_schema(), path=str(folder)), bulk=bulk)
+        with _said_plainly():
+            return cls(folder, tantivy.Index(_schema(), path=str(folder)), bulk=bulk)
 
     @classmethod
     def lay(cls, folder: Path, kept: Path, meta: str, files: Marks) -> Keywords:
@@ -109,13 +110,21 @@ class Keywords:
 
     @contextmanager
     def _writing(self) -> Iterator[tantivy.IndexWriter]:
-        """The writer. That the disk is full, tantivy tells by a ValueError without the reason."""
-        try:
+        with _said_plainly():
             if self._writer is None:
                 self._writer = self._index.writer(*(_LARGE if self._bulk else _SMALL))
             yield self._writer
-        except ValueError as error:
-            raise OSError(f"{self._folder}: words cannot be written: {error}") from error
+
+
+@contextmanager
+def _said_plainly() -> Iterator[None]:
+    """What the system refuses while words are written, tantivy tells by a ValueError; of a full disk often without the
+    reason, because a thread of its own met it."""
+    try:
+        yield
+    except ValueError as error:
+        number = systems_number(error)
+        raise OSError(number, os.strerror(number)) if number else OSError("the disk may be full") from error
 
 
 def _schema() -> tantivy.Schema:

@@ -116,9 +116,15 @@ def tells_of_damage(error: BaseException) -> bool:
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno in _SIGNS_OF_DAMAGE
     if isinstance(error, (ValueError, OSError)) or type(error).__name__ == "PanicException":
-        number = _SYSTEMS_NUMBER.search(str(error))
-        return number is None or int(number[1]) in _SIGNS_OF_DAMAGE
+        number = systems_number(error)
+        return number is None or number in _SIGNS_OF_DAMAGE
     return False
+
+
+def systems_number(error: BaseException) -> int | None:
+    """What the system said was wrong, if tantivy's words hold it."""
+    number = _SYSTEMS_NUMBER.search(str(error))
+    return int(number[1]) if number else None
 
 
 def _seal(body: bytes) -> bytes:

@@ -35,6 +35,7 @@ class Namespace:
         self._snapshot: Snapshot | None = None
         self._damage: str | None = None
         self._advancing = False  # files grow and go, as they should
+        self._spoiled = False  # a write has failed: who writes next opens the index again; readers keep what they have
         self._held = False  # there was something, and it was not dropped
         self._looked = 0.0
         self._build: Build | None = None
@@ -150,7 +151,7 @@ class Namespace:
     def verify(self) -> None:
         """Read every file again. Raises Damaged if one is not as it was written."""
         with self._lock, self._noticing():
-            index = self._opened()
+            index = self._index or self._opened()
             if index is not None:
                 index.verify()
 
@@ -179,6 +180,7 @@ class Namespace:
         with self._lock:
             self.rest()
             self._index = self._snapshot = None
+            self._spoiled = False
 
     def try_to(self, do: Callable[[Namespace], None]) -> None:
         """Do something that can wait, unless someone writes."""
@@ -222,7 +224,7 @@ class Namespace:
     def _opened(self) -> Index | None:
         if self._damage is not None:
             raise Damaged(self._damage)
-        if self._index is None and (self._held or self._folder.is_dir()):
+        if (self._index is None or self._spoiled) and (self._held or self._folder.is_dir()):
             with self._noticing():
                 self._open()
         return self._index
@@ -244,7 +246,7 @@ class Namespace:
                     snapshot = index.snapshot()
                 finally:
                     checked.result()  # damage says more than what came of it
-            self._index, self._snapshot, self._held = index, snapshot, True
+            self._index, self._snapshot, self._held, self._spoiled = index, snapshot, True, False
         except BaseException as error:
             if not tells_of_damage(error):
                 raise
@@ -254,13 +256,14 @@ class Namespace:
         """Show readers what the manifest names."""
         try:
             index.accept(manifest)
-            self._index, self._snapshot, self._held = index, index.snapshot(), True
+            self._index, self._snapshot, self._held, self._spoiled = index, index.snapshot(), True, False
         except BaseException:
             self.close()
             raise
 
     def _advance(self, index: Index, change: Callable[[], None]) -> None:
-        """Both halves change, or neither: what fails is forgotten, and the next call opens what the manifest names."""
+        """Both halves change, or neither: what fails is forgotten, and the next write opens what the manifest names.
+        Readers keep what they have, because opening takes room, and the disk may be full."""
         self._advancing = True
         try:
             change()
@@ -268,7 +271,8 @@ class Namespace:
             manifests.write(self._folder, manifest)
             self._serve(index, manifest)
         except BaseException as error:
-            self.close()
+            index.keywords.rest()
+            self._spoiled = True
             if tells_of_damage(error):
                 self.doubt(error)
             raise

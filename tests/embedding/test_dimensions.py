@@ -1,0 +1,113 @@
+"""How long is a vector? As its embedder says, in the index too; what is of another length never gets there."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from findspot import gate
+from findspot.app import App, open_app
+from findspot.embedding.protocol import Embedder
+from findspot.errors import FindspotError
+from findspot.models import documents_namespace
+from findspot.rankings import Question, Strategy
+from findspot.settings import Settings
+from findspot.store import indexing as states
+from tests import flows
+from tests.embedding import service
+from tests.embedding.conftest import MakeLitellm
+from tests.embedding.service import Service
+from tests.flows import make_document, make_project, settle
+
+
+@pytest.fixture
+def database_url() -> None:
+    """What embedders give does not depend on the database: SQLite is enough here."""
+    return
+
+
+def use(monkeypatch: pytest.MonkeyPatch, embedder: Embedder) -> None:
+    """Have every app that is opened from here on use this embedder."""
+    monkeypatch.setattr("findspot.embeddings.open_embedder", lambda settings: embedder)
+
+
+async def found(app: App, project: int, query: str, strategy: Strategy) -> tuple[list[str], str | None]:
+    page = await app.finding.find(Question(project, query, strategy, low_scores=True))
+    return [each.snippet for each in page.results], page.code
+
+
+@pytest.mark.scenario("004.embedding.dimension")
+async def test_the_offline_model_says_how_long_its_vectors_are(settings: Settings) -> None:
+    async with open_app(settings) as app:
+        project = await make_project(app)
+        await make_document(app, project, "A heron", "苍鹭")
+        await settle(app)
+        status = app.engine.status(documents_namespace(project))
+        assert (status.dimension, status.vectors) == (app.embeddings.embedder.dimension, 2)
+        assert (await app.embeddings.passing(["a heron 苍鹭"])).shape == (1, status.dimension)
+
+
+@pytest.mark.scenario("004.embedding.dimension")
+@pytest.mark.parametrize(("dimension", "declared"), [(16, True), (48, False)])
+async def test_an_api_says_how_long_its_vectors_are_be_that_declared_or_not(
+    settings: Settings,
+    server: Service,
+    make_litellm: MakeLitellm,
+    monkeypatch: pytest.MonkeyPatch,
+    dimension: int,
+    declared: bool,
+) -> None:
+    server.behave = lambda body: service.answer(service.rows(body, dimension))
+    use(monkeypatch, make_litellm(dimensions=dimension if declared else None))
+    async with open_app(settings) as app:
+        project = await make_project(app)
+        await make_document(app, project, "A heron", "苍鹭")
+        await settle(app)
+        status = app.engine.status(documents_namespace(project))
+        assert (status.dimension, status.vectors) == (dimension, 2)
+        assert (await found(app, project, "苍鹭", Strategy.SEMANTIC))[1] is None
+
+
+@pytest.mark.scenario("004.matrix.dimensions-differ", "004.matrix.wrong-dimension")
+async def test_a_batch_of_another_length_is_set_aside_while_searches_go_on(
+    settings: Settings, server: Service, make_litellm: MakeLitellm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(states, "FIRST_PAUSE", timedelta(milliseconds=50))
+    monkeypatch.setattr(gate, "FIRST_REST_S", 0.05)
+    use(monkeypatch, make_litellm())
+
+    def wrong_for_cranes(body: dict[str, Any]) -> service.Reply:
+        is_wrong = any("crane" in text for text in body["input"])
+        return service.answer(service.rows(body, 8 if is_wrong else service.DIMENSION))
+
+    async with open_app(settings) as app:
+        project = await make_project(app)
+        await make_document(app, project, "A heron 苍鹭")
+        await settle(app)
+        namespace = documents_namespace(project)
+        before = app.engine.status(namespace)
+        server.behave = wrong_for_cranes
+        document = await make_document(app, project, "A crane 鹤", "Another crane 另一只鹤")
+
+        async def set_aside() -> bool:
+            return bool((await flows.state(app, document)).status == "error")
+
+        await flows.until(app, set_aside)
+        (report,) = await app.indexing.report(project)
+        assert report.errors == (
+            "EMBEDDING_DIMENSION_MISMATCH: litellm/openai/m gives vectors of 8 dimensions; 16 are declared.",
+        )
+        after = app.engine.status(namespace)
+        assert (after.vectors, after.dimension, after.fingerprint) == (1, before.dimension, before.fingerprint)
+        assert await found(app, project, "heron", Strategy.SEMANTIC) == (["A heron 苍鹭"], None)
+        assert (await found(app, project, "苍鹭", Strategy.HYBRID))[0][0] == "A heron 苍鹭"
+        assert set((await found(app, project, "鹤", Strategy.FTS))[0]) == {"A crane 鹤", "Another crane 另一只鹤"}
+        with pytest.raises(FindspotError) as caught:
+            await app.embeddings.passing(["a crane"])
+        assert caught.value.code == "EMBEDDING_DIMENSION_MISMATCH"
+        server.behave = service.well
+        await settle(app)
+        assert app.engine.status(namespace).vectors == 3
+        assert (await found(app, project, "Another crane 另一只鹤", Strategy.SEMANTIC))[0][
+            0
+        ] == "Another crane 另一只鹤"
