@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from findspot.candidates import MANY_WORDS
 from findspot.embeddings import Embeddings
-from findspot.engines.protocol import Damaged, Engine, Recall, Within, Words
+from findspot.engines.protocol import Damaged, Engine, Recall, Words
 from findspot.errors import not_found
 from findspot.gate import Deadline, Gate
 from findspot.models import ChunkRow, FoundChunk, documents_namespace
@@ -18,7 +18,7 @@ from findspot.ranking.normal import recency
 from findspot.ranking.scores import Ranked, keyword_leg, vector_leg
 from findspot.ranking.workspace import Shown
 from findspot.rankings import MOST_CANDIDATES
-from findspot.searching import Ask, Searching
+from findspot.searching import Ask, Searching, sought
 from findspot.store import chunks as rows
 from findspot.store.database import Store
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from findspot.words import Query, Told
 
 T = TypeVar("T")
-
-MOST_WORDS = 50  # whose weights are looked up one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +83,28 @@ class Explaining:
         with self._gate.search(project_id):
             recall, code = await self._recall(ask, query, found.chunk)
             weights = await self._weights(ask, query, found.chunk)
-        return self._explained(found, query, recall, weights, code)
+        return await asyncio.to_thread(self._explained, found, query, recall, weights, code)
 
     async def _recall(self, ask: Ask, query: "Query", chunk: ChunkRow) -> tuple[Recall, str | None]:
-        """What each leg finds. Where the passage is not among it, it has the scores that a search in its document
-        finds."""
-        recall, code = await self._searching.recall(ask, query, Deadline.within(ask.timeout_s))
+        """What each leg finds, whatever is excluded. The passage has its scores also where it is not among it."""
+        words = replace(sought(query), none_of=())
+        recall, code = await self._searching.recall(ask, query, Deadline.within(ask.timeout_s), words)
         if chunk.id in recall.keyword or chunk.id in recall.vector:
             return recall, code
-        here = replace(ask, within=Within(document_ids=frozenset({chunk.document_id or 0})))
-        own, code = await self._searching.recall(here, query, Deadline.within(ask.timeout_s))
-        words = {id: own.keyword[id] for id in (chunk.id,) if id in own.keyword}
-        meaning = {id: own.vector[id] for id in (chunk.id,) if id in own.vector}
-        return replace(recall, keyword_also=words, vector_also=meaning), code
+        vector = None if code else await self._embeddings.query(query.wanted)
+
+        def look() -> Recall:
+            by_words = self._engine.scores(ask.namespace, words, [chunk.id])
+            by_meaning = {} if vector is None else self._engine.cosines(ask.namespace, vector, [chunk.id])
+            return replace(recall, keyword_also=by_words, vector_also=by_meaning)
+
+        return await self._asked(ask, look), code
 
     async def _weights(self, ask: Ask, query: "Query", chunk: ChunkRow) -> dict[str, float]:
         """What each term that is there adds to the BM25 score; the word that is being typed counts as one."""
-        looked_for = {term: Words(any_of=(term,)) for term in query.needed[:MOST_WORDS]}
+        looked_for = {term: Words(any_of=(term,)) for term in query.needed}
         if query.prefix:
-            looked_for[query.prefix] = Words(any_of=_begun(query), prefix=query.prefix, stems=query.stems)
+            looked_for[query.prefix] = Words(any_of=query.begun, prefix=query.prefix, stems=query.stems)
 
         def look() -> dict[str, float]:
             scores = {term: self._engine.scores(ask.namespace, words, [chunk.id]) for term, words in looked_for.items()}
@@ -120,9 +121,9 @@ class Explaining:
     def _explained(
         self, found: FoundChunk, query: "Query", recall: Recall, weights: dict[str, float], code: str | None
     ) -> Explained:
-        from findspot.words import accepts, told
+        from findspot.words import accepts, as_written, told
 
-        now = datetime.now(UTC)
+        now, text = datetime.now(UTC), found.chunk.text
         updated_at = found.updated_at or now
         words = len(query.needed) + (query.prefix is not None)
         full = len(weights) == words <= MANY_WORDS and bool(weights)
@@ -135,21 +136,7 @@ class Explaining:
             full_match=full,
         )
         heaviest = sorted(weights.items(), key=lambda each: -each[1])
-        matched = tuple(Matched(_as_written(query, term, found.chunk.text), weight) for term, weight in heaviest)
+        matched = tuple(Matched(as_written(query, term, text), weight) for term, weight in heaviest)
         age, fallback = max(now - updated_at, timedelta(0)), "fts" if code else "none"
-        has, out = told(query, weights.keys(), found.chunk.text), not accepts(query, found.chunk.text)
+        has, out = told(query, weights.keys(), text), not accepts(query, text)
         return Explained(found, ranked, workspace.shown(ranked), matched, has, full, out, age, fallback, code)  # type: ignore[arg-type]
-
-
-def _begun(query: "Query") -> tuple[str, ...]:
-    """The terms of the word that is being typed."""
-    return tuple(term for term in query.scored if term not in query.needed)
-
-
-def _as_written(query: "Query", term: str, text: str) -> str:
-    """A term as it first stands in a text; the term itself if the text has moved on."""
-    from findspot.words.analyser import Places
-
-    places = Places(frozenset(_begun(query)), term) if term == query.prefix else Places(frozenset({term}))
-    start, end = min(places(text), default=(0, 0))
-    return text[start:end] or term

@@ -17,7 +17,9 @@ def what(typed: str, text: str) -> Told:
     [
         ("the old lanterns", "An OLD lantern, and old lanterns", (2, 2), (0, 0), ("OLD", "lantern")),
         ("light lighthouse", "The lighthouse has a light", (2, 2), (0, 0), ("lighthouse", "light")),
-        ("HTTPServer", "an http lamp", (1, 1), (0, 0), ("http",)),
+        ("HTTPServer", "an http lamp", (0, 1), (0, 0), ("http",)),
+        ("HTTPServer", "an HTTPServer", (1, 1), (0, 0), ("HTTPServer",)),
+        ('"engines steam"', "steam engines", (2, 2), (0, 0), ("engines", "steam")),
         ("古老的灯塔", "海边有一座古老的灯塔，灯塔很高。", (0, 0), (5, 5), ("古老的灯塔",)),
         ("古老的灯塔", "灯塔很古老。", (0, 0), (4, 5), ("灯塔", "古老")),
         ("人山人海", "人山人海", (0, 0), (4, 4), ("人山人海",)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from findspot.words.analyser import Token, line, terms, tokens, units
 from findspot.words.matching import Acceptance, Highlights, accepts
 from findspot.words.query import Phrase, Query, parse, query_terms
-from findspot.words.telling import Share, Told, told
+from findspot.words.telling import Share, Told, as_written, told
 
 __all__ = [
     "Acceptance",
@@ -16,6 +16,7 @@ __all__ = [
     "Token",
     "Told",
     "accepts",
+    "as_written",
     "line",
     "parse",
     "query_terms",

@@ -132,18 +132,18 @@ class Places:
         self._met: dict[str, tuple[tuple[int, int], ...]] = {}  # what was found in stretches without blanks
 
     def __call__(self, text: str) -> Iterator[tuple[int, int]]:
-        if self._keys:
-            yield from self._of_words(text)
+        folded = folded_like(text)
+        if folded is None:
+            yield from self._looked_through(text)
+        else:
+            yield from self._of_words(text, folded)
         if not text.isascii():
-            yield from self._of_runs(text)
+            yield from self._of_runs(text, fold_run(text) if folded is None else folded)
             if self._signs:
                 yield from (found.span() for found in writing.SIGN.finditer(text) if found[0] in self._signs)
 
-    def _of_words(self, text: str) -> Iterator[tuple[int, int]]:
-        folded, seen = folded_like(text), set[int]()
-        if folded is None:
-            yield from self._looked_through(text)
-            return
+    def _of_words(self, text: str, folded: str) -> Iterator[tuple[int, int]]:
+        seen = set[int]()
         for looked_for in self._keys:
             place = folded.find(looked_for)
             while place >= 0:
@@ -168,8 +168,7 @@ class Places:
         begins = self._prefix is not None and part.kind == "unit" and part.exact.startswith(self._prefix)
         return begins or part.term in self._wanted
 
-    def _of_runs(self, text: str) -> Iterator[tuple[int, int]]:
-        folded = fold_run(text) if self._runs and not are_folded(set(text)) else text
+    def _of_runs(self, text: str, folded: str) -> Iterator[tuple[int, int]]:
         for term in self._runs:
             place = folded.find(term)
             while place >= 0:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Set
 from typing import NamedTuple
 
 from findspot.words import writing
-from findspot.words.analyser import tokens
+from findspot.words.analyser import Places, tokens
 from findspot.words.matching import Highlights
 from findspot.words.query import Query
 
@@ -32,7 +32,7 @@ def told(query: Query, found: Set[str], text: str) -> Told:
     scored, needed = frozenset(query.scored), frozenset(query.needed)
     words, characters = dict[int, bool](), dict[int, bool]()
     for token in tokens(query.wanted):
-        if token.term in scored:
+        if token.term in scored and token.kind != "hump":  # a part of a word is not the word
             is_found = (token.term if token.term in needed else query.prefix or token.term) in found
             asked = words if writing.RUN.fullmatch(token.term) is None else characters
             for place in range(token.position, token.position + (2 if token.kind == "pair" else 1)):
@@ -53,7 +53,14 @@ def _stretches(query: Query, found: Set[str], text: str) -> tuple[str, ...]:
             break
         missing -= held.pop(best)
         chosen.append(best)
-    return (*chosen, *sorted(missing))  # the text may have moved on: then a term stands for itself
+    return (*chosen, *dict.fromkeys(as_written(query, term, text) for term in sorted(missing)))
+
+
+def as_written(query: Query, term: str, text: str) -> str:
+    """A term as it first stands in a text; the term itself if the text has moved on."""
+    places = Places(frozenset(query.begun), term) if term == query.prefix else Places(frozenset({term}))
+    start, end = min(places(text), default=(0, 0))
+    return text[start:end] or term
 
 
 def _held(query: Query, stretch: str) -> set[str]:
