@@ -94,7 +94,9 @@ DECISIONS: tuple[Scenario, ...] = (
          "A name that occurs in every chapter is still found in hybrid search, and a hit of one leg gets the other's "
          "score as well.",
          "tests/test_finding.py::test_a_name_in_every_chapter_is_shown_for_every_chapter",
-         "tests/test_finding.py::test_a_hit_of_one_leg_still_gets_the_score_of_the_other"),
+         "tests/test_finding.py::test_a_hit_of_one_leg_still_gets_the_score_of_the_other",
+         "tests/test_finding_depth.py::"
+         "test_a_passage_with_every_word_is_shown_though_hundreds_say_one_of_them_more_often"),
     need("D29", "DECISIONS row 29",
          "Paging through a large result repeats nothing and misses nothing, though page one ranks few candidates.",
          "tests/test_finding.py::test_pages_hold_every_hit_once_in_one_order",
