@@ -75,7 +75,7 @@ class Explaining:
 
         namespace = documents_namespace(project_id)
         async with self._store.read() as connection:
-            found = (await rows.found(connection, [chunk_id])).get(chunk_id)
+            found = (await connection.run_sync(rows.found, [chunk_id])).get(chunk_id)
         if found is None or found.chunk.namespace != namespace or found.chunk.document_id != document_id:
             raise not_found("passage")
         query = await asyncio.to_thread(partial(parse, text, typing=typing))

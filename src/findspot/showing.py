@@ -41,13 +41,7 @@ class Showing:
 
     async def show(self, namespace: str, query: "Query", hits: Sequence[tuple[int, Shown]]) -> tuple[Result, ...]:
         """Those of the hits that are still there, each where it stands now."""
-        async with self._store.glance() as connection:
-            found = await rows.found(connection, [id for id, _ in hits])
-        standing = await self._standing(namespace, found)
-        return await asyncio.to_thread(_results, query, standing, hits)
-
-    async def _standing(self, namespace: str, found: Mapping[int, FoundChunk]) -> dict[int, FoundChunk]:
-        """Chunks whose text is in their document as it is now. Where the index has not caught up, that is looked up."""
+        found = await self._store.ask(lambda connection: rows.found(connection, [id for id, _ in hits]))
         mine = {id: each for id, each in found.items() if each.chunk.namespace == namespace}
         wrong = {id for id, each in mine.items() if each.chunk.char_end - each.chunk.char_start != len(each.chunk.text)}
         if wrong:
@@ -55,12 +49,8 @@ class Showing:
                 await states.request_documents(connection, [mine[id].chunk.document_id or 0 for id in wrong])
         behind = {each.chunk.document_id or 0 for each in mine.values() if each.revision != each.indexed_revision}
         texts = dict(zip(behind, await asyncio.gather(*map(self._text, behind)), strict=True))
-        standing: dict[int, FoundChunk] = {}
-        for id, each in mine.items():
-            moved = _moved(each, texts[each.chunk.document_id]) if each.chunk.document_id in texts else each
-            if moved is not None and id not in wrong:
-                standing[id] = moved
-        return standing
+        sound = {id: each for id, each in mine.items() if id not in wrong}
+        return await asyncio.to_thread(_results, query, sound, texts, hits)
 
     async def _text(self, document_id: int) -> str:
         try:
@@ -69,16 +59,24 @@ class Showing:
             if error.code not in ("NOT_FOUND", "INTERNAL"):
                 raise
             return ""  # it was deleted just now, or is damaged, which the index tells: the others are shown
-        return msgspec.json.decode(b"{" + bytes(members) + b"}", type=_Members).text
+        return await asyncio.to_thread(_text_of, bytes(members))
 
 
 class _Members(msgspec.Struct):
     text: str
 
 
-def _moved(found: FoundChunk, text: str) -> FoundChunk | None:
-    """The same chunk at the nearest place where its text stands now; None if it is gone."""
+def _text_of(members: bytes) -> str:
+    return msgspec.json.decode(b"{" + members + b"}", type=_Members).text
+
+
+def _standing(found: FoundChunk, texts: Mapping[int, str]) -> FoundChunk | None:
+    """The chunk where it stands in its document as that is now. Where the index has not caught up, that is the nearest
+    place where its text stands in the new one; None if it is gone."""
     chunk = found.chunk
+    text = texts.get(chunk.document_id or 0)
+    if text is None:
+        return found
     after = text.find(chunk.text, chunk.char_start)
     before = text.rfind(chunk.text, 0, chunk.char_start + len(chunk.text))
     places = [place for place in (before, after) if place >= 0]
@@ -89,15 +87,16 @@ def _moved(found: FoundChunk, text: str) -> FoundChunk | None:
 
 
 def _results(
-    query: "Query", standing: Mapping[int, FoundChunk], hits: Sequence[tuple[int, Shown]]
+    query: "Query", found: Mapping[int, FoundChunk], texts: Mapping[int, str], hits: Sequence[tuple[int, Shown]]
 ) -> tuple[Result, ...]:
     from findspot.words import Highlights
 
     results, highlights = [], Highlights(query)
     for id, score in hits:
-        if id in standing:
-            chunk = standing[id].chunk
+        standing = _standing(found[id], texts) if id in found else None
+        if standing is not None:
+            chunk = standing.chunk
             start, end, marks = snippet(highlights, chunk.text)
             place = chunk.char_start + start, chunk.char_start + end
-            results.append(Result(standing[id], chunk.text[start:end], marks, *place, score))
+            results.append(Result(standing, chunk.text[start:end], marks, *place, score))
     return tuple(results)

@@ -106,7 +106,7 @@ async def test_a_found_chunk_comes_with_its_source_as_it_is_now(filled: Store) -
         await connection.execute(sa.update(documents).where(documents.c.id == 2).values(revision=5, title="new"))
         await states.followed(connection, states.is_document(2), 4, current=False)
         table_chunk = (await rows.ids(connection, table_namespace(PROJECT, 1)))[0]
-        found = await rows.found(connection, [2, table_chunk, 999_999])
+        found = await connection.run_sync(rows.found, [2, table_chunk, 999_999])
     assert set(found) == {2, table_chunk}
     assert (found[2].revision, found[2].indexed_revision, found[2].title) == (5, 4, "new")
     assert (found[table_chunk].revision, found[table_chunk].title) == (1, None)
@@ -149,7 +149,9 @@ async def test_failures_rest_for_longer_each_time_and_an_edit_ends_the_rest(fill
 
 
 QUERIES: dict[str, Callable[[Any], Any]] = {
-    "found": lambda connection: rows.found(connection, range(1, 40)),
+    "found": lambda connection: connection.run_sync(rows.found, range(1, 40)),
+    "owners": lambda connection: connection.run_sync(rows.owners, NAMESPACE, range(1, 40)),
+    "texts": lambda connection: connection.run_sync(rows.texts, range(1, 40)),
     "waiting": lambda connection: rows.waiting(connection, NAMESPACE, 5, 100),
     "waiting_ids": lambda connection: rows.waiting_ids(connection, NAMESPACE),
     "every": lambda connection: rows.every(connection, NAMESPACE, 5, 100),
@@ -182,10 +184,20 @@ class Explaining:
         self._asked.append(query.params(values) if values else query)
         return await self._connection.execute(query, values)
 
+    async def run_sync(self, question: Any, *arguments: Any) -> Any:
+        def noted(_: Any, __: Any, statement: str, values: Any, *___: Any) -> None:
+            parts = statement.split("?")
+            self._asked.append("".join(f"{part}{value}" for part, value in zip(parts, (*values, ""), strict=True)))
+
+        sa.event.listen(self._connection.sync_connection, "before_cursor_execute", noted)
+        return await self._connection.run_sync(question, *arguments)
+
     async def plans(self) -> list[str]:
         steps: list[str] = []
-        for query in self._asked:
-            text = query.compile(dialect=self._connection.dialect, compile_kwargs={"literal_binds": True})
+        for query in list(self._asked):
+            text = query
+            if not isinstance(query, str):
+                text = query.compile(dialect=self._connection.dialect, compile_kwargs={"literal_binds": True})
             found = await self._connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}")
             steps += [row.detail for row in found]
         return steps

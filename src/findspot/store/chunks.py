@@ -1,7 +1,7 @@
 """Chunks in the store: what an index holds, and what it has yet to take in or to forget."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from findspot.models import ChunkRow, ChunkToIndex, FoundChunk
 from findspot.store import driver
 from findspot.store.database import Reads
-from findspot.store.schema import Moment, changes, chunks, documents, gone_chunks, index_states, tables
+from findspot.store.schema import Moment, changes, chunks, gone_chunks, index_states
 
 _AT_ONCE = 250  # rows in one statement or one part of an answer, which is one moment of the event loop
 _IDS_AT_ONCE = 500
@@ -267,34 +267,45 @@ async def cancel_debt(connection: AsyncConnection, namespace: str) -> None:
 # ── what a search shows ──
 
 
-def _found() -> sa.Select[Any]:
-    of_table, of_document = index_states.alias("of_table"), index_states.alias("of_document")  # an OR would be slow
-    return (
-        sa.select(
-            *_columns,
-            sa.func.coalesce(tables.c.revision, documents.c.revision),
-            sa.func.coalesce(of_table.c.indexed_revision, of_document.c.indexed_revision, 0),
-            documents.c.title,
-            documents.c.type,
-            documents.c.updated_at,
-        )
-        .select_from(chunks)
-        .outerjoin(tables, tables.c.id == chunks.c.table_id)
-        .outerjoin(documents, documents.c.id == chunks.c.document_id)
-        .outerjoin(of_table, of_table.c.table_id == chunks.c.table_id)
-        .outerjoin(of_document, of_document.c.document_id == chunks.c.document_id)
-        .where(chunks.c.id.in_(sa.bindparam("ids", expanding=True)))
-    )
+_FOUND = f"""\
+SELECT {", ".join(f"chunks.{column.name}" for column in _columns)},
+  COALESCE(tables.revision, documents.revision),
+  COALESCE(of_table.indexed_revision, of_document.indexed_revision, 0),
+  documents.title, documents.type, documents.updated_at
+FROM chunks
+LEFT JOIN tables ON tables.id = chunks.table_id
+LEFT JOIN documents ON documents.id = chunks.document_id
+LEFT JOIN index_states of_table ON of_table.table_id = chunks.table_id
+LEFT JOIN index_states of_document ON of_document.document_id = chunks.document_id
+WHERE chunks.id IN (??)"""  # two joins of the states: an OR would be slow
 
 
-_FOUND = _found()  # once: every search needs it
-
-
-async def found(connection: Reads, ids: Iterable[int]) -> dict[int, FoundChunk]:
+def found(connection: sa.Connection, ids: Sequence[int]) -> dict[int, FoundChunk]:
     """Chunks by id, each with its source as it is now. Those that are gone are left out."""
-    width = len(_columns)
-    rows = await connection.execute(_FOUND, {"ids": list(ids)})
-    return {row[0]: FoundChunk(ChunkRow(*row[:width]), *row[width:]) for row in map(tuple, rows)}
+    last, read = len(_columns) - 1, _moments(connection)
+    answer: dict[int, FoundChunk] = {}
+    for row in driver.rows(connection, _FOUND, among=ids):
+        columns = (*row[:last], bytes(row[last]).decode())
+        source = (*row[last + 1 : -1], read[row[-1]])
+        answer[row[0]] = FoundChunk(ChunkRow(*columns), *source)
+    return answer
+
+
+class _Moments(dict[Any, Any]):
+    """Times as they are, by what a database says of them. Many rows share a few."""
+
+    def __init__(self, read: Callable[[Any], Any]) -> None:
+        self._read = read
+
+    def __missing__(self, written: Any) -> Any:
+        self[written] = self._read(written)
+        return self[written]
+
+
+def _moments(connection: sa.Connection) -> _Moments:
+    return _Moments(
+        Moment().dialect_impl(connection.dialect).result_processor(connection.dialect, None) or (lambda it: it)
+    )
 
 
 _OWNERS = """\
@@ -304,11 +315,10 @@ JOIN documents ON documents.id = document_id WHERE chunks.id IN (??)"""
 
 def owners(connection: sa.Connection, namespace: str, ids: Sequence[int]) -> dict[int, tuple[int, datetime]]:
     """The documents of those of these chunks that are there, and when each document was changed last."""
-    found = driver.rows(connection, _OWNERS, among=ids)
-    read = Moment().dialect_impl(connection.dialect).result_processor(connection.dialect, None)
-    moments: dict[Any, Any] = {moment: read(moment) if read else moment for moment in {row[2] for row in found}}
+    read = _moments(connection)
     # Told from others here: SQLite would look through the whole namespace for its chunks among these.
-    return {row[0]: (row[1], moments[row[2]]) for row in found if row[3] == namespace}
+    found = driver.rows(connection, _OWNERS, among=ids)
+    return {row[0]: (row[1], read[row[2]]) for row in found if row[3] == namespace}
 
 
 def texts(connection: sa.Connection, ids: Sequence[int]) -> dict[int, str]:
@@ -318,16 +328,6 @@ def texts(connection: sa.Connection, ids: Sequence[int]) -> dict[int, str]:
         query = sa.select(chunks.c.id, chunks.c.chunk_text).where(chunks.c.id.in_(some))
         found.update({row[0]: row[1] for row in connection.execute(query)})
     return found
-
-
-async def count_of_documents(connection: AsyncConnection, namespace: str, document_ids: Sequence[int]) -> int:
-    """How many chunks these documents have."""
-    mine = chunks.c.turbopuffer_namespace == namespace
-    total = 0
-    for some in _groups(document_ids, _IDS_AT_ONCE):
-        query = sa.select(sa.func.count()).select_from(chunks).where(mine, chunks.c.document_id.in_(some))
-        total += (await connection.execute(query)).scalar_one()
-    return total
 
 
 async def changed_since(connection: Reads, table_ids: Iterable[int]) -> dict[int, list[tuple[int, str]]]:

@@ -5,7 +5,7 @@ import contextlib
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from findspot.errors import FindspotError
 from findspot.store import migrate
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _READERS = 8
@@ -40,6 +41,9 @@ class Reads(Protocol):
         self, statement: sa.Executable, parameters: Mapping[str, Any] | None = None, /
     ) -> sa.CursorResult[*tuple[Any, ...]]: ...
 
+    async def run_sync(self, fn: Callable[Concatenate[sa.Connection, P], T], *arg: P.args, **kw: P.kwargs) -> T:
+        """What a function finds that asks a plain connection."""
+
 
 class _AtOnce:
     """A connection that answers without leaving the event loop."""
@@ -51,6 +55,9 @@ class _AtOnce:
         self, statement: sa.Executable, parameters: Mapping[str, Any] | None = None, /
     ) -> sa.CursorResult[*tuple[Any, ...]]:
         return self._connection.execute(statement, parameters)
+
+    async def run_sync(self, fn: Callable[Concatenate[sa.Connection, P], T], *arg: P.args, **kw: P.kwargs) -> T:
+        return fn(self._connection, *arg, **kw)
 
 
 class Store:
