@@ -49,6 +49,9 @@ class Counting:
         unit: Vector = values / np.linalg.norm(values)
         return unit
 
+    def knows(self, text: str) -> bool:
+        return True
+
     def close(self) -> None:
         """Nothing is open."""
 

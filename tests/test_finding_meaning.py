@@ -31,3 +31,17 @@ async def test_a_search_by_meaning_shows_loneliness_among_the_first_five(app: Ap
         if text in lonely:
             assert not any(word in text.lower() for word in ITS_WORDS[language])
     assert page.total == len(told) + len(lonely)
+
+
+async def test_words_that_no_one_knows_find_nothing_and_those_that_stand_there_do(app: App) -> None:
+    project = await make_project(app)
+    await make_document(app, project, *stories("en")[:200], "The daemon xyzzyd is started at boot.", "林远和旧灯塔")
+    await settle(app)
+    for strategy in Strategy:
+        for query in ("zzqqxx", "12345678901", "qwertz"):
+            page = await app.finding.find(Question(project, query, strategy))
+            assert (page.results, page.total, page.has_more) == ((), 0, False), query
+        page = await app.finding.find(Question(project, "xyzzyd", strategy))
+        assert "xyzzyd" in page.results[0].snippet
+        page = await app.finding.find(Question(project, "qwertz 林远", strategy, low_scores=True))
+        assert page.results[0].snippet == "林远和旧灯塔"

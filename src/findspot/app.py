@@ -94,7 +94,7 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         closing.push_async_callback(searching.close)
         documents = Documents(store, offload, settings.max_document)
         showing = Showing(store, documents)
-        recalling = Recalling(store, engine, searching)
+        recalling = Recalling(store, engine, embeddings.embedder, searching)
         finding = Finding(recalling, embeddings, indexing, showing, gate, query_hash(token))
         if worker:
             indexing.start()

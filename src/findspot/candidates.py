@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from findspot import rankings
+from findspot.embedding.protocol import Embedder
 from findspot.engines.protocol import Damaged, Engine, Recall
 from findspot.errors import FindspotError
 from findspot.gate import Deadline
@@ -49,9 +50,10 @@ class Candidates:
 class Recalling:
     """Recalls candidates. What is to be known of them is asked of engine and store at the same time."""
 
-    def __init__(self, store: Store, engine: Engine, searching: Searching) -> None:
+    def __init__(self, store: Store, engine: Engine, embedder: Embedder, searching: Searching) -> None:
         self._store = store
         self._engine = engine
+        self._embedder = embedder
         self._searching = searching
 
     async def recall(self, ranking: Ranking, limit: int, deadline: Deadline) -> Candidates:
@@ -64,6 +66,8 @@ class Recalling:
         ask = replace(ask, typing=question.typing, timeout_s=question.timeout_s, candidates=limit)
         ask, recall, code = await self._recalled(ask, query, deadline.before(GRACE_S))
         by_words, by_meaning = ask.mode is not Mode.VECTOR, ask.mode is not Mode.KEYWORD and code is None
+        if by_meaning and not recall.keyword and await self._asked(ask, lambda: self._is_nonsense(ask, query)):
+            recall = Recall()
         matches, origins = await asyncio.gather(
             self._matches(ask, query, recall), self._origins(ranking, recall, deadline)
         )
@@ -85,9 +89,16 @@ class Recalling:
             recall, _ = await self._searching.recall(ask, query, Deadline.within(GRACE_S), words)
             return ask, recall, error.code
 
+    def _is_nonsense(self, ask: Ask, query: "Query") -> bool:
+        """Whether the words of a query are known neither here nor to the embedder: what is near is so by chance."""
+        if self._embedder.knows(query.wanted):
+            return False
+        return ask.mode is not Mode.VECTOR or not self._engine.count(ask.namespace, sought(query))
+
     async def _matches(self, ask: Ask, query: "Query", recall: Recall) -> int:
-        if ask.mode is not Mode.VECTOR and (len(recall.keyword) < ask.candidates or query.looks_at_texts):
-            return len(recall.keyword)
+        recalled = recall.vector if ask.mode is Mode.VECTOR else recall.keyword
+        if len(recalled) < ask.candidates or query.looks_at_texts:
+            return len(recalled)
         words = None if ask.mode is Mode.VECTOR else sought(query)  # by meaning, all that have a vector are near or far
         return await self._asked(ask, lambda: self._engine.count(ask.namespace, words, ask.within))
 

@@ -230,3 +230,15 @@ print([name for name in ("numpy", "litellm", "tokenizers", "sentencepiece", "tik
 """
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ended.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "text", ["warehouses", "灯塔", "zzqqxx lighthouse", "getUserName", "a", "Cafés", "燈塔 qwertz"]
+)
+def test_a_text_with_a_known_word_is_known(offline: OfflineEmbedder, text: str) -> None:
+    assert offline.knows(text)
+
+
+@pytest.mark.parametrize("text", ["zzqqxx", "12345678901", "qwertz", "xyzzy", "hjklö", "", "?!", "🦊", "q" * 200])
+def test_what_is_only_spelt_with_known_letters_is_not(offline: OfflineEmbedder, text: str) -> None:
+    assert not offline.knows(text)

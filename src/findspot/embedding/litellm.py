@@ -94,6 +94,10 @@ class LitellmEmbedder:
         vector: Vector = self._fitting(found)[0]
         return vector
 
+    def knows(self, text: str) -> bool:
+        """A service does not say."""
+        return True
+
     def close(self) -> None:
         self._closed.set()
         self._process.close()

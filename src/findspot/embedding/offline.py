@@ -62,6 +62,9 @@ class OfflineEmbedder:
         vector: Vector = self._loaded().vectors([text])[0]
         return vector
 
+    def knows(self, text: str) -> bool:
+        return self._loaded().knows(text)
+
     def close(self) -> None:
         with self._loading:
             model, self._model = self._model, None
@@ -94,6 +97,9 @@ class _Model:
         else:
             self._fill(texts, vectors)
         return vectors
+
+    def knows(self, text: str) -> bool:
+        return self._rows.knows(text)
 
     def close(self) -> None:
         self._threads.shutdown()

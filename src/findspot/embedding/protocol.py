@@ -57,6 +57,10 @@ class Embedder(Protocol):
     def query(self, text: str) -> Vector:
         """The vector to look for documents with."""
 
+    def knows(self, text: str) -> bool:
+        """Whether a word of a text means something to it. What does not may still have a vector, of the pieces that
+        such words are made of; who finds none of the words themselves should not believe it."""
+
     def close(self) -> None: ...
 
 

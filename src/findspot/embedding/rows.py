@@ -25,6 +25,7 @@ HAN = slice(0x3400, 0xA000)
 
 _WORDS_KEPT = 100_000  # about 20 MB: a stream of ever new words must not fill the memory
 _LONGEST_WORD = 100  # the tokenizer knows nothing of longer ones
+_TELLING_PIECE = 3  # letters, on average: `ware ##house`, but not `z ##z ##q ##q ##xx`
 _PLANE, _ALL_POINTS = 0x10000, sys.maxunicode + 1
 _SPACE, _NEWLINE, _NOTHING = map(ord, " \n\0")  # U+0000 is dropped by the tokenizer
 _UTF32 = f"utf-32-{sys.byteorder[0]}e"
@@ -46,6 +47,13 @@ class RowFinder:
         points = np.frombuffer("".join(texts).encode(_UTF32, "surrogatepass"), np.uint32)
         parts = self._word_rows(points, ends), self._mark_rows(points, ends), self._han_rows(points, ends)
         return [np.concatenate(rows) for rows in zip(*parts, strict=True)]
+
+    def knows(self, text: str) -> bool:
+        """Whether a word is known, and not only the letters that it is spelt with."""
+        points = np.frombuffer(text.encode(_UTF32, "surrogatepass"), np.uint32)
+        (words,) = _cut(self._as_words[points], [len(text)])
+        (han,) = self._han_rows(points, [len(text)])
+        return len(han) > 0 or any(map(self._words.knows, words.split()))
 
     def _word_rows(self, points: Points, ends: Sequence[int]) -> list[Rows]:
         rows_of = self._words.__getitem__
@@ -86,6 +94,10 @@ class _Words(dict[str, tuple[int, ...]]):
             self.clear()
         rows = self[word] = self._pieces(word) if word.isascii() and word.isalnum() else self.encode(word)
         return rows
+
+    def knows(self, word: str) -> bool:
+        rows = self[word]
+        return len(rows) == 1 or len(word) >= _TELLING_PIECE * len(rows) > 0
 
     def encode(self, text: str) -> tuple[int, ...]:
         """What the tokenizer makes of a text, without the pieces it does not know."""
