@@ -33,6 +33,23 @@ async def test_a_search_by_meaning_shows_loneliness_among_the_first_five(app: Ap
     assert page.total == len(told) + len(lonely)
 
 
+@pytest.mark.scenario("004.embedding.finds-meaning")
+@pytest.mark.parametrize(("language", "least"), [("en", 17), ("zh", 12)])
+async def test_most_paraphrases_are_among_the_first_five_of_a_thousand(app: App, language: str, least: int) -> None:
+    project = await make_project(app)
+    pairs = [line.split("\t") for line in lines(f"paraphrases.{language}.tsv")]
+    others = lines(f"others.{language}.txt")[: 1000 - len(pairs)]
+    for first in range(0, len(others), 100):
+        await make_document(app, project, *others[first : first + 100])
+    await make_document(app, project, *(answer for _, answer in pairs))
+    await settle(app)
+    found = 0
+    for asked, answer in pairs:
+        page = await app.finding.find(Question(project, asked, Strategy.SEMANTIC))
+        found += answer in [each.found.chunk.text for each in page.results[:5]]
+    assert found >= least
+
+
 async def test_words_that_no_one_knows_find_nothing_and_those_that_stand_there_do(app: App) -> None:
     project = await make_project(app)
     await make_document(app, project, *stories("en")[:200], "The daemon xyzzyd is started at boot.", "林远和旧灯塔")

@@ -89,7 +89,8 @@ DOC004: tuple[Scenario, ...] = (
          "「角色内心的孤独与迷茫」 in semantic mode finds passages on loneliness that lack the word.",
          "tests/embedding/test_meaning.py::"
          "test_four_of_the_first_five_paragraphs_are_about_loneliness_though_they_lack_the_word",
-         "tests/test_finding_meaning.py::test_a_search_by_meaning_shows_loneliness_among_the_first_five"),
+         "tests/test_finding_meaning.py::test_a_search_by_meaning_shows_loneliness_among_the_first_five",
+         "tests/test_finding_meaning.py::test_most_paraphrases_are_among_the_first_five_of_a_thousand"),
     need("004.embedding.unavailable", "004 § 向量嵌入 / 嵌入模型不可用时的降级",
          "With no embedder to be had, a semantic search answers keyword results and says that it switched.",
          "tests/test_finding.py::test_without_an_embedder_words_answer_and_the_answer_says_so",
