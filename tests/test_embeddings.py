@@ -278,6 +278,17 @@ async def test_whatever_is_wrong_with_a_service_is_said_again_without_asking(
     assert remote.queries == ["text 0"]
 
 
+async def test_a_query_that_is_refused_is_no_outage(away: Embeddings, remote: Remote, now: list[float]) -> None:
+    now[0] += 1
+    remote.error = None
+    await away.query("back")
+    remote.error = refused(0, "too long")
+    assert await fails(away, "a query 查询") == "EMBEDDING_UNAVAILABLE"
+    remote.error = None
+    await away.query("now")
+    assert remote.queries == ["back", "a query 查询", "now"]
+
+
 async def test_a_query_that_was_asked_before_has_its_vector_while_the_service_is_away(
     away: Embeddings, remote: Remote
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from findspot.app import App
+from findspot.embedding.protocol import refused
 from findspot.engines.protocol import Damaged, Recall, Within
 from findspot.errors import FindspotError
 from findspot.gate import SEARCHES
@@ -304,12 +305,21 @@ async def test_a_query_vector_of_another_length_than_the_index_holds_is_left_out
     assert (found.fallback, found.code, len(found.hits)) == ("fts", "EMBEDDING_DIMENSION_MISMATCH", 2)
 
 
-async def test_a_query_that_the_embedder_refuses_is_a_mistake_of_the_caller(
+async def test_a_query_that_the_embedder_refuses_is_answered_by_words_and_others_keep_their_meaning(
     app: App, document: Any, embedder: Telling
 ) -> None:
-    embedder.query_error = FindspotError("INVALID_ARGUMENT", "not this")
-    with pytest.raises(FindspotError, match="not this"):
-        await search(app, document, "swimming pool")
+    embedder.query_error = refused(0, "what it says of 'swimming pool'")
+    found = await search(app, document, "swimming pool")
+    assert [hit.found.chunk.text for hit in found.hits] == [PARAGRAPHS[3], PARAGRAPHS[4]]
+    assert (found.fallback, found.code) == ("fts", "EMBEDDING_UNAVAILABLE")
+    with pytest.raises(FindspotError) as caught:
+        await search(app, document, "swimming pool", mode=Mode.VECTOR)
+    assert caught.value.body() == {
+        "code": "EMBEDDING_UNAVAILABLE",
+        "message": "The embedder does not take this query.",
+    }
+    embedder.query_error = None
+    assert (await search(app, document, "library cards")).code is None
 
 
 async def test_a_hybrid_search_that_takes_too_long_answers_with_words(app: App, document: Any) -> None:

@@ -6,8 +6,9 @@ import asyncio
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from findspot.embedding.opening import open_embedder
@@ -63,12 +64,13 @@ class Embeddings:
         return await _in(self._for_texts, self._kind)
 
     async def query(self, text: str) -> Vector:
-        """The vector to look for documents with. While the service is away, this fails at once. Whoever has a vector
-        can read the embedder's fingerprint without waiting."""
+        """The vector to look for documents with. While the service is away, this fails at once; that it refuses one
+        query is no outage. Whoever has a vector can read the embedder's fingerprint without waiting."""
         vector = self._queries.get(text)
         if vector is None:
             self._outage.check()
-            vector = await _in(self._for_queries, self._query, text)
+            with _accepted():
+                vector = await _in(self._for_queries, self._query, text)
             vector.setflags(write=False)  # it is shared from now on
             self._queries.put(text, vector)
         return vector
@@ -177,6 +179,18 @@ class QueryCache:
 
     def __len__(self) -> int:
         return len(self._kept)
+
+
+@contextmanager
+def _accepted() -> Iterator[None]:
+    """A query that the embedder refuses has no meaning to go by. What the service says of it may repeat it, and stays
+    here."""
+    try:
+        yield
+    except FindspotError as error:
+        if "index" not in error.fields:
+            raise
+        raise FindspotError("EMBEDDING_UNAVAILABLE", "The embedder does not take this query.") from None
 
 
 async def _in(threads: ThreadPoolExecutor, call: Callable[..., T], *arguments: Any) -> T:

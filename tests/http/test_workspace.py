@@ -15,6 +15,7 @@ import structlog
 
 from findspot import logs
 from findspot.app import App
+from findspot.embedding.protocol import refused
 from findspot.engines.protocol import Damaged
 from findspot.errors import FindspotError
 from findspot.models import Place, documents_namespace
@@ -256,6 +257,19 @@ async def test_a_fallback_is_told_in_the_callers_language(
         assert (answer["fallback"], answer["code"]) == ("fts", code)
         assert answer["notice"].startswith(notice)
         assert len(answer["results"]) == 2
+
+
+@pytest.mark.parametrize("strategy", ["hybrid", "semantic"])
+async def test_a_query_that_the_embedder_refuses_is_answered_without_what_it_said(
+    owner: httpx2.AsyncClient, project: int, embedder: Telling, strategy: str
+) -> None:
+    embedder.query_error = refused(0, "invalid input: '林远', organisation org-1234")
+    answer = await ask(owner, project, "search:query:strategy", query="林远", strategy=strategy)
+    found = answer.json()
+    assert (answer.status_code, found["fallback"], found["code"]) == (200, "fts", "EMBEDDING_UNAVAILABLE")
+    assert found["notice"].startswith("The search by meaning is not available")
+    assert len(found["results"]) == 2
+    assert "org-1234" not in answer.text
 
 
 @pytest.mark.scenario("004.fts.damaged-index", "004.acceptance.index-damaged")
