@@ -289,6 +289,18 @@ def test_a_process_that_dies_is_replaced(server: Service) -> None:
         process.close()
 
 
+def test_what_cannot_be_sent_keeps_no_one_waiting(server: Service) -> None:
+    process = LitellmProcess()
+    question = {"model": "openai/m", "input": ["\ud800"], "api_base": server.url, "api_key": "k"}
+    try:
+        with pytest.raises(UnicodeEncodeError):
+            process.ask(question, 20)
+        assert process._running is not None
+        assert process._running._waiting == {}
+    finally:
+        process.close()
+
+
 def test_litellm_calls_no_one_but_the_service(server: Service) -> None:
     """Every connection that the process opens, and every name it looks up, is noted."""
     script = f"""

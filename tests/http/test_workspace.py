@@ -158,6 +158,24 @@ async def test_what_does_not_fit_is_refused_by_name(
     assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (422, "INVALID_ARGUMENT", field)
 
 
+@pytest.mark.scenario("D36")
+@pytest.mark.parametrize(
+    ("channel", "body", "field"),
+    [
+        ("search:fts:query", b'{"query": "a \\ud800"}', "query"),
+        ("embedding:search", b'{"query": "\\udc00 b"}', "query"),
+        ("search:query:strategy", b'{"query": "\\ud83d\\ud83d\\ude00", "strategy": "hybrid"}', "query"),
+        ("search:rank:explain", b'{"query": "\\ud800", "documentId": 1, "chunkId": 1}', "query"),
+        ("embedding:generate", b'{"texts": ["whole \\ud83d\\ude00", "\\ud800"]}', "texts.1"),
+    ],
+)
+async def test_half_a_character_is_refused_by_name(
+    owner: httpx2.AsyncClient, project: int, channel: str, body: bytes, field: str
+) -> None:
+    answer = await owner.post(f"/api/v1/projects/{project}/{channel.replace(':', '/')}", content=body)
+    assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (422, "INVALID_ARGUMENT", field)
+
+
 # ── explaining ──
 
 

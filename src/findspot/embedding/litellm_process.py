@@ -115,11 +115,12 @@ class _Running:
 
     def send(self, question: Question) -> "Future[Answer]":
         waiting: Future[Answer] = Future()
+        message = msgspec.msgpack.encode(question)  # before anyone waits: what cannot be encoded gets no answer
         with self._lock:
             if not self.ended:
                 self._waiting[question.number] = waiting
                 with contextlib.suppress(BrokenPipeError):  # the reader will see the end and tell everyone
-                    _write(self._process.stdin, msgspec.msgpack.encode(question))
+                    _write(self._process.stdin, message)
                 return waiting
         waiting.set_result(_ended(question.number))
         return waiting

@@ -19,7 +19,7 @@ from findspot.rankings import MOST_CANDIDATES, Question, Strategy
 from findspot.reasons import Reasons, sentence
 from findspot.showing import Result
 from findspot.surfaces.http.answers import encoded, moment
-from findspot.surfaces.http.body import Body
+from findspot.surfaces.http.body import Body, Text
 from findspot.surfaces.http.router import router
 
 api = router("workspace")
@@ -30,7 +30,7 @@ _Id = Annotated[int, Field(ge=1, lt=10**18)]
 class Search(Body):
     """A search: `page` counts from 1, and a `cursor` keeps one ranking for those who read on."""
 
-    query: str
+    query: Text
     page: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     cursor: Annotated[str, Field(max_length=64)] | None = None
     documentIds: Annotated[list[_Id], Field(max_length=10_000)] | None = None
@@ -49,11 +49,11 @@ class Nothing(Body):
 class Texts(Body):
     """Texts to embed."""
 
-    texts: Annotated[list[Annotated[str, Field(min_length=1, max_length=8000)]], Field(min_length=1, max_length=64)]
+    texts: Annotated[list[Annotated[Text, Field(min_length=1, max_length=8000)]], Field(min_length=1, max_length=64)]
 
 
 class Explain(Body):
-    query: str
+    query: Text
     documentId: _Id
     chunkId: _Id
     typing: bool = False
