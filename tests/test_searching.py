@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -303,6 +304,19 @@ async def test_a_query_vector_of_another_length_than_the_index_holds_is_left_out
     embedder.dimension = 32
     found = await search(app, document, "swimming pool")
     assert (found.fallback, found.code, len(found.hits)) == ("fts", "EMBEDDING_DIMENSION_MISMATCH", 2)
+
+
+async def test_an_index_that_is_switched_after_it_was_looked_at_is_asked_for_words(
+    app: App, document: Any, embedder: Telling
+) -> None:
+    held = app.engine.status(documents_namespace(document.project_id))
+    flows.watched(app).instead["status"] = lambda _: replace(held, dimension=32)  # a moment ago
+    embedder.dimension = 32
+    found = await search(app, document, "swimming pool")
+    assert (found.fallback, found.code, len(found.hits)) == ("fts", "EMBEDDING_DIMENSION_MISMATCH", 2)
+    with pytest.raises(FindspotError) as caught:
+        await search(app, document, "swimming pool", mode=Mode.VECTOR)
+    assert caught.value.code == "EMBEDDING_DIMENSION_MISMATCH"
 
 
 async def test_a_query_that_the_embedder_refuses_is_answered_by_words_and_others_keep_their_meaning(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from findspot import pointer as pointers
 from findspot.embeddings import Embeddings
-from findspot.engines.protocol import EVERYTHING, Damaged, Engine, Recall, Vector, Within, Words
+from findspot.engines.protocol import EVERYTHING, Damaged, Engine, Misfit, Recall, Vector, Within, Words
 from findspot.errors import FindspotError
 from findspot.gate import TIMEOUT_S, Deadline, Gate
 from findspot.indexing import Indexing
@@ -146,9 +146,10 @@ class Searching:
         try:
             return await self._ask_engine(ask, words, vector, deadline), code
         except FindspotError as error:
-            if error.code != "SEARCH_TIMEOUT" or ask.mode is not Mode.HYBRID:
+            if error.code not in NO_VECTOR or ask.mode is not Mode.HYBRID:
                 raise
-        return await self._ask_engine(ask, words, None, Deadline.within(GRACE_S)), "SEARCH_TIMEOUT"
+            code = error.code
+        return await self._ask_engine(ask, words, None, Deadline.within(GRACE_S)), code
 
     async def _vector(self, ask: Ask, deadline: Deadline) -> Vector:
         """The query's vector, if the index in service holds vectors of the same kind. The first search opens both: the
@@ -192,6 +193,9 @@ class Searching:
             return recall
         except Damaged as damage:
             raise self.healing(ask, damage) from damage
+        except Misfit as misfit:  # the index was switched since it was asked what it holds
+            message = "The index holds vectors of other dimensions than the query's."
+            raise FindspotError("EMBEDDING_DIMENSION_MISMATCH", message) from misfit
 
     async def _require_there(self, ask: Ask) -> None:
         """Nothing was found: raises Damaged if that is because the index is gone, which an engine cannot know."""

@@ -97,6 +97,10 @@ class Damaged(Exception):
     """A namespace cannot be trusted: it has to be built anew from the store."""
 
 
+class Misfit(Exception):
+    """A query's vector has not the length of those in a namespace, which may have been switched a moment ago."""
+
+
 class Abandoned(Exception):
     """An index that was being built is no longer wanted: its namespace was dropped, or another build was begun."""
 
@@ -148,7 +152,8 @@ class Engine(Protocol):
         within: Within = EVERYTHING,
         stop: Stop = lambda: None,
     ) -> Recall:
-        """The best `limit` chunks of each leg. Raises Damaged if the namespace cannot be trusted."""
+        """The best `limit` chunks of each leg. Raises Misfit if the vector cannot be compared with those that are
+        kept, and Damaged if the namespace cannot be trusted."""
 
     def count(self, namespace: str, words: Words, within: Within = EVERYTHING) -> int:
         """How many chunks match. Raises Damaged if the namespace cannot be trusted."""

@@ -228,9 +228,3 @@ def test_what_nobody_uses_is_closed_unless_it_takes_long_to_open(
 def test_a_name_that_is_none_is_refused(engine: EmbeddedEngine, name: str) -> None:
     with pytest.raises(ValueError, match="no name of a namespace"):
         engine.write(name, MODEL, chunks([1]))
-
-
-def test_a_query_vector_of_another_length_is_refused(engine: EmbeddedEngine) -> None:
-    engine.write(NAMESPACE, MODEL, chunks([1]))
-    with pytest.raises(ValueError, match="32 numbers, not 3"):
-        engine.recall(NAMESPACE, None, np.ones(3, np.float32), limit=1)

@@ -18,7 +18,7 @@ from findspot.engines.embedded.index import Snapshot
 from findspot.engines.embedded.leftovers import Leftovers
 from findspot.engines.embedded.manifest import tells_of_damage
 from findspot.engines.embedded.namespace import Build, Namespace
-from findspot.engines.protocol import EVERYTHING, Batch, Recall, Status, Stop, Vector, Within, Words
+from findspot.engines.protocol import EVERYTHING, Batch, Misfit, Recall, Status, Stop, Vector, Within, Words
 
 _NAME = re.compile(r"(project_\d+)_(?:table_\d+|documents)", re.ASCII)
 _MOST_OPEN = 512  # namespaces: each has some dozen mapped files, of which a process may have 65,530
@@ -72,7 +72,7 @@ class EmbeddedEngine:
         if snapshot is None or limit <= 0:
             return Recall()
         if vector is not None and len(vector) != snapshot.manifest.dimension:
-            raise ValueError(f"{namespace} holds vectors of {snapshot.manifest.dimension} numbers, not {len(vector)}")
+            raise Misfit(f"{namespace} holds vectors of {snapshot.manifest.dimension} numbers, not {len(vector)}")
         recall = self._recalled(place, snapshot, words, vector, limit, within, stop)
         place.trust(snapshot)
         return recall
