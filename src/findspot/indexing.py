@@ -102,7 +102,7 @@ class Indexing:
         self._rebuilding: dict[Place, asyncio.Task[None]] = {}
         self.rebuilds: dict[str, Rebuild] = {}  # those that have begun
         self._rests: Rests[Place] = Rests()
-        self.warmth = Warmth(store, engine, embeddings, settings)
+        self.warmth = Warmth(store, engine, embeddings, settings, self.heal)
         self._filling = Filling(store, engine, embeddings, offload, self._in_thread, self.rebuilds)
         self._moved = asyncio.Condition()  # told whenever something was finished or failed
         self._tasks: list[asyncio.Task[None]] = []
@@ -246,8 +246,12 @@ class Indexing:
         """Bring the engine up to date with the chunk rows; whether there is more to forget."""
         more = await self._forget(place)
         if not self._closing and await self._filling.fill(place, self._takes):
-            await self.warmth.make_room(place.project_id)
+            await self._make_room(place)
         return more
+
+    async def _make_room(self, place: Place) -> None:
+        """If that fails, it is not the fault of this namespace: there is another chance with the next vectors."""
+        await self._patiently(partial(self.warmth.make_room, place.project_id))
 
     async def _takes(self, place: Place) -> bool:
         """Whether more can be written now."""
@@ -386,7 +390,7 @@ class Indexing:
             async with self._gate.rebuild(place.project_id):
                 if await self._is_there(place):
                     await self._build(place)
-                    await self.warmth.make_room(place.project_id)
+                    await self._make_room(place)
             self._unfit.discard(place)
             self._damaged.discard(place)
             self._rests.end(place)
