@@ -234,7 +234,7 @@ class Indexing:
 
     async def _note(self, place: Place, error: Exception) -> None:
         """Let everyone see why a namespace is behind."""
-        message = said(error) if isinstance(error, FindspotError) else f"INTERNAL: {error or type(error).__name__}"
+        message = said(error)
         try:
             async with self._store.write(durable=False) as connection:
                 await states.fail_all(connection, place, message, self._rests.next_s(place))
