@@ -4,20 +4,23 @@ An embedder may be a service that is slow or away. Whoever waits for it does so 
 
 import asyncio
 import hashlib
+import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from findspot.embedding.opening import open_embedder
-from findspot.embedding.protocol import Embedder, Vector, Vectors, refused
+from findspot.embedding.protocol import Embedder, Vector, Vectors
 from findspot.errors import FindspotError
 from findspot.gate import Outage
 from findspot.settings import Settings
 from findspot.store import embeddings as stored
 from findspot.store.database import Store
+
+log = logging.getLogger(__name__)
 
 QUERIES_KEPT = 10_000
 QUERIES_AT_ONCE = 8
@@ -76,15 +79,15 @@ class Embeddings:
         return vector
 
     async def documents(self, texts: Sequence[str]) -> Vectors:
-        """A row for every text, in their order. What is embedded is stored batch by batch, so that a failure loses no
-        more than one."""
+        """A row for every text, in their order; of zeros for one that the embedder refuses. What is embedded is stored
+        batch by batch, so that a failure loses no more than one."""
         import numpy as np
 
         fingerprint, dimension = await self.kind()
         parts, storing = [], None
         try:
             for start in range(0, len(texts), self.embedder.batch):
-                part, made = await self._batch(texts[start : start + self.embedder.batch], start, fingerprint)
+                part, made = await self._batch(texts[start : start + self.embedder.batch], fingerprint, dimension)
                 parts.append(part)
                 if storing is not None:
                     await storing
@@ -115,7 +118,9 @@ class Embeddings:
         """What tells this embedder's vectors from others."""
         return self.embedder.fingerprint, self.embedder.dimension
 
-    async def _batch(self, texts: Sequence[str], start: int, fingerprint: str) -> tuple[Vectors, dict[bytes, bytes]]:
+    async def _batch(
+        self, texts: Sequence[str], fingerprint: str, dimension: int
+    ) -> tuple[Vectors, dict[bytes, bytes]]:
         """A row for every text, and what was made and is to be stored."""
         hashes = await asyncio.to_thread(_hashes, texts)
         places: dict[bytes, int] = {}
@@ -126,15 +131,13 @@ class Embeddings:
             found = {each: self._unstored[each] for each in places if each in self._unstored}
             async with self._store.read() as connection:
                 found |= await stored.get(connection, fingerprint, [each for each in places if each not in found])
-            missing = [each for each in places if each not in found]
+            missing = {each: texts[place] for each, place in places.items() if each not in found}
             if missing:
-                vectors = await self._make(
-                    [texts[places[each]] for each in missing], [start + places[each] for each in missing]
-                )
-                made = dict(zip(missing, vectors, strict=True))
+                made = await self._make(missing)
                 self._unstored |= made
         found |= made
-        return await asyncio.to_thread(_unpacked, [found[each] for each in hashes]), made
+        nothing = bytes(2 * dimension)
+        return await asyncio.to_thread(_unpacked, [found.get(each, nothing) for each in hashes]), made
 
     async def _put(self, fingerprint: str, made: dict[bytes, bytes]) -> None:
         try:
@@ -145,14 +148,26 @@ class Embeddings:
             for each in made:
                 self._unstored.pop(each, None)
 
-    async def _make(self, texts: Sequence[str], places: Sequence[int]) -> list[bytes]:
+    async def _make(self, texts: Mapping[bytes, str]) -> dict[bytes, bytes]:
+        """The vectors of texts by their hashes, without those that the embedder refuses. What stands before such a text
+        is taken; what stands behind it is asked for by halves, since one is seldom alone."""
         try:
-            made = await _in(self._for_texts, lambda: _packed(self.embedder.documents(texts)))
+            made = await _in(self._for_texts, lambda: _packed(self.embedder.documents(list(texts.values()))))
         except FindspotError as error:
             if "index" not in error.fields:
                 raise
-            raise refused(places[error.fields["index"]], error.fields["reason"]) from None
+            log.warning("a text is found by its words alone: %s", error.fields["reason"])
+            return await self._make_around(texts, error.fields["index"])
         self._outage.end()
+        return dict(zip(texts, made, strict=True))
+
+    async def _make_around(self, texts: Mapping[bytes, str], place: int) -> dict[bytes, bytes]:
+        """The same without the text at this place."""
+        hashes = list(texts)
+        before, behind = hashes[:place], hashes[place + 1 :]
+        made: dict[bytes, bytes] = {}
+        for part in filter(None, (before, behind[: len(behind) // 2], behind[len(behind) // 2 :])):
+            made |= await self._make({each: texts[each] for each in part})
         return made
 
 
