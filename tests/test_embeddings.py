@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from findspot import embeddings as embeddings_module
 from findspot.embedding.calibration import Calibration
 from findspot.embedding.protocol import Vector, Vectors, refused
 from findspot.embeddings import QUERIES_AT_ONCE, Embeddings, QueryCache
@@ -152,6 +153,29 @@ async def test_a_failure_loses_no_more_than_its_own_batch(store: Store, embedder
         await embeddings.documents(["a", "b", "c", "d", "away"])
     await embeddings.documents(["a", "b", "c", "d"])
     assert embedder.calls == [["a", "b", "c", "d"], ["away"]]
+
+
+async def test_whoever_is_broken_off_after_vectors_were_made_leaves_nothing_behind(
+    store: Store, embedder: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_busy, going_on, unpacked = threading.Event(), threading.Event(), embeddings_module._unpacked
+
+    def slowly(vectors: Sequence[bytes]) -> Vectors:
+        is_busy.set()
+        assert going_on.wait(PATIENCE_S)
+        return unpacked(vectors)
+
+    monkeypatch.setattr(embeddings_module, "_unpacked", slowly)
+    embeddings = Embeddings(store, embedder, 60)
+    work = asyncio.create_task(embeddings.documents(["a", "文"]))
+    assert await asyncio.to_thread(is_busy.wait, PATIENCE_S)
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)
+    going_on.set()
+    await embeddings.close()
+    assert embeddings._unstored == {}
+    await Embeddings(store, embedder, 60).documents(["a", "文"])
+    assert embedder.calls == [["a", "文"]]  # it was stored nevertheless
 
 
 async def test_thousands_of_vectors_are_found_again(store: Store) -> None:

@@ -39,6 +39,7 @@ class Embeddings:
         self._queries = QueryCache(query_ttl_s, clock)
         self._turn = asyncio.Lock()
         self._unstored: dict[bytes, bytes] = {}  # made, but not yet in the store
+        self._storing: set[asyncio.Task[None]] = set()
         self._outage = Outage(clock)
         self._for_queries = ThreadPoolExecutor(QUERIES_AT_ONCE, thread_name_prefix="embed-query")
         self._for_texts = ThreadPoolExecutor(TEXTS_AT_ONCE, thread_name_prefix="embed-texts")
@@ -58,6 +59,7 @@ class Embeddings:
         threads = self._for_queries, self._for_texts
         for each in threads:
             each.shutdown(wait=False, cancel_futures=True)
+        await asyncio.gather(*self._storing, return_exceptions=True)
         await asyncio.to_thread(self.embedder.close)
         for each in threads:
             await asyncio.to_thread(each.shutdown)
@@ -84,14 +86,15 @@ class Embeddings:
         import numpy as np
 
         fingerprint, dimension = await self.kind()
-        parts, storing = [], None
+        parts = []
+        storing: asyncio.Task[None] | None = None
         try:
             for start in range(0, len(texts), self.embedder.batch):
-                part, made = await self._batch(texts[start : start + self.embedder.batch], fingerprint, dimension)
+                before = storing  # while the next ones are made
+                part, storing = await self._batch(texts[start : start + self.embedder.batch], fingerprint, dimension)
                 parts.append(part)
-                if storing is not None:
-                    await storing
-                storing = asyncio.create_task(self._put(fingerprint, made))  # while the next ones are made
+                if before is not None:
+                    await before
         finally:
             if storing is not None:
                 await storing
@@ -120,33 +123,42 @@ class Embeddings:
 
     async def _batch(
         self, texts: Sequence[str], fingerprint: str, dimension: int
-    ) -> tuple[Vectors, dict[bytes, bytes]]:
-        """A row for every text, and what was made and is to be stored."""
+    ) -> "tuple[Vectors, asyncio.Task[None] | None]":
+        """A row for every text, and what stores those that were made."""
         hashes = await asyncio.to_thread(_hashes, texts)
         places: dict[bytes, int] = {}
         for place, each in enumerate(hashes):
             places.setdefault(each, place)  # the first of equal texts
-        made: dict[bytes, bytes] = {}
+        storing = None
         async with self._turn:  # two who need the same text at the same time: the second finds it
             found = {each: self._unstored[each] for each in places if each in self._unstored}
             async with self._store.read() as connection:
                 found |= await stored.get(connection, fingerprint, [each for each in places if each not in found])
             missing = {each: texts[place] for each, place in places.items() if each not in found}
-            if missing:
-                made = await self._make(missing)
-                self._unstored |= made
-        found |= made
+            if missing and (made := await self._make(missing)):
+                storing = self._begin_to_store(fingerprint, made)
+                found |= made
         nothing = bytes(2 * dimension)
-        return await asyncio.to_thread(_unpacked, [found.get(each, nothing) for each in hashes]), made
+        return await asyncio.to_thread(_unpacked, [found.get(each, nothing) for each in hashes]), storing
 
-    async def _put(self, fingerprint: str, made: dict[bytes, bytes]) -> None:
-        try:
-            if made:
-                async with self._store.write(durable=False) as connection:
-                    await stored.put(connection, fingerprint, made)
-        finally:
+    def _begin_to_store(self, fingerprint: str, made: Mapping[bytes, bytes]) -> asyncio.Task[None]:
+        """Until it is stored, others find what was made here; however that ends, also if no one waits for it any
+        more."""
+
+        def ended(task: asyncio.Task[None]) -> None:
+            self._storing.discard(task)
             for each in made:
                 self._unstored.pop(each, None)
+
+        self._unstored |= made
+        task = asyncio.create_task(self._put(fingerprint, made))
+        self._storing.add(task)
+        task.add_done_callback(ended)
+        return task
+
+    async def _put(self, fingerprint: str, made: Mapping[bytes, bytes]) -> None:
+        async with self._store.write(durable=False) as connection:
+            await stored.put(connection, fingerprint, made)
 
     async def _make(self, texts: Mapping[bytes, str]) -> dict[bytes, bytes]:
         """The vectors of texts by their hashes, without those that the embedder refuses. What stands before such a text
