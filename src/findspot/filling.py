@@ -113,7 +113,7 @@ class Filling:
 
     def lost(self, ids: set[int]) -> None:
         """The engine does not have these any more, be it by their words."""
-        self._wordy -= ids
+        self._wordy -= self._wordy & ids  # so that the smaller one is gone through: the other may hold millions
 
     async def _write(self, place: Place, batch: Batch) -> None:
         fingerprint = await self.fingerprint()

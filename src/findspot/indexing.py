@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from findspot.agreeing import Agreeing
 from findspot.embeddings import Embeddings
 from findspot.engines.protocol import Abandoned, Damaged, Engine, Status
 from findspot.errors import FindspotError
@@ -23,14 +24,8 @@ from findspot.offload import Offload
 from findspot.settings import Settings
 from findspot.store import chunks as rows
 from findspot.store import indexing as states
-from findspot.store import projects as project_rows
-from findspot.store import tables as table_rows
 from findspot.store.database import Store
 from findspot.warmth import Warmth
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 log = logging.getLogger(__name__)
 
@@ -104,6 +99,7 @@ class Indexing:
         self._rests: Rests[Place] = Rests()
         self.warmth = Warmth(store, engine, embeddings, settings, self.heal)
         self._filling = Filling(store, engine, embeddings, offload, self._in_thread, self.rebuilds)
+        self._agreeing = Agreeing(store, engine, self._filling, self._in_thread)
         self._moved = asyncio.Condition()  # told whenever something was finished or failed
         self._tasks: list[asyncio.Task[None]] = []
         self._closing = False
@@ -284,42 +280,16 @@ class Indexing:
             await rows.settle_debt(connection, gone)
         return len(gone) == GONE_AT_ONCE
 
-    async def _is_there(self, place: Place) -> bool:
-        async with self._store.read() as connection:
-            if place.table_id is not None:
-                return await table_rows.get(connection, place.table_id) is not None
-            return await project_rows.get(connection, place.project_id) is not None
-
-    # ── agreeing ──
-
     async def _agree(self, place: Place) -> None:
-        """After a start or a rebuild: let the engine hold just what the store says it holds."""
+        """After a start, a rebuild or a doubt: let the engine hold just what the store says it holds."""
         if self._unsure is None or place not in self._unsure:
             return
-        if not await self._is_there(place):
-            await self._in_thread(self._engine.drop, place.namespace)
-            self._unsure.discard(place)
-            return
-        async with self._store.read() as connection:  # before the engine is asked: what is written now is not missing
-            known = await rows.ids(connection, place.namespace)
-            waiting = await rows.waiting_ids(connection, place.namespace)
-        held = await self._in_thread(self._engine.ids, place.namespace)
-        missing, extra = await asyncio.to_thread(_differences, known, waiting, held)
-        self._filling.lost(set(waiting).difference(held.tolist()))
-        if missing and not len(held):
-            raise Damaged(f"{place.namespace} holds nothing, and should hold {len(missing)} chunks")
-        if missing:
-            log.warning("%s lacks %d chunks, which are indexed again", place.namespace, len(missing))
-            async with self._store.write(durable=False) as connection:
-                await rows.mark(connection, missing, indexed=False)
-                await states.resume(connection, missing)
-        if extra:
-            async with self._store.read() as connection:  # after: what was written meanwhile is not too much
-                there = await rows.existing(connection, extra)
-            await self._in_thread(self._engine.delete, place.namespace, [each for each in extra if each not in there])
-        with contextlib.suppress(FindspotError):  # an embedder that is away now is asked before the next write
-            await self._fits(place)
+        if await self._agreeing.agree(place):
+            with contextlib.suppress(FindspotError):  # an embedder that is away now is asked before the next write
+                await self._fits(place)
         self._unsure.discard(place)
+
+    # ── checking ──
 
     async def _check(self) -> None:
         """Look through the files of every index now and then: damage is found before someone searches there."""
@@ -388,7 +358,7 @@ class Indexing:
     async def _rebuild(self, place: Place) -> None:
         try:
             async with self._gate.rebuild(place.project_id):
-                if await self._is_there(place):
+                if await self._agreeing.is_there(place):
                     await self._build(place)
                     await self._make_room(place)
             self._unfit.discard(place)
@@ -477,15 +447,3 @@ async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _differences(
-    known: Sequence[int], waiting: Sequence[int], held: "npt.NDArray[np.int64]"
-) -> tuple[list[int], list[int]]:
-    """What the engine should hold and does not, and what it holds and the store does not know."""
-    import numpy as np
-
-    ids = np.array(known, np.int64)
-    wanted = np.setdiff1d(ids, np.array(waiting, np.int64), assume_unique=True)
-    missing, extra = (np.setdiff1d(*each, assume_unique=True) for each in ((wanted, held), (held, ids)))
-    return missing.tolist(), extra.tolist()
