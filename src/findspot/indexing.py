@@ -340,8 +340,11 @@ class Indexing:
         """Have a namespace built anew, without waiting for it; how many rebuilds of the project come first."""
         await self.require_room(place.project_id)
         self.renew(place.namespace)
-        others = [each for each in self._rebuilding if each.project_id == place.project_id and each != place]
-        return max(0, len(others) + 1 - REBUILDS)
+        queue = [
+            each for each in self._rebuilding if each.project_id == place.project_id
+        ]  # in the order of their turns
+        before = queue.index(place) if place in queue else len(queue)  # it is not where it rests after a failure
+        return max(0, before + 1 - REBUILDS)
 
     async def require_room(self, project_id: int) -> None:
         """A project that is full takes no more to search."""

@@ -426,6 +426,10 @@ async def test_a_third_rebuild_of_a_project_waits_and_is_told_its_place(
     async with app.indexing._gate.rebuild(project), app.indexing._gate.rebuild(project):
         assert [await app.indexing.enqueue(place) for place in others] == [0, 0]
         assert (await ask(owner, project, "search:fts:reindex")).json()["position"] == 1
+        fourth = Place(project, 903)
+        assert await app.indexing.enqueue(fourth) == 2
+        again = [await app.indexing.enqueue(place) for place in (*others, Place(project, None), fourth)]
+        assert again == [0, 0, 1, 2]  # whoever asks again stays where they are
     await settle(app)
 
 
