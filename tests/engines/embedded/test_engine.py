@@ -228,3 +228,13 @@ def test_what_nobody_uses_is_closed_unless_it_takes_long_to_open(
 def test_a_name_that_is_none_is_refused(engine: EmbeddedEngine, name: str) -> None:
     with pytest.raises(ValueError, match="no name of a namespace"):
         engine.write(name, MODEL, chunks([1]))
+
+
+def test_a_stray_file_is_no_namespace_and_goes_with_its_project(engine: EmbeddedEngine, tmp_path: Path) -> None:
+    engine.write(NAMESPACE, MODEL, chunks([1]))
+    (tmp_path / "project_1" / ".DS_Store").write_bytes(b"left by a file browser")
+    assert engine.namespaces(1) == [NAMESPACE]
+    engine.drop_project(1)
+    assert not (tmp_path / "project_1").exists()
+    engine.write(NAMESPACE, MODEL, chunks([1]))
+    assert engine.namespaces(1) == [NAMESPACE]

@@ -151,7 +151,8 @@ class EmbeddedEngine:
 
     def namespaces(self, project_id: int) -> list[str]:
         folder = self._folder / f"project_{project_id}"
-        return sorted(each.name for each in folder.iterdir()) if folder.is_dir() else []
+        found = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+        return sorted(filter(_NAME.fullmatch, found))  # a file browser may have left something of its own there
 
     def drop(self, namespace: str) -> None:
         self._at(namespace).drop()
