@@ -385,6 +385,20 @@ async def test_a_damaged_index_says_when_to_come_again_and_is_healed(app: App, d
     assert (await texts(app, document, "swimming pool"))[0] == PARAGRAPHS[3]
 
 
+async def test_an_engine_that_is_away_is_told_as_such_in_answers_and_in_the_status(app: App, document: Any) -> None:
+    def away(*_: Any, **__: Any) -> Any:
+        raise FindspotError("ENGINE_UNAVAILABLE", "The index cannot be used right now: Too many open files.")
+
+    flows.watched(app).instead |= {"recall": away, "status": away}
+    for mode in Mode:
+        with pytest.raises(FindspotError) as caught:
+            await search(app, document, "swimming pool", mode=mode)
+        assert caught.value.code == "ENGINE_UNAVAILABLE"
+    (report,) = await app.indexing.report(document.project_id)
+    assert (report.status, report.chunks, report.vectors) == ("error", len(PARAGRAPHS), 0)
+    assert report.errors == ("ENGINE_UNAVAILABLE: The index cannot be used right now: Too many open files.",)
+
+
 # ── many at once ──
 
 

@@ -419,6 +419,8 @@ class Indexing:
             held = self._engine.status(place.namespace)
         except Damaged:
             held, status = NOTHING, "indexing"
+        except FindspotError as error:  # the engine is away: that is what there is to say
+            held, status, conditions = NOTHING, "error", [*conditions, ("error", said(error))]
         if rebuild is not None:
             status, done = "indexing", rebuild.done
         errors = tuple(dict.fromkeys(error for _, error in conditions if error))

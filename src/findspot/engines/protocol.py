@@ -124,7 +124,8 @@ class Engine(Protocol):
     """Chunks in namespaces. Calls block: make them in a thread. Any number of threads may call at the same time.
 
     A namespace that does not exist is empty: reading and deleting there finds nothing. What returned is durable: a
-    killed process finds it again. What was called and did not return is either there as a whole or not at all.
+    killed process finds it again. What was called and did not return is either there as a whole or not at all. Any call
+    may raise ENGINE_UNAVAILABLE, where a disk is full or a service away.
     """
 
     def prepare(self) -> None:

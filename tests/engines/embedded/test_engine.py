@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +14,11 @@ import pytest
 from findspot.engines.embedded import engine as engines
 from findspot.engines.embedded import index, manifest
 from findspot.engines.embedded.engine import EmbeddedEngine
+from findspot.engines.embedded.index import Index
 from findspot.engines.embedded.keywords import Keywords
 from findspot.engines.embedded.rows import Rows
 from findspot.engines.protocol import Abandoned, Batch, Building, Source, Words
+from findspot.errors import FindspotError
 from tests.engines.embedded.chunks import DIMENSION, MODEL, NAMESPACE, chunks
 
 
@@ -94,7 +96,7 @@ def test_a_write_that_fails_leaves_everything_as_it_was(
     for change in (chunks(range(10, 30), "other"), chunks([99])):
         with monkeypatch.context() as patch:
             patch.setattr(place, name, full)
-            with pytest.raises(OSError, match="No space"):
+            with pytest.raises(FindspotError, match="No space left"):
                 engine.write(NAMESPACE, MODEL, change)
         assert set(engine.ids(NAMESPACE).tolist()) == everything(engine) == set(range(20))
         assert everything(engine, "other") == set()
@@ -114,7 +116,7 @@ def test_a_build_that_fails_is_given_up(
     building = engine.build(NAMESPACE, MODEL, DIMENSION)
     with monkeypatch.context() as patch:
         patch.setattr(place, name, full)
-        with pytest.raises(OSError, match="No space"):
+        with pytest.raises(FindspotError, match="No space left"):
             _finish(building)
     with pytest.raises(Abandoned):
         building.switch()
@@ -238,3 +240,35 @@ def test_a_stray_file_is_no_namespace_and_goes_with_its_project(engine: Embedded
     assert not (tmp_path / "project_1").exists()
     engine.write(NAMESPACE, MODEL, chunks([1]))
     assert engine.namespaces(1) == [NAMESPACE]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.EMFILE, "Too many open files"),
+        ValueError("Failed to open file: IoError { io_error: Os { code: 24, kind: Uncategorized } }"),
+    ],
+)
+def test_too_many_open_files_are_told_as_an_engine_that_is_away(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    engine.write(NAMESPACE, MODEL, chunks(range(5)))
+    engine._at(NAMESPACE).close()
+    calls: list[Callable[[], object]] = [
+        lambda: engine.recall(NAMESPACE, Words(("mark",)), None, limit=5),
+        lambda: engine.count(NAMESPACE, Words(("mark",))),
+        lambda: engine.scores(NAMESPACE, Words(("mark",)), [1]),
+        lambda: engine.status(NAMESPACE),
+        lambda: engine.ids(NAMESPACE),
+        lambda: engine.vector_ids(NAMESPACE),
+    ]
+    for call in calls:
+        with monkeypatch.context() as patch:
+            patch.setattr(Index, "open", fails)
+            with pytest.raises(FindspotError, match="Too many open files") as caught:
+                call()
+        assert (caught.value.code, caught.value.kind.status) == ("ENGINE_UNAVAILABLE", 503)
+    assert everything(engine) == set(range(5))

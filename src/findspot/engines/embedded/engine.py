@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from findspot.engines.embedded.index import Snapshot
 from findspot.engines.embedded.leftovers import Leftovers
-from findspot.engines.embedded.manifest import tells_of_damage
+from findspot.engines.embedded.manifest import telling_of_trouble, tells_of_damage
 from findspot.engines.embedded.namespace import Build, Namespace
 from findspot.engines.protocol import EVERYTHING, Batch, Misfit, Recall, Status, Stop, Vector, Within, Words
 
@@ -44,18 +44,22 @@ class EmbeddedEngine:
     def prepare(self) -> None:
         import faiss  # noqa: F401
 
+    @telling_of_trouble()
     def write(self, namespace: str, fingerprint: str, batch: Batch) -> None:
         self._at(namespace).write(fingerprint, batch)
         self._shed()
 
+    @telling_of_trouble()
     def delete(self, namespace: str, ids: Sequence[int]) -> None:
         self._at(namespace).delete([int(id) for id in ids])
         self._shed()
 
+    @telling_of_trouble()
     def evict(self, namespace: str, ids: Sequence[int]) -> None:
         self._at(namespace).evict([int(id) for id in ids])
         self._shed()
 
+    @telling_of_trouble()
     def recall(
         self,
         namespace: str,
@@ -101,6 +105,7 @@ class EmbeddedEngine:
         vector_also = snapshot.vectors.cosines(vector, [id for id in keyword if id not in found])
         return Recall(keyword, found, _scores(place, snapshot, words, alone), vector_also)
 
+    @telling_of_trouble()
     def count(self, namespace: str, words: Words, within: Within = EVERYTHING) -> int:
         place = self._at(namespace)
         snapshot = self._snapshot(place)
@@ -111,6 +116,7 @@ class EmbeddedEngine:
         place.trust(snapshot)
         return count
 
+    @telling_of_trouble()
     def scores(self, namespace: str, words: Words, ids: Sequence[int]) -> dict[int, float]:
         place = self._at(namespace)
         snapshot = self._snapshot(place)
@@ -120,17 +126,21 @@ class EmbeddedEngine:
         place.trust(snapshot)
         return scores
 
+    @telling_of_trouble()
     def build(self, namespace: str, fingerprint: str, dimension: int) -> Build:
         return self._at(namespace).build(fingerprint, dimension)
 
+    @telling_of_trouble()
     def ids(self, namespace: str) -> npt.NDArray[np.int64]:
         snapshot = self._snapshot(self._at(namespace))
         return np.empty(0, np.int64) if snapshot is None else snapshot.vectors.ids()
 
+    @telling_of_trouble()
     def vector_ids(self, namespace: str) -> npt.NDArray[np.int64]:
         snapshot = self._snapshot(self._at(namespace))
         return np.empty(0, np.int64) if snapshot is None else snapshot.vectors.vector_ids()
 
+    @telling_of_trouble()
     def status(self, namespace: str) -> Status:
         snapshot = self._snapshot(self._at(namespace))
         if snapshot is None:
@@ -145,6 +155,7 @@ class EmbeddedEngine:
             int(np.count_nonzero(vectors.living & vectors.evicted)),
         )
 
+    @telling_of_trouble()
     def verify(self, namespace: str) -> None:
         """Read every file again. Raises Damaged if one is not as it was written."""
         self._at(namespace).verify()
@@ -154,6 +165,7 @@ class EmbeddedEngine:
         found = [each.name for each in folder.iterdir()] if folder.is_dir() else []
         return sorted(filter(_NAME.fullmatch, found))  # a file browser may have left something of its own there
 
+    @telling_of_trouble()
     def drop(self, namespace: str) -> None:
         self._at(namespace).drop()
 
