@@ -1,5 +1,6 @@
 """Workspace search over HTTP: the channels' shapes, their errors, and what they leave in logs and figures."""
 
+import asyncio
 import hashlib
 import io
 import logging
@@ -389,6 +390,62 @@ async def test_a_write_that_the_engine_refuses_is_counted(
     flows.watched(app_of(owner)).instead.clear()
     await settle(app_of(owner))
     assert len((await hybrid(owner, project, "林远"))["results"]) == 3
+
+
+@pytest.mark.scenario("003.metric.upload-errors")
+async def test_writes_that_fail_are_counted_for_a_build_and_for_words_alone_too(
+    owner: httpx2.AsyncClient, project: int, embedder: Telling, figures: Callable[[], Any]
+) -> None:
+    app, failed = app_of(owner), threading.Event()
+    engine = flows.watched(app)
+
+    def full(*_: Any) -> None:
+        failed.set()
+        raise OSError("the disk is full")
+
+    def build(*arguments: Any) -> Any:
+        made: Any = engine.engine.build(*arguments)
+        if not failed.is_set():
+            made.write = full
+        return made
+
+    before = (await figures())["turbopuffer_upload_errors_total"]
+    engine.instead["build"] = build
+    app.indexing.renew(documents_namespace(project))
+    await settle(app)
+    assert (await figures())["turbopuffer_upload_errors_total"] == before + 1
+    failed.clear()
+    embedder.fails_on = "来"
+    engine.instead["write"] = full
+    body = {"title": "t", "format": "text", "content": "林远又来了。"}
+    await owner.post(f"/api/v1/projects/{project}/documents", json=body)
+    assert await asyncio.to_thread(failed.wait, flows.PATIENCE_S)
+    await settle(app, errors=True)
+    assert (await figures())["turbopuffer_upload_errors_total"] > before + 1
+
+
+async def test_a_search_that_nobody_waits_for_any_more_has_a_status_of_its_own(
+    owner: httpx2.AsyncClient, project: int, figures: Callable[[], Any]
+) -> None:
+    is_busy, going_on = threading.Event(), threading.Event()
+    engine = flows.watched(app_of(owner))
+
+    def slow(*arguments: Any, **more: Any) -> Any:
+        is_busy.set()
+        assert going_on.wait(flows.PATIENCE_S)
+        return engine.engine.recall(*arguments, **more)
+
+    name = 'search_requests_total{{status="{}",tool_id="workspace"}}'
+    before = await figures()
+    engine.instead["recall"] = slow
+    asking = asyncio.create_task(ask(owner, project, "search:fts:query", query="林远"))
+    assert await asyncio.to_thread(is_busy.wait, flows.PATIENCE_S)
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    going_on.set()
+    after = await figures()
+    assert after[name.format("cancelled")] - before.get(name.format("cancelled"), 0) == 1
+    assert after.get(name.format("INTERNAL"), 0) == before.get(name.format("INTERNAL"), 0)
 
 
 # ── reindexing and embedding ──
