@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from findspot import pointer as pointers
 from findspot.embeddings import Embeddings
-from findspot.engines.protocol import EVERYTHING, Damaged, Engine, Misfit, Recall, Vector, Within, Words
+from findspot.engines.protocol import EVERYTHING, Damaged, Engine, Misfit, Recall, Vector, Vectors, Within, Words
 from findspot.errors import FindspotError
 from findspot.gate import TIMEOUT_S, Deadline, Gate
 from findspot.indexing import Indexing
@@ -129,6 +129,11 @@ class Searching:
                 "fts" if code else "none",
                 code,
             )
+
+    async def embed(self, project_id: int, texts: Sequence[str]) -> Vectors:
+        """The vectors of someone's texts. This takes a place as a search does: they share the embedder."""
+        with self._gate.search(project_id):
+            return await self._embeddings.passing(texts)
 
     # ── recalling ──
 

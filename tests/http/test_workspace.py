@@ -1,6 +1,7 @@
 """Workspace search over HTTP: the channels' shapes, their errors, and what they leave in logs and figures."""
 
 import asyncio
+import contextlib
 import hashlib
 import io
 import logging
@@ -19,6 +20,7 @@ from findspot.app import App
 from findspot.embedding.protocol import refused
 from findspot.engines.protocol import Damaged
 from findspot.errors import FindspotError
+from findspot.gate import SEARCHES
 from findspot.models import Place, documents_namespace
 from findspot.settings import Settings
 from findspot.store.schema import embedding_cache
@@ -510,6 +512,18 @@ async def test_texts_get_their_vectors_and_leave_nothing_behind(
     async with app_of(owner).store.read() as connection:
         kept = (await connection.execute(sa.select(sa.func.count()).select_from(embedding_cache))).scalar_one()
     assert kept == 6  # those of the chapters
+
+
+async def test_embedding_texts_takes_a_place_like_a_search(owner: httpx2.AsyncClient, project: int) -> None:
+    gate = app_of(owner).searching._gate
+    with contextlib.ExitStack() as taken:
+        for _ in range(SEARCHES):
+            taken.enter_context(gate.search(project))
+        answer = await ask(owner, project, "embedding:generate", texts=["林远"])
+        assert (answer.status_code, answer.json()["code"]) == (429, "SEARCH_BACKPRESSURE")
+        assert answer.json()["retryAfterMs"] > 0
+    assert (await ask(owner, project, "embedding:generate", texts=["林远"])).status_code == 200
+    assert not gate._in_flight
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["x"] * 65, ["字" * 8001], "no list", [1], None])
