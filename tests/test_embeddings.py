@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import random
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from findspot import embeddings as embeddings_module
 from findspot.embedding.calibration import Calibration
-from findspot.embedding.protocol import Vector, Vectors, known, refused
+from findspot.embedding.protocol import Vector, Vectors, refused
 from findspot.embeddings import QUERIES_AT_ONCE, Embeddings, QueryCache
 from findspot.errors import FindspotError
 from findspot.settings import Settings
@@ -36,7 +38,7 @@ class Counting:
     def documents(self, texts: Sequence[str], *, soon: bool = False) -> Vectors:
         self.calls.append(list(texts))
         for index, text in enumerate(texts):
-            if text == "bad":
+            if text.startswith("bad"):
                 raise refused(index, "it is bad.")
             if text == "away":
                 raise FindspotError("EMBEDDING_UNAVAILABLE", "away")
@@ -112,7 +114,7 @@ async def test_another_fingerprint_is_another_vector(store: Store) -> None:
 async def test_a_vector_of_zeros_stays_one_and_is_not_made_again(store: Store, embedder: Counting) -> None:
     for _ in range(2):
         vectors = await Embeddings(store, embedder, 60).documents(["a", " ", "b"])
-        assert known(vectors).tolist() == [True, False, True]
+        assert vectors.any(axis=1).tolist() == [True, False, True]
     assert len(embedder.calls) == 1
 
 
@@ -120,12 +122,32 @@ async def test_no_texts(store: Store, embedder: Counting) -> None:
     assert (await Embeddings(store, embedder, 60).documents([])).shape == (0, 8)
 
 
-async def test_a_refused_text_is_named_by_its_place_among_all(store: Store, embedder: Counting) -> None:
+async def test_a_refused_text_is_zeros_and_the_others_are_what_they_are(store: Store, embedder: Counting) -> None:
     embeddings = Embeddings(store, embedder, 60)
     await embeddings.documents(["a", "b"])
-    with pytest.raises(FindspotError) as caught:
-        await embeddings.documents(["a", "a", "b", "c", "d", "d", "bad", "e"])
-    assert caught.value.fields["index"] == 6
+    texts = ["a", "a", "b", "c", "d", "d", "bad", "e", "bad"]
+    for _ in range(2):
+        vectors = await embeddings.documents(texts)
+        assert vectors.any(axis=1).tolist() == [text != "bad" for text in texts]
+        np.testing.assert_allclose(vectors[7], embedder.query("e"), atol=1e-3)
+    assert [call for call in embedder.calls if "e" in call] == [
+        ["d", "bad", "e"],
+        ["e"],
+    ]  # it was kept, the other was not
+
+
+@pytest.mark.parametrize("bad", [1, 30, 63, 64])
+async def test_many_refused_texts_are_told_from_others_without_asking_for_all_again_and_again(
+    store: Store, embedder: Counting, bad: int
+) -> None:
+    embedder.batch = 64
+    chance = random.Random(bad)
+    texts = [f"bad {number}" if number < bad else f"good {number}" for number in range(64)]
+    chance.shuffle(texts)
+    vectors = await Embeddings(store, embedder, 60).documents(texts)
+    assert vectors.any(axis=1).tolist() == [text.startswith("good") for text in texts]
+    assert len(embedder.calls) <= 3 * bad + 1
+    assert sum(map(len, embedder.calls)) <= 64 * 7
 
 
 async def test_a_failure_loses_no_more_than_its_own_batch(store: Store, embedder: Counting) -> None:
@@ -134,6 +156,29 @@ async def test_a_failure_loses_no_more_than_its_own_batch(store: Store, embedder
         await embeddings.documents(["a", "b", "c", "d", "away"])
     await embeddings.documents(["a", "b", "c", "d"])
     assert embedder.calls == [["a", "b", "c", "d"], ["away"]]
+
+
+async def test_whoever_is_broken_off_after_vectors_were_made_leaves_nothing_behind(
+    store: Store, embedder: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_busy, going_on, unpacked = threading.Event(), threading.Event(), embeddings_module._unpacked
+
+    def slowly(vectors: Sequence[bytes]) -> Vectors:
+        is_busy.set()
+        assert going_on.wait(PATIENCE_S)
+        return unpacked(vectors)
+
+    monkeypatch.setattr(embeddings_module, "_unpacked", slowly)
+    embeddings = Embeddings(store, embedder, 60)
+    work = asyncio.create_task(embeddings.documents(["a", "文"]))
+    assert await asyncio.to_thread(is_busy.wait, PATIENCE_S)
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)
+    going_on.set()
+    await embeddings.close()
+    assert embeddings._unstored == {}
+    await Embeddings(store, embedder, 60).documents(["a", "文"])
+    assert embedder.calls == [["a", "文"]]  # it was stored nevertheless
 
 
 async def test_thousands_of_vectors_are_found_again(store: Store) -> None:
@@ -279,6 +324,17 @@ async def test_whatever_is_wrong_with_a_service_is_said_again_without_asking(
     for number in range(3):
         assert await fails(away, f"text {number}") == code
     assert remote.queries == ["text 0"]
+
+
+async def test_a_query_that_is_refused_is_no_outage(away: Embeddings, remote: Remote, now: list[float]) -> None:
+    now[0] += 1
+    remote.error = None
+    await away.query("back")
+    remote.error = refused(0, "too long")
+    assert await fails(away, "a query 查询") == "EMBEDDING_UNAVAILABLE"
+    remote.error = None
+    await away.query("now")
+    assert remote.queries == ["back", "a query 查询", "now"]
 
 
 async def test_a_query_that_was_asked_before_has_its_vector_while_the_service_is_away(

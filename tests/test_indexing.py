@@ -364,7 +364,7 @@ async def test_a_namespace_that_fails_for_good_shows_why_and_leaves_time_for_oth
     def write(namespace: str, fingerprint: str, batch: Batch) -> None:
         if namespace == broken:
             tries.append(namespace)
-            raise OSError("no room")
+            raise ValueError("INSERT INTO t VALUES ('what people wrote')")
         app_engine.write(namespace, fingerprint, batch)
 
     app_engine = flows.watched(app).engine
@@ -378,7 +378,7 @@ async def test_a_namespace_that_fails_for_good_shows_why_and_leaves_time_for_oth
     assert tries == [broken]
     found = await flows.state(app, document)
     assert found.status == "error"
-    assert found.last_error.startswith("ENGINE_UNAVAILABLE: The index cannot use its disk: no room.")
+    assert found.last_error == "INTERNAL: Something went wrong (ValueError). The log says where."
 
 
 async def test_what_the_engine_could_not_forget_is_forgotten_later(app: App, project: int, short_pauses: None) -> None:

@@ -2,12 +2,14 @@
 
 import asyncio
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from findspot.app import App
+from findspot.embedding.protocol import refused
 from findspot.engines.protocol import Damaged, Recall, Within
 from findspot.errors import FindspotError
 from findspot.gate import SEARCHES
@@ -304,12 +306,34 @@ async def test_a_query_vector_of_another_length_than_the_index_holds_is_left_out
     assert (found.fallback, found.code, len(found.hits)) == ("fts", "EMBEDDING_DIMENSION_MISMATCH", 2)
 
 
-async def test_a_query_that_the_embedder_refuses_is_a_mistake_of_the_caller(
+async def test_an_index_that_is_switched_after_it_was_looked_at_is_asked_for_words(
     app: App, document: Any, embedder: Telling
 ) -> None:
-    embedder.query_error = FindspotError("INVALID_ARGUMENT", "not this")
-    with pytest.raises(FindspotError, match="not this"):
-        await search(app, document, "swimming pool")
+    held = app.engine.status(documents_namespace(document.project_id))
+    flows.watched(app).instead["status"] = lambda _: replace(held, dimension=32)  # a moment ago
+    embedder.dimension = 32
+    found = await search(app, document, "swimming pool")
+    assert (found.fallback, found.code, len(found.hits)) == ("fts", "EMBEDDING_DIMENSION_MISMATCH", 2)
+    with pytest.raises(FindspotError) as caught:
+        await search(app, document, "swimming pool", mode=Mode.VECTOR)
+    assert caught.value.code == "EMBEDDING_DIMENSION_MISMATCH"
+
+
+async def test_a_query_that_the_embedder_refuses_is_answered_by_words_and_others_keep_their_meaning(
+    app: App, document: Any, embedder: Telling
+) -> None:
+    embedder.query_error = refused(0, "what it says of 'swimming pool'")
+    found = await search(app, document, "swimming pool")
+    assert [hit.found.chunk.text for hit in found.hits] == [PARAGRAPHS[3], PARAGRAPHS[4]]
+    assert (found.fallback, found.code) == ("fts", "EMBEDDING_UNAVAILABLE")
+    with pytest.raises(FindspotError) as caught:
+        await search(app, document, "swimming pool", mode=Mode.VECTOR)
+    assert caught.value.body() == {
+        "code": "EMBEDDING_UNAVAILABLE",
+        "message": "The embedder does not take this query.",
+    }
+    embedder.query_error = None
+    assert (await search(app, document, "library cards")).code is None
 
 
 async def test_a_hybrid_search_that_takes_too_long_answers_with_words(app: App, document: Any) -> None:
@@ -359,6 +383,20 @@ async def test_a_damaged_index_says_when_to_come_again_and_is_healed(app: App, d
     await settle(app)
     assert built == [documents_namespace(document.project_id)]
     assert (await texts(app, document, "swimming pool"))[0] == PARAGRAPHS[3]
+
+
+async def test_an_engine_that_is_away_is_told_as_such_in_answers_and_in_the_status(app: App, document: Any) -> None:
+    def away(*_: Any, **__: Any) -> Any:
+        raise FindspotError("ENGINE_UNAVAILABLE", "The index cannot be used right now: Too many open files.")
+
+    flows.watched(app).instead |= {"recall": away, "status": away}
+    for mode in Mode:
+        with pytest.raises(FindspotError) as caught:
+            await search(app, document, "swimming pool", mode=mode)
+        assert caught.value.code == "ENGINE_UNAVAILABLE"
+    (report,) = await app.indexing.report(document.project_id)
+    assert (report.status, report.chunks, report.vectors) == ("error", len(PARAGRAPHS), 0)
+    assert report.errors == ("ENGINE_UNAVAILABLE: The index cannot be used right now: Too many open files.",)
 
 
 # ── many at once ──

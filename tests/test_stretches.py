@@ -37,6 +37,22 @@ def test_a_passage_is_read_once_while_it_is_remembered() -> None:
     assert embedder.asked == ["heron one", "heron two", "heron three", "heron two"]
 
 
+@pytest.mark.parametrize("long", [LONG, 汉])
+def test_long_passages_take_the_room_of_many_short_ones(long: str) -> None:
+    embedder = Telling()
+    query = embedder.query("heron")
+    Stretches(embedder).best(query, {0: long})
+    vectors = len(embedder.asked)
+    assert vectors > 1
+    stretches = Stretches(embedder, most=2 * vectors)
+    for id in (1, 2, 3):
+        stretches.best(query, {id: long})
+    assert list(stretches._known) == [2, 3]
+    assert sum(map(len, stretches._known.values())) == stretches._held == 2 * vectors
+    stretches.best(query, {4: "heron"})
+    assert list(stretches._known) == [3, 4]
+
+
 def test_many_may_look_at_once() -> None:
     embedder = Telling()
     stretches = Stretches(embedder, most=5)
@@ -57,3 +73,4 @@ def test_many_may_look_at_once() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+    assert sum(map(len, stretches._known.values())) == stretches._held <= 5

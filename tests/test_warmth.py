@@ -1,10 +1,13 @@
 """A project with more vectors than it may have gives up those that were hits least recently."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from findspot.app import App, open_app
-from findspot.models import Place, documents_namespace
+from findspot.engines.protocol import Damaged
+from findspot.models import Place, documents_namespace, table_namespace
 from findspot.searching import Ask, Mode
 from findspot.settings import Settings
 from findspot.warmth import coldest
@@ -57,3 +60,50 @@ async def test_past_the_limit_the_coldest_vectors_go_and_words_still_find_their_
         await flows.settle(app)
         (report,) = await app.indexing.report(project)
         assert (report.chunks, report.vectors, report.evicted) == (12, 9, 3)
+
+
+@pytest.mark.parametrize("call", ["vector_ids", "evict"])
+async def test_damage_that_is_found_while_room_is_made_is_healed_where_it_is(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    embedder = Telling()
+    flows.use(monkeypatch, embedder)
+    async with open_app(settings.model_copy(update={"max_vectors": 10 * embedder.dimension})) as app:
+        project, engine = await flows.make_project(app), flows.watched(app)
+        table = await flows.make_table(app, project, {f"n{number}": f"行 row{number}" for number in range(6)})
+        await flows.add_tool(app, table)
+        await flows.settle(app)
+        damaged, built = table_namespace(project, table.id), list[str]()
+
+        def fails(namespace: str, *more: Any) -> Any:
+            if namespace == damaged and damaged not in built:
+                raise Damaged("a file is gone")
+            return getattr(engine.engine, call)(namespace, *more)
+
+        def build(namespace: str, *more: Any) -> Any:
+            built.append(namespace)
+            return engine.engine.build(namespace, *more)
+
+        engine.instead |= {call: fails, "build": build}
+        await flows.make_document(app, project, *(f"新的段落 fresh{number}" for number in range(6)))
+        await flows.settle(app)
+        assert built == [damaged]
+        assert sum(report.vectors for report in await app.indexing.report(project)) == 9
+
+
+async def test_an_index_is_built_although_no_room_can_be_made(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = await flows.make_project(app)
+    document, tries = await flows.make_document(app, project, "words"), 0
+    await flows.settle(app)
+
+    async def fails(project_id: int) -> None:
+        nonlocal tries
+        tries += 1
+        raise OSError("too many open files")
+
+    monkeypatch.setattr(app.indexing.warmth, "make_room", fails)
+    app.indexing.renew(documents_namespace(project))
+    await flows.settle(app)
+    assert tries == 1
+    assert await flows.texts(app, document, "words") == ["words"]
+    assert [report.errors for report in await app.indexing.report(project)] == [()]

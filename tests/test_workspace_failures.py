@@ -28,7 +28,7 @@ from tests.flows import Telling, make_document, make_project, rows, save, settle
 BEFORE = "A heron stands in the reeds 苍鹭立在芦苇里"
 AFTER = "The heron has flown away 苍鹭飞走了"
 DISK_FULL = (
-    "ENGINE_UNAVAILABLE: The index cannot use its disk: No space left on device. "
+    "ENGINE_UNAVAILABLE: The index cannot be used: No space left on device. "
     "What is saved is kept, and this is tried again until it works."
 )
 
@@ -174,7 +174,7 @@ async def test_a_rebuild_that_fails_leaves_the_old_index_says_why_and_is_tried_a
             nonlocal tries
             tries += 1
             if fails:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                raise FindspotError(*DISK_FULL.split(": ", 1))
             return call(*arguments)
 
         return instead

@@ -1,7 +1,6 @@
 """Chunk rows → terms and vectors: what an engine is given. Pages are read ahead, terms are taken in helpers."""
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import TypeAlias
 
@@ -11,12 +10,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from findspot import cutting
 from findspot.embeddings import Embeddings
 from findspot.engines.protocol import Batch, Source, Vectors
-from findspot.errors import FindspotError
 from findspot.models import ChunkToIndex
 from findspot.offload import Offload
 from findspot.store.database import Store
-
-log = logging.getLogger(__name__)
 
 CHUNKS_AT_ONCE = 5000
 TERMS_AT_ONCE = 500
@@ -53,7 +49,7 @@ class Batches:
 
     async def make(self, some: Sequence[ChunkToIndex]) -> Batch:
         texts = [row.text for row in some]
-        vectors, terms = await asyncio.gather(self._vectors(texts), self._terms(texts))
+        vectors, terms = await asyncio.gather(self._embeddings.documents(texts), self._terms(texts))
         return _batch(some, terms, vectors)
 
     async def by_words(self, some: Sequence[ChunkToIndex], dimension: int) -> Batch:
@@ -62,26 +58,6 @@ class Batches:
 
         terms = await self._terms([row.text for row in some])
         return _batch(some, terms, np.zeros((len(some), dimension), np.float32))
-
-    async def _vectors(self, texts: list[str]) -> Vectors:
-        """A text that the embedder refuses gets no meaning, and is found by its words."""
-        import numpy as np
-
-        known = list(range(len(texts)))
-        while True:
-            try:
-                made = await self._embeddings.documents([texts[each] for each in known])
-            except FindspotError as error:
-                if "index" not in error.fields:
-                    raise
-                log.warning("a chunk is indexed by its words alone: %s", error.fields["reason"])
-                del known[error.fields["index"]]
-                continue
-            if len(known) == len(texts):
-                return made
-            vectors = np.zeros((len(texts), made.shape[1]), np.float32)
-            vectors[known] = made
-            return vectors
 
     async def _terms(self, texts: list[str]) -> list[str]:
         """In several parts, because there are several helpers."""

@@ -4,19 +4,23 @@ An embedder may be a service that is slow or away. Whoever waits for it does so 
 
 import asyncio
 import hashlib
+import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from findspot.embedding.opening import open_embedder
-from findspot.embedding.protocol import Embedder, Vector, Vectors, refused
+from findspot.embedding.protocol import Embedder, Vector, Vectors
 from findspot.errors import FindspotError
 from findspot.gate import Outage
 from findspot.settings import Settings
 from findspot.store import embeddings as stored
 from findspot.store.database import Store
+
+log = logging.getLogger(__name__)
 
 QUERIES_KEPT = 10_000
 QUERIES_AT_ONCE = 8
@@ -35,6 +39,7 @@ class Embeddings:
         self._queries = QueryCache(query_ttl_s, clock)
         self._turn = asyncio.Lock()
         self._unstored: dict[bytes, bytes] = {}  # made, but not yet in the store
+        self._storing: set[asyncio.Task[None]] = set()
         self._outage = Outage(clock)
         self._for_queries = ThreadPoolExecutor(QUERIES_AT_ONCE, thread_name_prefix="embed-query")
         self._for_texts = ThreadPoolExecutor(TEXTS_AT_ONCE, thread_name_prefix="embed-texts")
@@ -54,6 +59,7 @@ class Embeddings:
         threads = self._for_queries, self._for_texts
         for each in threads:
             each.shutdown(wait=False, cancel_futures=True)
+        await asyncio.gather(*self._storing, return_exceptions=True)
         await asyncio.to_thread(self.embedder.close)
         for each in threads:
             await asyncio.to_thread(each.shutdown)
@@ -63,30 +69,32 @@ class Embeddings:
         return await _in(self._for_texts, self._kind)
 
     async def query(self, text: str) -> Vector:
-        """The vector to look for documents with. While the service is away, this fails at once. Whoever has a vector
-        can read the embedder's fingerprint without waiting."""
+        """The vector to look for documents with. While the service is away, this fails at once; that it refuses one
+        query is no outage. Whoever has a vector can read the embedder's fingerprint without waiting."""
         vector = self._queries.get(text)
         if vector is None:
             self._outage.check()
-            vector = await _in(self._for_queries, self._query, text)
+            with _accepted():
+                vector = await _in(self._for_queries, self._query, text)
             vector.setflags(write=False)  # it is shared from now on
             self._queries.put(text, vector)
         return vector
 
     async def documents(self, texts: Sequence[str]) -> Vectors:
-        """A row for every text, in their order. What is embedded is stored batch by batch, so that a failure loses no
-        more than one."""
+        """A row for every text, in their order; of zeros for one that the embedder refuses. What is embedded is stored
+        batch by batch, so that a failure loses no more than one."""
         import numpy as np
 
         fingerprint, dimension = await self.kind()
-        parts, storing = [], None
+        parts = []
+        storing: asyncio.Task[None] | None = None
         try:
             for start in range(0, len(texts), self.embedder.batch):
-                part, made = await self._batch(texts[start : start + self.embedder.batch], start, fingerprint)
+                before = storing  # while the next ones are made
+                part, storing = await self._batch(texts[start : start + self.embedder.batch], fingerprint, dimension)
                 parts.append(part)
-                if storing is not None:
-                    await storing
-                storing = asyncio.create_task(self._put(fingerprint, made))  # while the next ones are made
+                if before is not None:
+                    await before
         finally:
             if storing is not None:
                 await storing
@@ -113,44 +121,65 @@ class Embeddings:
         """What tells this embedder's vectors from others."""
         return self.embedder.fingerprint, self.embedder.dimension
 
-    async def _batch(self, texts: Sequence[str], start: int, fingerprint: str) -> tuple[Vectors, dict[bytes, bytes]]:
-        """A row for every text, and what was made and is to be stored."""
+    async def _batch(
+        self, texts: Sequence[str], fingerprint: str, dimension: int
+    ) -> "tuple[Vectors, asyncio.Task[None] | None]":
+        """A row for every text, and what stores those that were made."""
         hashes = await asyncio.to_thread(_hashes, texts)
         places: dict[bytes, int] = {}
         for place, each in enumerate(hashes):
             places.setdefault(each, place)  # the first of equal texts
-        made: dict[bytes, bytes] = {}
+        storing = None
         async with self._turn:  # two who need the same text at the same time: the second finds it
             found = {each: self._unstored[each] for each in places if each in self._unstored}
             async with self._store.read() as connection:
                 found |= await stored.get(connection, fingerprint, [each for each in places if each not in found])
-            missing = [each for each in places if each not in found]
-            if missing:
-                vectors = await self._make(
-                    [texts[places[each]] for each in missing], [start + places[each] for each in missing]
-                )
-                made = dict(zip(missing, vectors, strict=True))
-                self._unstored |= made
-        found |= made
-        return await asyncio.to_thread(_unpacked, [found[each] for each in hashes]), made
+            missing = {each: texts[place] for each, place in places.items() if each not in found}
+            if missing and (made := await self._make(missing)):
+                storing = self._begin_to_store(fingerprint, made)
+                found |= made
+        nothing = bytes(2 * dimension)
+        return await asyncio.to_thread(_unpacked, [found.get(each, nothing) for each in hashes]), storing
 
-    async def _put(self, fingerprint: str, made: dict[bytes, bytes]) -> None:
-        try:
-            if made:
-                async with self._store.write(durable=False) as connection:
-                    await stored.put(connection, fingerprint, made)
-        finally:
+    def _begin_to_store(self, fingerprint: str, made: Mapping[bytes, bytes]) -> asyncio.Task[None]:
+        """Until it is stored, others find what was made here; however that ends, also if no one waits for it any
+        more."""
+
+        def ended(task: asyncio.Task[None]) -> None:
+            self._storing.discard(task)
             for each in made:
                 self._unstored.pop(each, None)
 
-    async def _make(self, texts: Sequence[str], places: Sequence[int]) -> list[bytes]:
+        self._unstored |= made
+        task = asyncio.create_task(self._put(fingerprint, made))
+        self._storing.add(task)
+        task.add_done_callback(ended)
+        return task
+
+    async def _put(self, fingerprint: str, made: Mapping[bytes, bytes]) -> None:
+        async with self._store.write(durable=False) as connection:
+            await stored.put(connection, fingerprint, made)
+
+    async def _make(self, texts: Mapping[bytes, str]) -> dict[bytes, bytes]:
+        """The vectors of texts by their hashes, without those that the embedder refuses. What stands before such a text
+        is taken; what stands behind it is asked for by halves, since one is seldom alone."""
         try:
-            made = await _in(self._for_texts, lambda: _packed(self.embedder.documents(texts)))
+            made = await _in(self._for_texts, lambda: _packed(self.embedder.documents(list(texts.values()))))
         except FindspotError as error:
             if "index" not in error.fields:
                 raise
-            raise refused(places[error.fields["index"]], error.fields["reason"]) from None
+            log.warning("a text is found by its words alone: %s", error.fields["reason"])
+            return await self._make_around(texts, error.fields["index"])
         self._outage.end()
+        return dict(zip(texts, made, strict=True))
+
+    async def _make_around(self, texts: Mapping[bytes, str], place: int) -> dict[bytes, bytes]:
+        """The same without the text at this place."""
+        hashes = list(texts)
+        before, behind = hashes[:place], hashes[place + 1 :]
+        made: dict[bytes, bytes] = {}
+        for part in filter(None, (before, behind[: len(behind) // 2], behind[len(behind) // 2 :])):
+            made |= await self._make({each: texts[each] for each in part})
         return made
 
 
@@ -177,6 +206,18 @@ class QueryCache:
 
     def __len__(self) -> int:
         return len(self._kept)
+
+
+@contextmanager
+def _accepted() -> Iterator[None]:
+    """A query that the embedder refuses has no meaning to go by. What the service says of it may repeat it, and stays
+    here."""
+    try:
+        yield
+    except FindspotError as error:
+        if "index" not in error.fields:
+            raise
+        raise FindspotError("EMBEDDING_UNAVAILABLE", "The embedder does not take this query.") from None
 
 
 async def _in(threads: ThreadPoolExecutor, call: Callable[..., T], *arguments: Any) -> T:

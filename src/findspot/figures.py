@@ -1,5 +1,6 @@
 """Figures of what this process does, for Prometheus. Their names are those of the requirement; none holds a text."""
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from findspot.errors import FindspotError
 
 REGISTRY = CollectorRegistry()
+CANCELLED = "cancelled"
 WORKSPACE = "workspace"  # in place of a tool's id
 DOCUMENTS = "documents"  # in place of a table's id
 
@@ -33,7 +35,7 @@ ACTIVE_CHUNKS = Gauge("active_chunks_total", "Chunks that the store holds.", reg
 @contextmanager
 def search(tool_id: int | str) -> Iterator[Callable[[int, str | None], None]]:
     """Count a search. What is handed out is told how many results there were, and the code of what could not be done:
-    the status is then that code, as it is of a search that fails."""
+    the status is then that code, as it is of a search that fails. One that nobody waits for any more is neither."""
     began, status = time.perf_counter(), "INTERNAL"
 
     def found(results: int, code: str | None) -> None:
@@ -45,6 +47,9 @@ def search(tool_id: int | str) -> Iterator[Callable[[int, str | None], None]]:
         yield found
     except FindspotError as error:
         status = error.code
+        raise
+    except asyncio.CancelledError:
+        status = CANCELLED
         raise
     finally:
         SEARCH_DURATION.observe(time.perf_counter() - began)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from findspot import figures
 from findspot.batches import Batches
 from findspot.embeddings import Embeddings
-from findspot.engines.protocol import Batch, Building, Engine
+from findspot.engines.protocol import Abandoned, Batch, Building, Engine
 from findspot.errors import FindspotError
 from findspot.following import said
 from findspot.models import ChunkToIndex, Place
@@ -105,7 +105,7 @@ class Filling:
                         await self._let_wait(some)
                     if writing is not None:
                         await writing
-                    writing = asyncio.create_task(self._in_thread(build.write, batch))  # type: ignore[arg-type]
+                    writing = asyncio.create_task(self._give(build.write, batch))
                     done(len(some))
         finally:
             if writing is not None:
@@ -113,15 +113,23 @@ class Filling:
 
     def lost(self, ids: set[int]) -> None:
         """The engine does not have these any more, be it by their words."""
-        self._wordy -= ids
+        self._wordy -= self._wordy & ids  # so that the smaller one is gone through: the other may hold millions
 
     async def _write(self, place: Place, batch: Batch) -> None:
         fingerprint = await self.fingerprint()
-        with figures.UPLOAD_ERRORS.count_exceptions():
-            await self._in_thread(self._engine.write, place.namespace, fingerprint, batch)
+        await self._give(self._engine.write, place.namespace, fingerprint, batch)
         async with self._store.write(durable=False) as connection:
             await rows.mark(connection, list(batch.ids), indexed=True)
         self._wordy.difference_update(batch.ids)
+
+    async def _give(self, write: Callable[..., None], *what: Any) -> None:
+        """A write to the engine. One that fails is counted, unless it was no longer wanted."""
+        try:
+            await self._in_thread(write, *what)
+        except Exception as error:
+            if not isinstance(error, Abandoned):
+                figures.UPLOAD_ERRORS.inc()
+            raise
 
     async def _prepared(self, place: Place, some: Sequence[ChunkToIndex]) -> Batch | None:
         """A batch of chunks; None if it could not be made, which is noted with their sources."""
@@ -143,7 +151,7 @@ class Filling:
             status = await self._in_thread(self._engine.status, place.namespace)
             fingerprint, dimension = (status.fingerprint, status.dimension) if status.fingerprint else WORDS_ALONE
             batch = await self._batches.by_words(new, dimension)
-            await self._in_thread(self._engine.write, place.namespace, fingerprint, batch)
+            await self._give(self._engine.write, place.namespace, fingerprint, batch)
             self._wordy.update(batch.ids)
 
     async def _let_wait(self, some: Sequence[ChunkToIndex]) -> None:

@@ -204,9 +204,12 @@ def no_room(chunks: int, limit: int) -> FindspotError:
     return FindspotError("SEARCH_CAPACITY_EXCEEDED", message)
 
 
-def said(error: FindspotError) -> str:
-    """An error as the state of a source shows it."""
-    return f"{error.code}: {error.message}"
+def said(error: Exception) -> str:
+    """An error as the state of a source shows it. Of one that no one foresaw only the kind: its words may hold
+    anything, from SQL to what people wrote."""
+    if isinstance(error, FindspotError):
+        return f"{error.code}: {error.message}"
+    return f"INTERNAL: Something went wrong ({type(error).__name__}). The log says where."
 
 
 class _Changes(NamedTuple):

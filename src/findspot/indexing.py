@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from findspot.agreeing import Agreeing
 from findspot.embeddings import Embeddings
 from findspot.engines.protocol import Abandoned, Damaged, Engine, Status
 from findspot.errors import FindspotError
@@ -23,14 +24,8 @@ from findspot.offload import Offload
 from findspot.settings import Settings
 from findspot.store import chunks as rows
 from findspot.store import indexing as states
-from findspot.store import projects as project_rows
-from findspot.store import tables as table_rows
 from findspot.store.database import Store
 from findspot.warmth import Warmth
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 log = logging.getLogger(__name__)
 
@@ -103,8 +98,9 @@ class Indexing:
         self._unbuilt: dict[Place, str] = {}  # why the last rebuild failed, until one does not
         self.rebuilds: dict[str, Rebuild] = {}  # those that have begun
         self._rests: Rests[Place] = Rests()
-        self.warmth = Warmth(store, engine, embeddings, settings)
+        self.warmth = Warmth(store, engine, embeddings, settings, self.heal)
         self._filling = Filling(store, engine, embeddings, offload, self._in_thread, self.rebuilds)
+        self._agreeing = Agreeing(store, engine, self._filling, self._in_thread)
         self._moved = asyncio.Condition()  # told whenever something was finished or failed
         self._tasks: list[asyncio.Task[None]] = []
         self._closing = False
@@ -235,7 +231,7 @@ class Indexing:
 
     async def _note(self, place: Place, error: Exception) -> None:
         """Let everyone see why a namespace is behind."""
-        message = _why(error)
+        message = said(error)
         try:
             async with self._store.write(durable=False) as connection:
                 await states.fail_all(connection, place, message, self._rests.next_s(place))
@@ -247,8 +243,12 @@ class Indexing:
         """Bring the engine up to date with the chunk rows; whether there is more to forget."""
         more = await self._forget(place)
         if not self._closing and await self._filling.fill(place, self._takes):
-            await self.warmth.make_room(place.project_id)
+            await self._make_room(place)
         return more
+
+    async def _make_room(self, place: Place) -> None:
+        """If that fails, it is not the fault of this namespace: there is another chance with the next vectors."""
+        await self._patiently(partial(self.warmth.make_room, place.project_id))
 
     async def _takes(self, place: Place) -> bool:
         """Whether more can be written now."""
@@ -281,42 +281,16 @@ class Indexing:
             await rows.settle_debt(connection, gone)
         return len(gone) == GONE_AT_ONCE
 
-    async def _is_there(self, place: Place) -> bool:
-        async with self._store.read() as connection:
-            if place.table_id is not None:
-                return await table_rows.get(connection, place.table_id) is not None
-            return await project_rows.get(connection, place.project_id) is not None
-
-    # ── agreeing ──
-
     async def _agree(self, place: Place) -> None:
-        """After a start or a rebuild: let the engine hold just what the store says it holds."""
+        """After a start, a rebuild or a doubt: let the engine hold just what the store says it holds."""
         if self._unsure is None or place not in self._unsure:
             return
-        if not await self._is_there(place):
-            await self._in_thread(self._engine.drop, place.namespace)
-            self._unsure.discard(place)
-            return
-        async with self._store.read() as connection:  # before the engine is asked: what is written now is not missing
-            known = await rows.ids(connection, place.namespace)
-            waiting = await rows.waiting_ids(connection, place.namespace)
-        held = await self._in_thread(self._engine.ids, place.namespace)
-        missing, extra = await asyncio.to_thread(_differences, known, waiting, held)
-        self._filling.lost(set(waiting).difference(held.tolist()))
-        if missing and not len(held):
-            raise Damaged(f"{place.namespace} holds nothing, and should hold {len(missing)} chunks")
-        if missing:
-            log.warning("%s lacks %d chunks, which are indexed again", place.namespace, len(missing))
-            async with self._store.write(durable=False) as connection:
-                await rows.mark(connection, missing, indexed=False)
-                await states.resume(connection, missing)
-        if extra:
-            async with self._store.read() as connection:  # after: what was written meanwhile is not too much
-                there = await rows.existing(connection, extra)
-            await self._in_thread(self._engine.delete, place.namespace, [each for each in extra if each not in there])
-        with contextlib.suppress(FindspotError):  # an embedder that is away now is asked before the next write
-            await self._fits(place)
+        if await self._agreeing.agree(place):
+            with contextlib.suppress(FindspotError):  # an embedder that is away now is asked before the next write
+                await self._fits(place)
         self._unsure.discard(place)
+
+    # ── checking ──
 
     async def _check(self) -> None:
         """Look through the files of every index now and then: damage is found before someone searches there."""
@@ -367,8 +341,11 @@ class Indexing:
         """Have a namespace built anew, without waiting for it; how many rebuilds of the project come first."""
         await self.require_room(place.project_id)
         self.renew(place.namespace)
-        others = [each for each in self._rebuilding if each.project_id == place.project_id and each != place]
-        return max(0, len(others) + 1 - REBUILDS)
+        queue = [
+            each for each in self._rebuilding if each.project_id == place.project_id
+        ]  # in the order of their turns
+        before = queue.index(place) if place in queue else len(queue)  # it is not where it rests after a failure
+        return max(0, before + 1 - REBUILDS)
 
     async def require_room(self, project_id: int) -> None:
         """A project that is full takes no more to search."""
@@ -385,9 +362,9 @@ class Indexing:
     async def _rebuild(self, place: Place) -> None:
         try:
             async with self._gate.rebuild(place.project_id):
-                if await self._is_there(place):
+                if await self._agreeing.is_there(place):
                     await self._build(place)
-                    await self.warmth.make_room(place.project_id)
+                    await self._make_room(place)
             self._unfit.discard(place)
             self._damaged.discard(place)
             self._unbuilt.pop(place, None)
@@ -396,7 +373,7 @@ class Indexing:
                 self._unsure.add(place)
         except Exception as error:
             log.exception("rebuilding %s failed", place.namespace)
-            self._unbuilt[place] = _why(error)
+            self._unbuilt[place] = said(error)
             await self._note(place, error)
             self._rests.begin(place)
         finally:
@@ -446,9 +423,9 @@ class Indexing:
             held = self._engine.status(place.namespace)
         except Damaged:
             held, status = NOTHING, "indexing"
-        except OSError as error:
+        except FindspotError as error:  # the engine is away: that is what there is to say
             held, status = NOTHING, "error"
-            reasons.append(_why(error))
+            reasons.append(said(error))
         if rebuild is not None:
             status, done = "indexing", rebuild.done
         errors = tuple(dict.fromkeys(reason for reason in reasons if reason))
@@ -476,35 +453,7 @@ class Indexing:
         return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
 
 
-def _why(error: Exception) -> str:
-    """What went wrong with an index, for people."""
-    if isinstance(error, FindspotError):
-        return said(error)
-    if isinstance(error, OSError):
-        return said(disk_trouble(error))
-    return f"INTERNAL: {error or type(error).__name__}"
-
-
-def disk_trouble(error: OSError) -> FindspotError:
-    """The system's own words, without the path, which is nobody's business."""
-    reason = error.strerror or str(error)
-    message = f"The index cannot use its disk: {reason}. What is saved is kept, and this is tried again until it works."
-    return FindspotError("ENGINE_UNAVAILABLE", message)
-
-
 async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _differences(
-    known: Sequence[int], waiting: Sequence[int], held: "npt.NDArray[np.int64]"
-) -> tuple[list[int], list[int]]:
-    """What the engine should hold and does not, and what it holds and the store does not know."""
-    import numpy as np
-
-    ids = np.array(known, np.int64)
-    wanted = np.setdiff1d(ids, np.array(waiting, np.int64), assume_unique=True)
-    missing, extra = (np.setdiff1d(*each, assume_unique=True) for each in ((wanted, held), (held, ids)))
-    return missing.tolist(), extra.tolist()

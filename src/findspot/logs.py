@@ -3,11 +3,13 @@
 import logging
 import re
 import sys
+import traceback
 from typing import Any, Literal, TextIO
 
 import structlog
-from structlog.typing import EventDict, Processor
+from structlog.typing import EventDict, ExcInfo, Processor
 
+_DATABASES = {"sqlalchemy", "psycopg", "sqlite3"}
 _SECRET = re.compile(r"fs[ke]_[A-Za-z0-9_-]{8,}|(?<=[?&]token=)[^&\s\"']+")
 
 
@@ -21,7 +23,7 @@ def configure(
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.format_exc_info,
+        structlog.processors.ExceptionRenderer(_trace),
         _without(secrets),
     ]
     structlog.configure(
@@ -42,6 +44,16 @@ def configure(
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)  # libraries log statements and addresses at lower levels, with what people wrote
     logging.getLogger("findspot").setLevel(level.upper())
+
+
+def _trace(exc_info: ExcInfo) -> str:
+    """A traceback in which databases are brief: after the first line come values and SQL."""
+    text, error = "".join(traceback.format_exception(*exc_info)).rstrip(), exc_info[1] or None
+    while error is not None:
+        if type(error).__module__.partition(".")[0] in _DATABASES:
+            text = text.replace(str(error), str(error).partition("\n")[0])
+        error = error.__cause__ or error.__context__
+    return text
 
 
 def _without(secrets: tuple[str, ...]) -> Processor:

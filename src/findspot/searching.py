@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from findspot import pointer as pointers
 from findspot.embeddings import Embeddings
-from findspot.engines.protocol import EVERYTHING, Damaged, Engine, Recall, Vector, Within, Words
+from findspot.engines.protocol import EVERYTHING, Damaged, Engine, Misfit, Recall, Vector, Vectors, Within, Words
 from findspot.errors import FindspotError
 from findspot.gate import TIMEOUT_S, Deadline, Gate
-from findspot.indexing import Indexing, disk_trouble
+from findspot.indexing import Indexing
 from findspot.models import FoundChunk
 from findspot.ranking.fusion import CLOSER_LOOK, STRETCH, Weights, convex, look_closer, rrf
 from findspot.ranking.scores import Ranked, keyword_leg, vector_leg
@@ -130,6 +130,11 @@ class Searching:
                 code,
             )
 
+    async def embed(self, project_id: int, texts: Sequence[str]) -> Vectors:
+        """The vectors of someone's texts. This takes a place as a search does: they share the embedder."""
+        with self._gate.search(project_id):
+            return await self._embeddings.passing(texts)
+
     # ── recalling ──
 
     async def recall(
@@ -148,9 +153,10 @@ class Searching:
         try:
             return await self._ask_engine(ask, words, vector, deadline), code
         except FindspotError as error:
-            if error.code != "SEARCH_TIMEOUT" or ask.mode is not Mode.HYBRID:
+            if error.code not in NO_VECTOR or ask.mode is not Mode.HYBRID:
                 raise
-        return await self._ask_engine(ask, words, None, Deadline.within(GRACE_S)), "SEARCH_TIMEOUT"
+            code = error.code
+        return await self._ask_engine(ask, words, None, Deadline.within(GRACE_S)), code
 
     async def _vector(self, ask: Ask, deadline: Deadline) -> Vector:
         """The query's vector, if the index in service holds vectors of the same kind. The first search opens both: the
@@ -168,8 +174,6 @@ class Searching:
             raise embedded
         if isinstance(held, Damaged):
             raise self.healing(ask, held) from held
-        if isinstance(held, OSError):
-            raise disk_trouble(held) from held
         if isinstance(held, BaseException):
             raise held
         vector, status = embedded, held
@@ -196,8 +200,9 @@ class Searching:
             return recall
         except Damaged as damage:
             raise self.healing(ask, damage) from damage
-        except OSError as error:
-            raise disk_trouble(error) from error
+        except Misfit as misfit:  # the index was switched since it was asked what it holds
+            message = "The index holds vectors of other dimensions than the query's."
+            raise FindspotError("EMBEDDING_DIMENSION_MISMATCH", message) from misfit
 
     async def _require_there(self, ask: Ask) -> None:
         """Nothing was found: raises Damaged if that is because the index is gone, which an engine cannot know."""

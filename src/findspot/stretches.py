@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from findspot.embedding.protocol import Embedder, Vector, Vectors
 from findspot.ranking.fusion import STRETCH
 
-REMEMBERED = 4000  # passages, each of some six vectors: about 25 MB
+REMEMBERED = 16_000  # vectors: of 384 numbers, 25 MB; a passage has some six of them, and a long one far more
 
 
 class Stretches:
@@ -17,6 +17,7 @@ class Stretches:
         self._embedder = embedder
         self._most = most
         self._lock = threading.Lock()
+        self._held = 0  # vectors
         self._known: OrderedDict[int, Vectors] = OrderedDict()  # by the chunk's id, which never gets another text
 
     def best(self, query: Vector, texts: Mapping[int, str]) -> dict[int, float]:
@@ -27,13 +28,18 @@ class Stretches:
         with self._lock:
             for id in texts:
                 if id in made:
-                    self._known[id] = made[id]
+                    self._keep(id, made[id])
                 elif id in self._known:
                     self._known.move_to_end(id)
-            while len(self._known) > self._most:
-                self._known.popitem(last=False)
+            while self._held > self._most:
+                self._held -= len(self._known.popitem(last=False)[1])
         found |= made
         return {id: max((vectors @ query).tolist(), default=-1.0) for id, vectors in found.items()}
+
+    def _keep(self, id: int, vectors: Vectors) -> None:
+        """The lock is held. Another thread may have been quicker with the same passage."""
+        self._held += len(vectors) - len(self._known.pop(id, ()))
+        self._known[id] = vectors
 
     def _made(self, texts: Mapping[int, str]) -> dict[int, Vectors]:
         from findspot.chunking import cut

@@ -1,11 +1,13 @@
 """What people say when they make or change a tool: exact types, no unknown fields."""
 
+import json
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from findspot import pointer as pointers
 from findspot.errors import FindspotError, invalid
+from findspot.jsontext.check import whole
 from findspot.models import ToolType
 from findspot.names import checked
 from findspot.settings import Settings
@@ -22,7 +24,7 @@ def _pointer(value: str) -> str:
         raise ValueError(error.message.partition(": ")[2]) from None
     if len(value) > MAX_POINTER or "\0" in value:
         raise ValueError(f"must have at most {MAX_POINTER} characters, and no U+0000")
-    return value
+    return whole(value)
 
 
 def _name(value: str) -> str:
@@ -44,6 +46,7 @@ def _type(value: Any) -> Any:
 
 
 Name = Annotated[str, AfterValidator(_name)]
+Text = Annotated[str, AfterValidator(whole)]
 Pointer = Annotated[str, AfterValidator(_pointer)]
 Type = Annotated[ToolType, BeforeValidator(_type)]
 Id = Annotated[int, Field(ge=1, lt=10**18)]
@@ -107,6 +110,7 @@ def _metadata(value: dict[str, Any]) -> dict[str, Any]:
     keys = value.get("preview_keys", [])
     if not isinstance(keys, list) or not all(isinstance(each, str) for each in keys):
         raise ValueError("preview_keys must be a list of strings, the fields that a preview shows")
+    whole(json.dumps(value, ensure_ascii=False))
     return value
 
 
@@ -119,7 +123,7 @@ class NewSearchTool(Spec):
     project_id: Id
     table_id: Id
     name: Name
-    description: str | None = None
+    description: Text | None = None
     json_pointer: Pointer = Field("", validation_alias=_POINTER_NAMES)
     metadata: Metadata = Field(default_factory=dict)
     search_config: SearchConfig | None = None
@@ -151,7 +155,7 @@ class ToolChange(Spec):
     """What is to change about a tool; what is left out stays."""
 
     name: Name | None = None
-    description: str | None = None
+    description: Text | None = None
     json_pointer: Pointer | None = Field(None, validation_alias=_POINTER_NAMES)
     metadata: Metadata | None = None
     search_config: SearchConfig | None = None

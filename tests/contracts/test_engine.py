@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from findspot.engines.embedded.engine import EmbeddedEngine
-from findspot.engines.protocol import Abandoned, Batch, Engine, Source, Vector, Vectors, Within, Words
+from findspot.engines.protocol import Abandoned, Batch, Engine, Misfit, Source, Vector, Vectors, Within, Words
 from findspot.words import query_terms, terms
 from tests.engines.exact import ExactEngine
 
@@ -388,6 +388,14 @@ def test_vectors_of_another_embedder_are_refused(engine: Engine) -> None:
     with pytest.raises(ValueError, match="model"):
         engine.write(TABLE, MODEL, batch({2: "cat"}, np.ones((1, DIMENSION + 1), np.float32)))
     assert engine.ids(TABLE).tolist() == [1]
+
+
+def test_a_query_vector_of_another_length_is_told_from_other_mistakes(engine: Engine) -> None:
+    engine.write(TABLE, MODEL, batch({1: "猫 cat"}))
+    for length in (1, DIMENSION - 1, DIMENSION + 1):
+        with pytest.raises(Misfit):
+            engine.recall(TABLE, words("cat"), np.ones(length, np.float32), limit=10)
+    assert found(engine, "cat") == near(engine, direction(1)) == [1]
 
 
 def test_a_build_takes_the_place_of_what_was_there(reopen: Reopen) -> None:

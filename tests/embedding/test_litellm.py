@@ -133,15 +133,18 @@ def test_a_service_that_limits_the_rate_is_met_with_pauses(
     assert 2 <= fourth <= 4
 
 
-@pytest.mark.parametrize("status", [401, 403, 404])
+@pytest.mark.parametrize(
+    ("status", "named"), [(401, "401 Unauthorized"), (403, "403 Forbidden"), (404, "404 Not Found")]
+)
 def test_what_waiting_does_not_help_against_is_not_waited_for(
-    server: Service, make_litellm: MakeLitellm, pauses: list[float], status: int
+    server: Service, make_litellm: MakeLitellm, pauses: list[float], status: int, named: str
 ) -> None:
-    server.behave = says(status, "the key secret is wrong")
+    server.behave = says(status, "the key secret is wrong for 'text number 0'")
     with pytest.raises(FindspotError) as caught:
         make_litellm().documents(TEXTS)
     assert caught.value.code == "EMBEDDING_UNAVAILABLE"
-    assert "the key … is wrong" in caught.value.message
+    said = f"litellm/openai/m gives no vectors. The embedding service answered {named}."
+    assert caught.value.message == said  # and not what the service said of texts and keys
     assert (pauses, len(server.asked)) == ([], 1)
 
 
@@ -149,6 +152,7 @@ def test_no_service_at_all(make_litellm: MakeLitellm) -> None:
     with pytest.raises(FindspotError) as caught:
         make_litellm(base_url="http://127.0.0.1:9/v1").query("why")
     assert caught.value.code == "EMBEDDING_UNAVAILABLE"
+    assert "cannot be reached" in caught.value.message
 
 
 @pytest.mark.parametrize("dimensions", [DIMENSION, None])
@@ -205,8 +209,7 @@ def test_a_text_that_is_too_long_is_found_in_its_batch(
     with pytest.raises(FindspotError) as caught:
         make_litellm(batch=8).documents(texts)
     assert (caught.value.code, caught.value.fields["index"]) == ("INVALID_ARGUMENT", culprit)
-    assert f"texts[{culprit}]" in caught.value.message
-    assert "maximum context length" in caught.value.message
+    assert caught.value.message == f"texts[{culprit}]: the embedding service refuses it, with {status}."
 
 
 def test_a_service_that_refuses_everything_does_not_blame_a_text(server: Service, make_litellm: MakeLitellm) -> None:
@@ -214,7 +217,7 @@ def test_a_service_that_refuses_everything_does_not_blame_a_text(server: Service
     with pytest.raises(FindspotError) as caught:
         make_litellm().documents(TEXTS)
     assert caught.value.code == "EMBEDDING_UNAVAILABLE"
-    assert "no such model" in caught.value.message
+    assert "answered 400 Bad Request" in caught.value.message
 
 
 # ── slow ──
@@ -226,6 +229,7 @@ def test_a_query_takes_no_longer_than_it_may(server: Service, make_litellm: Make
     with pytest.raises(FindspotError) as caught:
         make_litellm(query_timeout_s=0.3).query("why")
     assert caught.value.code == "EMBEDDING_UNAVAILABLE"
+    assert "does not answer in time" in caught.value.message
     assert not late.is_set()
     late.set()
 
@@ -285,6 +289,18 @@ def test_a_process_that_dies_is_replaced(server: Service) -> None:
             process.ask(question, 20)
         server.behave = well
         assert len(process.ask(question, 20)) == 1
+    finally:
+        process.close()
+
+
+def test_what_cannot_be_sent_keeps_no_one_waiting(server: Service) -> None:
+    process = LitellmProcess()
+    question = {"model": "openai/m", "input": ["\ud800"], "api_base": server.url, "api_key": "k"}
+    try:
+        with pytest.raises(UnicodeEncodeError):
+            process.ask(question, 20)
+        assert process._running is not None
+        assert process._running._waiting == {}
     finally:
         process.close()
 

@@ -14,6 +14,7 @@ from findspot.engines.protocol import (
     EVERYTHING,
     Abandoned,
     Batch,
+    Misfit,
     Recall,
     Source,
     Status,
@@ -110,7 +111,10 @@ class ExactEngine:
         stop: Stop = lambda: None,
     ) -> Recall:
         stop()
-        chunks = self._at(namespace).chunks
+        kept = self._at(namespace)
+        if vector is not None and kept.fingerprint and len(vector) != kept.dimension:
+            raise Misfit(namespace)
+        chunks = kept.chunks
         seen = {id for id, chunk in chunks.items() if sees(within, chunk.source)}
         scores = bm25({id: chunk.terms for id, chunk in chunks.items()}, words) if words else {}
         cosines = {} if vector is None else _cosines(chunks, vector)

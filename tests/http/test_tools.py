@@ -136,6 +136,16 @@ async def test_a_tool_that_is_not_well_described_is_refused_with_the_field(owner
     assert (await owner.get(f"/api/v1/projects/{where['project_id']}/tools")).json() == {"tools": []}
 
 
+@pytest.mark.scenario("D36")
+async def test_half_a_character_describes_no_tool(owner: httpx2.AsyncClient) -> None:
+    where = await make_table(owner, {})
+    tool = await make_tool(owner, where, type="search")
+    for change in (b'{"description": "\\ud800"}', b'{"json_pointer": "/\\udc00"}', b'{"metadata": {"a": ["\\ud800"]}}'):
+        answer = await owner.patch(f"/api/v1/tools/{tool}", content=change)
+        assert (answer.status_code, answer.json()["code"]) == (422, "INVALID_ARGUMENT"), answer.text
+        assert answer.json()["field"] in change.decode()
+
+
 async def test_a_table_of_another_project_has_no_tools_here(owner: httpx2.AsyncClient) -> None:
     mine, other = await make_table(owner, {}), await make_table(owner, {})
     body = {"project_id": mine["project_id"], "table_id": other["table_id"], "name": "s"}
@@ -184,6 +194,9 @@ async def test_a_call_of_a_search_tool_answers_whole_chunks_and_their_places(own
     for arguments in ({}, {"query": "x", "top_k": 21}, {"query": "x", "vector_weight": 1}, {"query": ["x"]}):
         refused = await call(owner, tool, **arguments)
         assert (refused.status_code, refused.json()["code"]) == (422, "INVALID_ARGUMENT")
+    half = await owner.post(f"/api/v1/tools/{tool}/call", content=b'{"arguments": {"query": "a \\ud800"}}')
+    assert (half.status_code, half.json()["field"]) == (422, "arguments")
+    assert "lone surrogate" in half.json()["message"]
 
 
 async def test_a_call_answers_exactly_what_stands_in_the_table(owner: httpx2.AsyncClient) -> None:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import httpx2
 import pytest
+import sqlalchemy as sa
 import structlog
 
 from findspot import logs
@@ -34,6 +35,27 @@ def log_lines() -> Iterator[Lines]:
     yield lambda: [json.loads(line) for line in stream.getvalue().split("\n") if line]
     root.handlers[:], root.level, ours.level = before
     structlog.reset_defaults()
+
+
+def test_a_traceback_holds_no_values_that_a_database_names(log_lines: Lines) -> None:
+    class Duplicate(Exception):
+        __module__ = "psycopg.errors"
+
+    said = "duplicate key\nDETAIL:  Key (name)=(what people\nwrote) already exists."
+    statement = "INSERT INTO t"
+    try:
+        try:
+            raise Duplicate(said)
+        except Duplicate as error:
+            raise sa.exc.IntegrityError(statement, {}, error, hide_parameters=True) from error
+    except sa.exc.IntegrityError:
+        logging.getLogger("findspot.indexing").exception("indexing failed")
+    (line,) = log_lines()
+    assert "what people" not in line["exception"]
+    assert "wrote" not in line["exception"]
+    assert statement not in line["exception"]
+    assert "(psycopg.errors.Duplicate) duplicate key" in line["exception"]
+    assert "test_watch.py" in line["exception"]
 
 
 async def test_every_request_has_an_id_and_one_log_line_without_its_address(

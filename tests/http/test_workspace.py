@@ -1,5 +1,7 @@
 """Workspace search over HTTP: the channels' shapes, their errors, and what they leave in logs and figures."""
 
+import asyncio
+import contextlib
 import hashlib
 import io
 import logging
@@ -15,8 +17,10 @@ import structlog
 
 from findspot import logs
 from findspot.app import App
+from findspot.embedding.protocol import refused
 from findspot.engines.protocol import Damaged
 from findspot.errors import FindspotError
+from findspot.gate import SEARCHES
 from findspot.models import Place, documents_namespace
 from findspot.settings import Settings
 from findspot.store.schema import embedding_cache
@@ -157,6 +161,24 @@ async def test_what_does_not_fit_is_refused_by_name(
     assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (422, "INVALID_ARGUMENT", field)
 
 
+@pytest.mark.scenario("D36")
+@pytest.mark.parametrize(
+    ("channel", "body", "field"),
+    [
+        ("search:fts:query", b'{"query": "a \\ud800"}', "query"),
+        ("embedding:search", b'{"query": "\\udc00 b"}', "query"),
+        ("search:query:strategy", b'{"query": "\\ud83d\\ud83d\\ude00", "strategy": "hybrid"}', "query"),
+        ("search:rank:explain", b'{"query": "\\ud800", "documentId": 1, "chunkId": 1}', "query"),
+        ("embedding:generate", b'{"texts": ["whole \\ud83d\\ude00", "\\ud800"]}', "texts.1"),
+    ],
+)
+async def test_half_a_character_is_refused_by_name(
+    owner: httpx2.AsyncClient, project: int, channel: str, body: bytes, field: str
+) -> None:
+    answer = await owner.post(f"/api/v1/projects/{project}/{channel.replace(':', '/')}", content=body)
+    assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (422, "INVALID_ARGUMENT", field)
+
+
 # ── explaining ──
 
 
@@ -256,6 +278,19 @@ async def test_a_fallback_is_told_in_the_callers_language(
         assert (answer["fallback"], answer["code"]) == ("fts", code)
         assert answer["notice"].startswith(notice)
         assert len(answer["results"]) == 2
+
+
+@pytest.mark.parametrize("strategy", ["hybrid", "semantic"])
+async def test_a_query_that_the_embedder_refuses_is_answered_without_what_it_said(
+    owner: httpx2.AsyncClient, project: int, embedder: Telling, strategy: str
+) -> None:
+    embedder.query_error = refused(0, "invalid input: '林远', organisation org-1234")
+    answer = await ask(owner, project, "search:query:strategy", query="林远", strategy=strategy)
+    found = answer.json()
+    assert (answer.status_code, found["fallback"], found["code"]) == (200, "fts", "EMBEDDING_UNAVAILABLE")
+    assert found["notice"].startswith("The search by meaning is not available")
+    assert len(found["results"]) == 2
+    assert "org-1234" not in answer.text
 
 
 @pytest.mark.scenario("004.fts.damaged-index", "004.acceptance.index-damaged")
@@ -359,6 +394,62 @@ async def test_a_write_that_the_engine_refuses_is_counted(
     assert len((await hybrid(owner, project, "林远"))["results"]) == 3
 
 
+@pytest.mark.scenario("003.metric.upload-errors")
+async def test_writes_that_fail_are_counted_for_a_build_and_for_words_alone_too(
+    owner: httpx2.AsyncClient, project: int, embedder: Telling, figures: Callable[[], Any]
+) -> None:
+    app, failed = app_of(owner), threading.Event()
+    engine = flows.watched(app)
+
+    def full(*_: Any) -> None:
+        failed.set()
+        raise OSError("the disk is full")
+
+    def build(*arguments: Any) -> Any:
+        made: Any = engine.engine.build(*arguments)
+        if not failed.is_set():
+            made.write = full
+        return made
+
+    before = (await figures())["turbopuffer_upload_errors_total"]
+    engine.instead["build"] = build
+    app.indexing.renew(documents_namespace(project))
+    await settle(app)
+    assert (await figures())["turbopuffer_upload_errors_total"] == before + 1
+    failed.clear()
+    embedder.fails_on = "来"
+    engine.instead["write"] = full
+    body = {"title": "t", "format": "text", "content": "林远又来了。"}
+    await owner.post(f"/api/v1/projects/{project}/documents", json=body)
+    assert await asyncio.to_thread(failed.wait, flows.PATIENCE_S)
+    await settle(app, errors=True)
+    assert (await figures())["turbopuffer_upload_errors_total"] > before + 1
+
+
+async def test_a_search_that_nobody_waits_for_any_more_has_a_status_of_its_own(
+    owner: httpx2.AsyncClient, project: int, figures: Callable[[], Any]
+) -> None:
+    is_busy, going_on = threading.Event(), threading.Event()
+    engine = flows.watched(app_of(owner))
+
+    def slow(*arguments: Any, **more: Any) -> Any:
+        is_busy.set()
+        assert going_on.wait(flows.PATIENCE_S)
+        return engine.engine.recall(*arguments, **more)
+
+    name = 'search_requests_total{{status="{}",tool_id="workspace"}}'
+    before = await figures()
+    engine.instead["recall"] = slow
+    asking = asyncio.create_task(ask(owner, project, "search:fts:query", query="林远"))
+    assert await asyncio.to_thread(is_busy.wait, flows.PATIENCE_S)
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    going_on.set()
+    after = await figures()
+    assert after[name.format("cancelled")] - before.get(name.format("cancelled"), 0) == 1
+    assert after.get(name.format("INTERNAL"), 0) == before.get(name.format("INTERNAL"), 0)
+
+
 # ── reindexing and embedding ──
 
 
@@ -394,6 +485,10 @@ async def test_a_third_rebuild_of_a_project_waits_and_is_told_its_place(
     async with app.indexing._gate.rebuild(project), app.indexing._gate.rebuild(project):
         assert [await app.indexing.enqueue(place) for place in others] == [0, 0]
         assert (await ask(owner, project, "search:fts:reindex")).json()["position"] == 1
+        fourth = Place(project, 903)
+        assert await app.indexing.enqueue(fourth) == 2
+        again = [await app.indexing.enqueue(place) for place in (*others, Place(project, None), fourth)]
+        assert again == [0, 0, 1, 2]  # whoever asks again stays where they are
     await settle(app)
 
 
@@ -417,6 +512,18 @@ async def test_texts_get_their_vectors_and_leave_nothing_behind(
     async with app_of(owner).store.read() as connection:
         kept = (await connection.execute(sa.select(sa.func.count()).select_from(embedding_cache))).scalar_one()
     assert kept == 6  # those of the chapters
+
+
+async def test_embedding_texts_takes_a_place_like_a_search(owner: httpx2.AsyncClient, project: int) -> None:
+    gate = app_of(owner).searching._gate
+    with contextlib.ExitStack() as taken:
+        for _ in range(SEARCHES):
+            taken.enter_context(gate.search(project))
+        answer = await ask(owner, project, "embedding:generate", texts=["林远"])
+        assert (answer.status_code, answer.json()["code"]) == (429, "SEARCH_BACKPRESSURE")
+        assert answer.json()["retryAfterMs"] > 0
+    assert (await ask(owner, project, "embedding:generate", texts=["林远"])).status_code == 200
+    assert not gate._in_flight
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["x"] * 65, ["字" * 8001], "no list", [1], None])

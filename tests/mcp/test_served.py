@@ -84,6 +84,9 @@ async def test_what_an_agent_sends_reaches_the_table_large_and_exact(start_serve
         assert b"[1.10, 12345678901234567890.5, 1e2]" in owner.get(f"/api/v1/tables/{table}").content
         refused = owner.post(endpoint["url"], content=text.replace('"NUMBER"', "NaN"), headers=headers).json()
         assert refused["result"]["isError"] is True
+        half = owner.post(endpoint["url"], content=text.replace('"NUMBER"', '"\\ud800"'), headers=headers)
+        assert half.json()["result"]["isError"] is True
+        assert "arguments: holds a lone surrogate" in half.text
         large = "汉字 large " * 800_000  # over 10 MB
         for mode in (LATEST_MODERN_VERSION, "legacy"):
             async with agent(endpoint["url"], endpoint["api_key"], mode) as client:

@@ -90,7 +90,7 @@ class LitellmEmbedder:
         try:
             found = self._soon([text], self._service.query_timeout_s)
         except Problem as problem:
-            raise refused(0, f"the embedding service refuses it: {self._said(problem)}") from None
+            raise refused(0, _refuses_it(problem)) from None
         vector: Vector = self._fitting(found)[0]
         return vector
 
@@ -178,7 +178,7 @@ class LitellmEmbedder:
                 low = middle
         if self._refuses(["text"]):  # then it is not about the text
             return self._unavailable(problem)
-        return refused(start + low, f"the embedding service refuses it: {self._said(problem)}")
+        return refused(start + low, _refuses_it(problem))
 
     def _refuses(self, texts: Sequence[str]) -> bool:
         try:
@@ -188,12 +188,11 @@ class LitellmEmbedder:
         return False
 
     def _unavailable(self, problem: Problem) -> FindspotError:
-        return FindspotError("EMBEDDING_UNAVAILABLE", f"{self.id} gives no vectors: {self._said(problem)}")
+        return FindspotError("EMBEDDING_UNAVAILABLE", f"{self.id} gives no vectors. {problem}")
 
-    def _said(self, problem: Problem) -> str:
-        """What the service said, in one line and without the key."""
-        said = " ".join(str(problem).split())[:300]
-        return said.replace(self._service.api_key, "…") if self._service.api_key else said
+
+def _refuses_it(problem: Problem) -> str:
+    return f"the embedding service refuses it, with {problem.status}."
 
 
 def _pauses() -> Iterator[float]:

@@ -14,9 +14,10 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Late
+from http import HTTPStatus
 from typing import Any, BinaryIO
 
 import msgspec
@@ -49,7 +50,8 @@ class Answer(msgspec.Struct, array_like=True):
 
 
 class Problem(Exception):
-    """The service did not give vectors. Without a status, there was no answer at all."""
+    """The service did not give vectors. Without a status, there was no answer at all. What is said of it is ours: the
+    service's own words may repeat what it was sent."""
 
     def __init__(self, message: str, status: int | None = None, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -115,11 +117,12 @@ class _Running:
 
     def send(self, question: Question) -> "Future[Answer]":
         waiting: Future[Answer] = Future()
+        message = msgspec.msgpack.encode(question)  # before anyone waits: what cannot be encoded gets no answer
         with self._lock:
             if not self.ended:
                 self._waiting[question.number] = waiting
                 with contextlib.suppress(BrokenPipeError):  # the reader will see the end and tell everyone
-                    _write(self._process.stdin, msgspec.msgpack.encode(question))
+                    _write(self._process.stdin, message)
                 return waiting
         waiting.set_result(_ended(question.number))
         return waiting
@@ -199,15 +202,39 @@ def _answer(embed: Callable[..., Any], question: Question, answers: BinaryIO, lo
     try:
         found = embed(**question.arguments)
     except Exception as error:  # noqa: BLE001 - whatever it is, the one who asked is told
-        answer = Answer(question.number, [], str(error), getattr(error, "status_code", None), _retry_after(error))
+        answer = Answer(question.number, [], _told(error), getattr(error, "status_code", None), _retry_after(error))
     else:
         try:
             vectors = [(int(each["index"]), np.asarray(each["embedding"], np.float32).tobytes()) for each in found.data]
             answer = Answer(question.number, vectors)
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
-            answer = Answer(question.number, [], f"The answer holds no vectors: {error}")
+        except (TypeError, ValueError, KeyError, AttributeError):
+            answer = Answer(question.number, [], "The answer holds no vectors.")
     with lock:
         _write(answers, msgspec.msgpack.encode(answer))
+
+
+def _told(error: Exception) -> str:
+    """What went wrong, by its kind. LiteLLM gives a status also to what never was an answer."""
+    kinds = {type(each).__name__ for each in _causes(error)}
+    if "HTTPStatusError" in kinds:
+        return f"The embedding service answered {_named(getattr(error, 'status_code', 0))}."
+    if kinds & {"ConnectError", "ConnectionError", "ConnectionRefusedError", "gaierror"}:
+        return "The embedding service cannot be reached."
+    if kinds & {"Timeout", "TimeoutError", "APITimeoutError"}:
+        return "The embedding service does not answer in time."
+    return f"The embedding service gave no answer that can be used ({type(error).__name__})."
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _named(status: int) -> str:
+    with contextlib.suppress(ValueError):
+        return f"{status} {HTTPStatus(status).phrase}"
+    return str(status)
 
 
 def _retry_after(error: Exception) -> float | None:

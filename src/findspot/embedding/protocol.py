@@ -18,7 +18,7 @@ class Embedder(Protocol):
     """Text to vector.
 
     A vector has the length 1, so that a dot product is the cosine; or it is zero everywhere, for a text that the
-    embedder knows nothing of. Such a text must never be a hit: leave out what `known` says False of.
+    embedder knows nothing of. Such a text must never be a hit.
 
     Calls block, for milliseconds or for as long as a service takes: make them in a thread. Any number of threads may
     call at the same time.
@@ -62,13 +62,6 @@ class Embedder(Protocol):
         such words are made of; who finds none of the words themselves should not believe it."""
 
     def close(self) -> None: ...
-
-
-def known(vectors: Vectors) -> "npt.NDArray[np.bool_]":
-    """Which rows mean anything. One that is zero everywhere does not, and must never match."""
-    import numpy as np
-
-    return np.asarray(vectors.any(axis=1))
 
 
 def refused(index: int, reason: str) -> FindspotError:

@@ -105,6 +105,10 @@ class Damaged(Exception):
     """A namespace cannot be trusted: it has to be built anew from the store."""
 
 
+class Misfit(Exception):
+    """A query's vector has not the length of those in a namespace, which may have been switched a moment ago."""
+
+
 class Abandoned(Exception):
     """An index that was being built is no longer wanted: its namespace was dropped, or another build was begun."""
 
@@ -128,7 +132,8 @@ class Engine(Protocol):
     """Chunks in namespaces. Calls block: make them in a thread. Any number of threads may call at the same time.
 
     A namespace that does not exist is empty: reading and deleting there finds nothing. What returned is durable: a
-    killed process finds it again. What was called and did not return is either there as a whole or not at all.
+    killed process finds it again. What was called and did not return is either there as a whole or not at all. Any call
+    may raise ENGINE_UNAVAILABLE, where a disk is full or a service away.
     """
 
     def prepare(self) -> None:
@@ -156,7 +161,8 @@ class Engine(Protocol):
         within: Within = EVERYTHING,
         stop: Stop = lambda: None,
     ) -> Recall:
-        """The best `limit` chunks of each leg. Raises Damaged if the namespace cannot be trusted."""
+        """The best `limit` chunks of each leg. Raises Misfit if the vector cannot be compared with those that are
+        kept, and Damaged if the namespace cannot be trusted."""
 
     def count(self, namespace: str, words: Words | None, within: Within = EVERYTHING) -> int:
         """How many chunks match; without words, how many have a vector. Raises Damaged if the namespace cannot be

@@ -16,6 +16,7 @@ _PAIR = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]")
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _NOT_SHAPE = bytes(byte for byte in range(256) if byte not in b'"[]{}')
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+_HALF_A_CHARACTER = "holds a lone surrogate, which is half a character"
 _WHITE = b" \t\n\r"
 _SLICE = 1 << 20
 
@@ -33,12 +34,27 @@ def check(text: bytes, field: str = "body", frame: int = 0) -> bytes:
     except RecursionError:
         raise _too_deep(field) from None
     except msgspec.DecodeError as error:
-        if _lone_surrogate(text):  # the parser's own words for this are misleading
-            raise invalid(field, "holds a lone surrogate, which is half a character") from None
+        refuse_halves(text, field)
         raise invalid(field, f"is not valid JSON: {error}") from None
     _check_utf8(text, field)
     if depth(text) > MAX_DEPTH + frame:
         raise _too_deep(field)
+    return text
+
+
+def refuse_halves(text: bytes, field: str) -> None:
+    """Name a lone surrogate in a text that the parser did not take: its own words for this are misleading."""
+    if _lone_surrogate(text):
+        raise invalid(field, _HALF_A_CHARACTER) from None
+
+
+def whole(text: str) -> str:
+    """The text, if it has no half of a character in it; otherwise ValueError. Python's own parser lets them pass, and
+    no database or service takes them."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(_HALF_A_CHARACTER) from None
     return text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +15,11 @@ import tantivy
 from findspot.engines.embedded import engine as engines
 from findspot.engines.embedded import index, manifest
 from findspot.engines.embedded.engine import EmbeddedEngine
+from findspot.engines.embedded.index import Index
 from findspot.engines.embedded.keywords import Keywords
 from findspot.engines.embedded.rows import Rows
 from findspot.engines.protocol import Abandoned, Batch, Building, Damaged, Source, Words
+from findspot.errors import FindspotError
 from tests.engines.embedded.chunks import DIMENSION, MODEL, NAMESPACE, chunks
 
 
@@ -96,7 +98,7 @@ def test_a_write_that_fails_leaves_everything_as_it_was(
     for change in (chunks(range(10, 30), "other"), chunks([99])):
         with monkeypatch.context() as patch:
             patch.setattr(place, name, full)
-            with pytest.raises(OSError, match="No space"):
+            with pytest.raises(FindspotError, match="No space left"):
                 engine.write(NAMESPACE, MODEL, change)
         assert set(engine.ids(NAMESPACE).tolist()) == everything(engine) == set(range(20))
         assert everything(engine, "other") == set()
@@ -114,7 +116,7 @@ def test_what_is_open_is_read_on_while_the_disk_has_no_room_to_open_it_again(
         patch.setattr(place, name, full)
         patch.setattr(Keywords, "lay", full)
         for _ in range(3):
-            with pytest.raises(OSError, match="No space"):
+            with pytest.raises(FindspotError, match="No space"):
                 engine.write(NAMESPACE, MODEL, chunks(range(10, 30), "other"))
             assert everything(engine) == set(range(20))
             assert engine.status(NAMESPACE).chunks == 20
@@ -130,7 +132,7 @@ def test_damage_is_noticed_though_the_last_write_has_failed(
     engine.write(NAMESPACE, MODEL, chunks(range(20)))
     with monkeypatch.context() as patch:
         patch.setattr(manifest, "write", full)
-        with pytest.raises(OSError, match="No space"):
+        with pytest.raises(FindspotError, match="No space"):
             engine.write(NAMESPACE, MODEL, chunks([20]))
     (codes,) = (tmp_path / "project_1" / NAMESPACE).glob("gen-*/vectors-*/codes")
     content = codes.read_bytes()
@@ -140,23 +142,23 @@ def test_damage_is_noticed_though_the_last_write_has_failed(
 
 
 @pytest.mark.parametrize(
-    ("said", "number", "reason"),
+    ("said", "reason"),
     [
-        ("An IO error occurred: 'No space left on device (os error 28) at path \"/a\"'", errno.ENOSPC, "No space"),
-        ("An error occurred in a thread: 'An index writer was killed.'", None, "the disk may be full"),
+        ("An IO error occurred: 'No space left on device (os error 28) at path \"/a\"'", "No space left on device"),
+        ("An error occurred in a thread: 'An index writer was killed.'", "the disk may be full"),
     ],
 )
 def test_what_the_system_refuses_is_told_in_its_own_words_and_without_a_path(
-    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, said: str, number: int | None, reason: str
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, said: str, reason: str
 ) -> None:
     class Refusing:
         def add_document(self, _: object) -> None:
             raise ValueError(said)
 
     monkeypatch.setattr(tantivy.Index, "writer", lambda *_: Refusing(), raising=False)
-    with pytest.raises(OSError, match=reason) as caught:
+    with pytest.raises(FindspotError, match=f"The index cannot be used: {reason}. What is saved is kept") as caught:
         engine.write(NAMESPACE, MODEL, chunks([1]))
-    assert (caught.value.errno, "/" in str(caught.value)) == (number, False)
+    assert (caught.value.code, "/" in str(caught.value)) == ("ENGINE_UNAVAILABLE", False)
 
 
 @pytest.mark.parametrize(("place", "name"), FAILURES)
@@ -167,7 +169,7 @@ def test_a_build_that_fails_is_given_up(
     building = engine.build(NAMESPACE, MODEL, DIMENSION)
     with monkeypatch.context() as patch:
         patch.setattr(place, name, full)
-        with pytest.raises(OSError, match="No space"):
+        with pytest.raises(FindspotError, match="No space left"):
             _finish(building)
     with pytest.raises(Abandoned):
         building.switch()
@@ -283,7 +285,44 @@ def test_a_name_that_is_none_is_refused(engine: EmbeddedEngine, name: str) -> No
         engine.write(name, MODEL, chunks([1]))
 
 
-def test_a_query_vector_of_another_length_is_refused(engine: EmbeddedEngine) -> None:
+def test_a_stray_file_is_no_namespace_and_goes_with_its_project(engine: EmbeddedEngine, tmp_path: Path) -> None:
     engine.write(NAMESPACE, MODEL, chunks([1]))
-    with pytest.raises(ValueError, match="32 numbers, not 3"):
-        engine.recall(NAMESPACE, None, np.ones(3, np.float32), limit=1)
+    (tmp_path / "project_1" / ".DS_Store").write_bytes(b"left by a file browser")
+    assert engine.namespaces(1) == [NAMESPACE]
+    engine.drop_project(1)
+    assert not (tmp_path / "project_1").exists()
+    engine.write(NAMESPACE, MODEL, chunks([1]))
+    assert engine.namespaces(1) == [NAMESPACE]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.EMFILE, "Too many open files"),
+        ValueError("Failed to open file: IoError { io_error: Os { code: 24, kind: Uncategorized } }"),
+    ],
+)
+def test_too_many_open_files_are_told_as_an_engine_that_is_away(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    engine.write(NAMESPACE, MODEL, chunks(range(5)))
+    engine._at(NAMESPACE).close()
+    calls: list[Callable[[], object]] = [
+        lambda: engine.recall(NAMESPACE, Words(("mark",)), None, limit=5),
+        lambda: engine.count(NAMESPACE, Words(("mark",))),
+        lambda: engine.scores(NAMESPACE, Words(("mark",)), [1]),
+        lambda: engine.cosines(NAMESPACE, chunks([1]).vectors[0], [1]),
+        lambda: engine.status(NAMESPACE),
+        lambda: engine.ids(NAMESPACE),
+        lambda: engine.vector_ids(NAMESPACE),
+    ]
+    for call in calls:
+        with monkeypatch.context() as patch:
+            patch.setattr(Index, "open", fails)
+            with pytest.raises(FindspotError, match="Too many open files") as caught:
+                call()
+        assert (caught.value.code, caught.value.kind.status) == ("ENGINE_UNAVAILABLE", 503)
+    assert everything(engine) == set(range(5))

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from findspot.engines.embedded.index import Snapshot
 from findspot.engines.embedded.leftovers import Leftovers
-from findspot.engines.embedded.manifest import tells_of_damage
+from findspot.engines.embedded.manifest import telling_of_trouble, tells_of_damage
 from findspot.engines.embedded.namespace import Build, Namespace
-from findspot.engines.protocol import EVERYTHING, Batch, Recall, Status, Stop, Vector, Within, Words
+from findspot.engines.protocol import EVERYTHING, Batch, Misfit, Recall, Status, Stop, Vector, Within, Words
 
 _NAME = re.compile(r"(project_\d+)_(?:table_\d+|documents)", re.ASCII)
 _MOST_OPEN = 512  # namespaces: each has some dozen mapped files, of which a process may have 65,530
@@ -44,18 +44,22 @@ class EmbeddedEngine:
     def prepare(self) -> None:
         import faiss  # noqa: F401
 
+    @telling_of_trouble()
     def write(self, namespace: str, fingerprint: str, batch: Batch) -> None:
         self._at(namespace).write(fingerprint, batch)
         self._shed()
 
+    @telling_of_trouble()
     def delete(self, namespace: str, ids: Sequence[int]) -> None:
         self._at(namespace).delete([int(id) for id in ids])
         self._shed()
 
+    @telling_of_trouble()
     def evict(self, namespace: str, ids: Sequence[int]) -> None:
         self._at(namespace).evict([int(id) for id in ids])
         self._shed()
 
+    @telling_of_trouble()
     def recall(
         self,
         namespace: str,
@@ -72,7 +76,7 @@ class EmbeddedEngine:
         if snapshot is None or limit <= 0:
             return Recall()
         if vector is not None and len(vector) != snapshot.manifest.dimension:
-            raise ValueError(f"{namespace} holds vectors of {snapshot.manifest.dimension} numbers, not {len(vector)}")
+            raise Misfit(f"{namespace} holds vectors of {snapshot.manifest.dimension} numbers, not {len(vector)}")
         recall = self._recalled(place, snapshot, words, vector, limit, within, stop)
         place.trust(snapshot)
         return recall
@@ -106,6 +110,7 @@ class EmbeddedEngine:
                 full |= snapshot.lookup.full(words, list(keyword_also))
         return Recall(keyword, found, keyword_also, vector_also, full, more_full)
 
+    @telling_of_trouble()
     def count(self, namespace: str, words: Words | None, within: Within = EVERYTHING) -> int:
         place = self._at(namespace)
         snapshot = self._snapshot(place)
@@ -118,6 +123,7 @@ class EmbeddedEngine:
         place.trust(snapshot)
         return count
 
+    @telling_of_trouble()
     def scores(self, namespace: str, words: Words, ids: Sequence[int]) -> dict[int, float]:
         place = self._at(namespace)
         snapshot = self._snapshot(place)
@@ -127,6 +133,7 @@ class EmbeddedEngine:
         place.trust(snapshot)
         return scores
 
+    @telling_of_trouble()
     def cosines(self, namespace: str, vector: Vector, ids: Sequence[int]) -> dict[int, float]:
         place = self._at(namespace)
         snapshot = self._snapshot(place)
@@ -136,17 +143,21 @@ class EmbeddedEngine:
         place.trust(snapshot)
         return cosines
 
+    @telling_of_trouble()
     def build(self, namespace: str, fingerprint: str, dimension: int) -> Build:
         return self._at(namespace).build(fingerprint, dimension)
 
+    @telling_of_trouble()
     def ids(self, namespace: str) -> npt.NDArray[np.int64]:
         snapshot = self._snapshot(self._at(namespace))
         return np.empty(0, np.int64) if snapshot is None else snapshot.vectors.ids()
 
+    @telling_of_trouble()
     def vector_ids(self, namespace: str) -> npt.NDArray[np.int64]:
         snapshot = self._snapshot(self._at(namespace))
         return np.empty(0, np.int64) if snapshot is None else snapshot.vectors.vector_ids()
 
+    @telling_of_trouble()
     def status(self, namespace: str) -> Status:
         snapshot = self._snapshot(self._at(namespace))
         if snapshot is None:
@@ -161,14 +172,17 @@ class EmbeddedEngine:
             int(np.count_nonzero(vectors.living & vectors.evicted)),
         )
 
+    @telling_of_trouble()
     def verify(self, namespace: str) -> None:
         """Read every file again. Raises Damaged if one is not as it was written."""
         self._at(namespace).verify()
 
     def namespaces(self, project_id: int) -> list[str]:
         folder = self._folder / f"project_{project_id}"
-        return sorted(each.name for each in folder.iterdir()) if folder.is_dir() else []
+        found = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+        return sorted(filter(_NAME.fullmatch, found))  # a file browser may have left something of its own there
 
+    @telling_of_trouble()
     def drop(self, namespace: str) -> None:
         self._at(namespace).drop()
 

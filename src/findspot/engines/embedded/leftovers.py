@@ -27,14 +27,14 @@ class Leftovers:
             made.rename(folder)
 
     def take(self, folder: Path) -> None:
-        """Remove a folder, and the one above if it was the last in it."""
+        """Remove a folder, and the one above if it was the last in it; files that others put beside it go with that."""
         with self._lock:
             if not folder.exists():
                 return
             taken = self._room()
             folder.rename(taken / folder.name)
-            if not any(folder.parent.iterdir()):
-                folder.parent.rmdir()
+            if not any(each.is_dir() for each in folder.parent.iterdir()):
+                folder.parent.rename(taken / folder.parent.name)
         shutil.rmtree(taken, ignore_errors=True)
 
     def _room(self) -> Path:

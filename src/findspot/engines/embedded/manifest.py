@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from findspot.engines.protocol import Damaged
+from findspot.errors import FindspotError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,20 +112,40 @@ def files_in(folder: Path) -> Iterator[None]:
 
 
 def tells_of_damage(error: BaseException) -> bool:
-    """Whether files may be to blame. tantivy has no errors of its own: it raises ValueError, with the system's number
-    in its words if there is one, or panics, under a name that cannot be imported."""
-    if isinstance(error, OSError) and error.errno is not None:
-        return error.errno in _SIGNS_OF_DAMAGE
-    if isinstance(error, (ValueError, OSError)) or type(error).__name__ == "PanicException":
+    """Whether files may be to blame."""
+    number = systems_number(error)
+    if number is not None:
+        return number in _SIGNS_OF_DAMAGE
+    return isinstance(error, (ValueError, OSError)) or _is_panic(error)
+
+
+@contextmanager
+def telling_of_trouble() -> Iterator[None]:
+    """What the system refuses, such as room on the disk or one more open file, is no fault of ours and may pass."""
+    try:
+        yield
+    except BaseException as error:
         number = systems_number(error)
-        return number is None or number in _SIGNS_OF_DAMAGE
-    return False
+        if number is None and not isinstance(error, OSError):
+            raise
+        reason = str(error) if number is None else os.strerror(number)  # without the path, which is nobody's business
+        message = f"The index cannot be used: {reason}. What is saved is kept, and this is tried again until it works."
+        raise FindspotError("ENGINE_UNAVAILABLE", message) from error
 
 
 def systems_number(error: BaseException) -> int | None:
-    """What the system said was wrong, if tantivy's words hold it."""
+    """The number of the system's error. tantivy has no errors of its own: it raises ValueError, with the number in its
+    words if there is one, or panics, under a name that cannot be imported."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno
+    if not (isinstance(error, (ValueError, OSError)) or _is_panic(error)):
+        return None
     number = _SYSTEMS_NUMBER.search(str(error))
     return int(number[1]) if number else None
+
+
+def _is_panic(error: BaseException) -> bool:
+    return type(error).__name__ == "PanicException"
 
 
 def _seal(body: bytes) -> bytes:

@@ -15,7 +15,7 @@ import numpy as np
 from findspot.engines.embedded import manifest as manifests
 from findspot.engines.embedded.index import Index, Snapshot, next_name, remove
 from findspot.engines.embedded.leftovers import Leftovers
-from findspot.engines.embedded.manifest import Manifest, tells_of_damage
+from findspot.engines.embedded.manifest import Manifest, telling_of_trouble, tells_of_damage
 from findspot.engines.protocol import Abandoned, Batch, Damaged
 
 _CHECKED_AT_ONCE = 256 << 20  # bytes that are read when a namespace is opened; of more, only the sizes are looked at
@@ -330,6 +330,7 @@ class Build:
         self._over = False
         self.index = index
 
+    @telling_of_trouble()
     def write(self, batch: Batch) -> None:
         with self._lock, self._going_on():
             places = [place for place, id in enumerate(batch.ids) if id not in self._newer]
@@ -346,6 +347,7 @@ class Build:
             self._newer.update(ids)
             change()
 
+    @telling_of_trouble()
     def switch(self) -> None:
         with self._lock:
             with self._going_on():

@@ -8,6 +8,7 @@ from fastapi import Request, Response
 from findspot import notices
 from findspot.app import App
 from findspot.errors import invalid, not_found
+from findspot.jsontext.check import refuse_halves
 from findspot.models import Tool, ToolType
 from findspot.store import tools as rows
 from findspot.surfaces.http.answers import anything, listed, moment
@@ -117,9 +118,11 @@ async def search_index(request: Request, tool_id: int) -> dict[str, Any]:
 async def call_tool(request: Request, tool_id: int) -> Response:
     """Call a tool with `{arguments}`; the answer is the structured content that an agent gets."""
     app: App = request.app.state.app
+    body = b"".join(await pieces(request))
     try:
-        call = msgspec.json.decode(b"".join(await pieces(request)), type=_Call)
+        call = msgspec.json.decode(body, type=_Call)
     except (msgspec.DecodeError, RecursionError) as error:
+        refuse_halves(body, "arguments")
         raise invalid("body", f"must be {{arguments}}: {error}") from None
     async with app.store.glance() as connection:
         tool = await rows.get(connection, tool_id)

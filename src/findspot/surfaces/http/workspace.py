@@ -1,14 +1,17 @@
 """Workspace search over HTTP: the channels `search:*` and `embedding:*` of a project's documents."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
+import msgspec
 from fastapi import Request, Response
 from pydantic import Field
 
 from findspot import notices
 from findspot.app import App
+from findspot.engines.protocol import Vectors
 from findspot.errors import FindspotError
 from findspot.explaining import Explained
 from findspot.finding import Page
@@ -18,8 +21,8 @@ from findspot.ranking.workspace import DIGITS, HIDES_BELOW, Shown
 from findspot.rankings import MOST_CANDIDATES, Question, Strategy
 from findspot.reasons import Reasons, sentence
 from findspot.showing import Result
-from findspot.surfaces.http.answers import encoded, moment
-from findspot.surfaces.http.body import Body
+from findspot.surfaces.http.answers import encoded, framed, moment
+from findspot.surfaces.http.body import Body, Text
 from findspot.surfaces.http.router import router
 
 api = router("workspace")
@@ -30,7 +33,7 @@ _Id = Annotated[int, Field(ge=1, lt=10**18)]
 class Search(Body):
     """A search: `page` counts from 1, and a `cursor` keeps one ranking for those who read on."""
 
-    query: str
+    query: Text
     page: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     cursor: Annotated[str, Field(max_length=64)] | None = None
     documentIds: Annotated[list[_Id], Field(max_length=10_000)] | None = None
@@ -49,11 +52,11 @@ class Nothing(Body):
 class Texts(Body):
     """Texts to embed."""
 
-    texts: Annotated[list[Annotated[str, Field(min_length=1, max_length=8000)]], Field(min_length=1, max_length=64)]
+    texts: Annotated[list[Annotated[Text, Field(min_length=1, max_length=8000)]], Field(min_length=1, max_length=64)]
 
 
 class Explain(Body):
-    query: str
+    query: Text
     documentId: _Id
     chunkId: _Id
     typing: bool = False
@@ -105,9 +108,9 @@ async def reindex_meanings(request: Request, project_id: int, body: Nothing) -> 
 async def embed(request: Request, project_id: int, body: Texts) -> Response:
     """`embedding:generate`: the vectors of some texts, of length 1. Nothing is kept."""
     app: App = request.app.state.app
-    vectors = await app.embeddings.passing(body.texts)
-    model = app.embeddings.embedder.id
-    return encoded({"model": model, "dimensions": int(vectors.shape[1]), "vectors": vectors.tolist()})
+    vectors = await app.searching.embed(project_id, body.texts)
+    head = {"model": app.embeddings.embedder.id, "dimensions": int(vectors.shape[1])}
+    return framed(head, await asyncio.to_thread(_rows, vectors))
 
 
 async def _reindexed(request: Request, project_id: int) -> dict[str, Any]:
@@ -125,6 +128,12 @@ async def _searched(request: Request, project_id: int, body: Search, strategy: S
     with _noted(language):
         page = await app.finding.find(question, body.page, body.cursor)
     return encoded(_page(page, strategy, language))
+
+
+def _rows(vectors: Vectors) -> list[bytes]:
+    """A row at a time: all of them at once would keep Python's lock, and everyone, for too long."""
+    rows = b",".join(msgspec.json.encode(row.tolist()) for row in vectors)
+    return [b'"vectors":[', rows, b"]"]
 
 
 def _language(request: Request) -> notices.Language:

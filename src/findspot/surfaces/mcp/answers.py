@@ -9,6 +9,7 @@ import msgspec
 
 from findspot import tokens
 from findspot.errors import FindspotError, invalid
+from findspot.jsontext.check import refuse_halves
 from findspot.models import Tool, ToolCard, ToolType
 from findspot.surfaces.mcp.nodes import TEMPLATE, NodeAddress
 from findspot.tools import structured
@@ -41,6 +42,7 @@ def arguments(body: bytes) -> bytes:
     try:
         sent = msgspec.json.decode(body, type=_Call).params.arguments
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:  # the SDK takes NaN, JSON does not
+        refuse_halves(body, "arguments")
         raise invalid("arguments", f"are not JSON: {error}") from None
     return b"{}" if bytes(sent) == b"null" else bytes(sent)
 
