@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import functools
+import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -147,9 +148,8 @@ async def _opened(
     import httpx2
 
     async with contextlib.AsyncExitStack() as closing:
-        if url:
-            way = Way(url, key)
-        else:
+        way = Way(url, key) if url else _running(data)
+        if way is None:
             settings = read_settings(data)
             async with patience("Opening the data folder", silent=as_json):
                 way = await _reach(settings, closing, worker)
@@ -166,10 +166,28 @@ async def _opened(
         yield Api(client, as_json, alone=way.transport is not None)
 
 
+def _running(data: Path | None) -> Way | None:
+    """The server that owns the data folder, if its token is there too. Only what leads to it is read: to check every
+    setting takes longer than a search."""
+    from findspot.datafolder import owner_of
+    from findspot.ownertoken import kept
+
+    given = {name.upper(): value for name, value in os.environ.items() if value}
+    if "FINDSPOT_ENGINE" in given:  # it may be one for which no one owns a folder
+        return None
+    folder = data or Path(given.get("FINDSPOT_DATA", ".findspot"))
+    try:
+        owner = owner_of(folder)
+        token = given.get("FINDSPOT_TOKEN") or kept(folder)
+    except (OSError, UnicodeDecodeError):  # told by whoever opens the folder
+        return None
+    return Way(owner.url, token) if owner and owner.url and token else None
+
+
 async def _reach(settings: "Settings", closing: contextlib.AsyncExitStack, worker: bool) -> Way:
     """The server that owns the data folder, or the API opened here, which then owns it for as long as it takes."""
     from findspot.datafolder import FolderInUse, owner_of
-    from findspot.keys import owner_token
+    from findspot.ownertoken import owner_token
 
     deadline = time.monotonic() + _BUSY_S
     while True:

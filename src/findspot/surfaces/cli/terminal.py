@@ -46,7 +46,7 @@ def lines(text: str, width: int) -> Iterator[tuple[int, int]]:
 
 
 def _wrapped(line: str, offset: int, width: int) -> Iterator[tuple[int, int]]:
-    if columns(line) <= width:
+    if 2 * len(line) <= width or columns(line) <= width:
         yield offset, offset + len(line.rstrip())
         return
     start, end, used = 0, 0, 0  # a line from `start` to `end`; blanks behind it are used up, too
