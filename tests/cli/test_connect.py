@@ -47,3 +47,28 @@ def test_a_running_server_is_found_by_the_same_variables_as_the_settings_have(
         "FINDSPOT_TOKEN",
     )
     assert Settings.model_fields["data"].default == Path(".findspot")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["search steam", "project list", "document list 1", "table get 1", "export 1 out", "backup b", "reindex --all"],
+)
+def test_a_data_folder_that_is_not_there_is_said_to_be_missing_and_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    for folder, said in (("gone", "There is no data folder gone."), ("empty", "The folder empty holds no data of Fin")):
+        ended = findspot(*command.split(), "--data", folder)
+        assert (ended.code, ended.out) == (3, "")
+        assert ended.err.startswith(f"✗ {said}")
+        assert "Check the path" in ended.err
+        assert "'findspot serve'" in ended.err
+        assert findspot(*command.split(), "--data", folder, "--json").error["code"] == "NOT_FOUND"
+    assert [each.name for each in tmp_path.rglob("*")] == ["empty"]
+
+
+def test_the_first_command_may_make_the_data_folder(tmp_path: Path) -> None:
+    assert findspot("project", "create", "first", "--data", str(tmp_path / "new")).code == 0
+    listed = findspot("project", "list", "--json", "--data", str(tmp_path / "new"))
+    assert [each["name"] for each in listed.json["projects"]] == ["first"]

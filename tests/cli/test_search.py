@@ -194,16 +194,18 @@ def test_marks_are_put_where_the_highlights_are() -> None:
 
 def test_without_a_project_named_there_has_to_be_only_one(tmp_path: Path) -> None:
     data = ("--data", str(tmp_path / "data"))
+    findspot("project", "create", "gone", *data)
+    findspot("project", "delete", "1", "--yes", *data)
     ended = findspot("search", "x", *data)
     assert (ended.code, "There is no project yet." in ended.err) == (2, True)
     findspot("project", "create", "only", *data)
     ended = findspot("search", "x", *data)
     assert (ended.code, "has no documents" in ended.out) == (0, True)
-    findspot("document", "create", "1", "t", "some text", *data)
+    findspot("document", "create", "2", "t", "some text", *data)
     assert "not everything is indexed yet" in findspot("search", "text", *data).out
     findspot("project", "create", "second", *data)
     ended = findspot("search", "x", *data)
-    assert (ended.code, "There are 2 projects: 1 (only), 2 (second)." in ended.err) == (2, True)
+    assert (ended.code, "There are 2 projects: 2 (only), 3 (second)." in ended.err) == (2, True)
 
 
 # ── eval ──

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 import click
 
 from findspot.surfaces.cli.arguments import ADDRESS
-from findspot.surfaces.cli.opening import open_api, read_settings, said_plainly
+from findspot.surfaces.cli.opening import open_api, read_settings, require_data, said_plainly
 from findspot.surfaces.cli.outcome import Failure
 from findspot.surfaces.cli.waiting import patience
 from findspot.surfaces.cli.wording import size
@@ -113,7 +113,14 @@ def api_command(
     function: Callable[Concatenate[Api, P], Awaitable[None]],
 ) -> Callable[..., None]:
     """Turn an async function over the API into a command with the options that all of them share."""
-    return _command(function, worker=False)
+    return _command(function)
+
+
+def first_command(
+    function: Callable[Concatenate[Api, P], Awaitable[None]],
+) -> Callable[..., None]:
+    """The same, and it may be the first one: a data folder that is not there is made."""
+    return _command(function, makes=True)
 
 
 def indexing_command(
@@ -123,7 +130,9 @@ def indexing_command(
     return _command(function, worker=True)
 
 
-def _command(function: Callable[Concatenate[Api, P], Awaitable[None]], *, worker: bool) -> Callable[..., None]:
+def _command(
+    function: Callable[Concatenate[Api, P], Awaitable[None]], *, worker: bool = False, makes: bool = False
+) -> Callable[..., None]:
     @click.option("--json", "as_json", is_flag=True, help="Output for machines.")
     @click.option(
         "--url", type=ADDRESS, envvar="FINDSPOT_URL", metavar="URL", help="A server elsewhere (FINDSPOT_URL)."
@@ -133,7 +142,7 @@ def _command(function: Callable[Concatenate[Api, P], Awaitable[None]], *, worker
     @functools.wraps(function)
     def run(*args: Any, as_json: bool, url: str | None, key: str | None, data: Path | None, **kwargs: Any) -> None:
         async def work() -> None:
-            async with _opened(url, key, data, as_json, worker) as api:
+            async with _opened(url, key, data, as_json, worker, makes) as api:
                 await function(api, *args, **kwargs)
 
         asyncio.run(work())
@@ -143,7 +152,7 @@ def _command(function: Callable[Concatenate[Api, P], Awaitable[None]], *, worker
 
 @contextlib.asynccontextmanager
 async def _opened(
-    url: str | None, key: str | None, data: Path | None, as_json: bool, worker: bool
+    url: str | None, key: str | None, data: Path | None, as_json: bool, worker: bool, makes: bool
 ) -> AsyncIterator[Api]:
     import httpx2
 
@@ -151,6 +160,8 @@ async def _opened(
         way = Way(url, key) if url else _running(data)
         if way is None:
             settings = read_settings(data)
+            if not makes:
+                require_data(settings)
             async with patience("Opening the data folder", silent=as_json):
                 way = await _reach(settings, closing, worker)
         client = await closing.enter_async_context(

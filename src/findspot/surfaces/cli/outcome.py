@@ -22,7 +22,7 @@ EXIT_CODES = {
     130: "interrupted with Ctrl-C",
 }
 _BY_STATUS = {401: 4, 403: 4, 404: 3, 409: 5, 412: 5, 413: 6, 422: 2, 429: 7, 503: 7, 504: 7, 507: 6}
-_CODES = {2: "INVALID_ARGUMENT", 7: "UNREACHABLE"}
+_CODES = {2: "INVALID_ARGUMENT", 3: "NOT_FOUND", 7: "UNREACHABLE"}
 # Where the advice for callers of the API would not help someone at a prompt.
 _ADVICE = {
     "UNAUTHORIZED": "Give a valid key with --key or FINDSPOT_KEY. A server started with FINDSPOT_TOKEN wants that one.",
