@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 import click
 
+from findspot import notices
 from findspot.surfaces.cli.arguments import ADDRESS
+from findspot.surfaces.cli.language import accepted
 from findspot.surfaces.cli.opening import open_api, read_settings, require_data, said_plainly
 from findspot.surfaces.cli.outcome import Failure
 from findspot.surfaces.cli.waiting import patience
@@ -44,6 +46,7 @@ class Api:
     def __init__(self, client: "httpx2.AsyncClient", as_json: bool, alone: bool) -> None:
         self._client = client
         self.as_json = as_json
+        self.language = notices.language(client.headers.get("Accept-Language"))
         self.alone = alone  # the API stands in this process: no server runs, and so no one indexes anything
 
     async def call(self, method: str, path: str, **options: Any) -> Any:
@@ -167,7 +170,7 @@ async def _opened(
         client = await closing.enter_async_context(
             httpx2.AsyncClient(
                 base_url=way.url,
-                headers=bearer(key or way.token),
+                headers=bearer(key or way.token) | accepted(),
                 timeout=httpx2.Timeout(_ANSWER_S, connect=_CONNECT_S),
                 transport=way.transport,
                 verify=way.url.startswith("https:"),  # loading certificates that no one asks for takes a while
