@@ -6,6 +6,7 @@ import re
 import shlex
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,50 @@ def test_nothing_found_says_what_to_try(search: Callable[..., Outcome]) -> None:
     assert search("zyzzyva", "--mode", "fts").out == "Nothing was found. Check the spelling, or try other words.\n"
 
 
+@pytest.mark.parametrize("query", ["", " ", "!!!", "…", '""'])
+@pytest.mark.parametrize("mode", ["fts", "hybrid"])
+def test_a_query_without_words_is_told_so(search: Callable[..., Outcome], query: str, mode: str) -> None:
+    assert search(query, "--mode", mode).out == "The query has no words in it, so there is nothing to look for.\n"
+
+
+def test_nothing_found_because_all_of_it_is_excluded_is_told_so(search: Callable[..., Outcome]) -> None:
+    assert search("lantern -keeper", "--mode", "fts").out == (
+        "All that was found is excluded. Without what stands behind '-' there is more: lantern\n"
+    )
+    assert search("zyzzyva -keeper", "--mode", "fts").out.startswith("Nothing was found.")
+
+
+def test_nothing_found_because_it_scores_low_leads_to_the_option(search: Callable[..., Outcome]) -> None:
+    assert search("income tax").out == (
+        "Nothing was found. Check the spelling, or try other words; '--low-scores' shows what scores under 0.25.\n"
+    )
+    assert "of" in search("income tax", "--low-scores").out.splitlines()[0]
+
+
+def test_a_person_who_reads_chinese_gets_chinese_sentences(
+    search: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert "命中全部 2 个词（“keeper”“lantern”，关键词排名第 1）" in search("lantern keeper", "--explain").out
+    assert "，按 0 到 1 计 " in search("lantern", "--explain", "--mode", "fts").out
+    assert "余弦相似度为 " in search("lantern", "--explain", "--mode", "semantic").out
+    monkeypatch.setenv("LC_ALL", "C")
+    assert "It has both words" in search("lantern keeper", "--explain").out
+
+
+def test_what_is_not_indexed_yet_is_noted_for_people_and_machines(
+    alone: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone("project", "create", "novel")
+    alone("document", "create", "1", "Chapter", "The lighthouse keeper.")
+    note = "Something may be missing: not everything is indexed yet. 'findspot serve' brings the index up to date."
+    assert alone("search", "keeper").out == f"! {note}\n\nNothing was found.\n"
+    answer = alone("search", "keeper", "--json").json
+    assert (answer["results"], answer["notice"]) == ([], note)
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert "内容尚未全部建立索引" in alone("search", "keeper", "--json").json["notice"]
+
+
 def test_a_page_past_the_last_says_how_many_there_are(search: Callable[..., Outcome]) -> None:
     assert search("lantern", "--mode", "fts", "--page", "99").out == (
         "There is no page 99: this search has 1 result on 1 page.\n"
@@ -109,14 +154,32 @@ def test_results_are_numbered_on_from_the_page_before(search: Callable[..., Outc
     assert "this search has 60 results on 2 pages" in search("cellar", "--project", many, "--page", "4").out
 
 
-def test_a_short_first_page_does_not_put_the_numbers_wrong() -> None:
-    class Short:
-        async def call(self, method: str, path: str, *, json: dict[str, Any]) -> dict[str, Any]:
-            number = json.get("page", 1)
-            return {"results": [{}] * (30 if number == 1 else 7), "page": number, "cursor": "c.2", "total": 37}
+@dataclass(frozen=True)
+class Answers:
+    """A server with this many results on its pages."""
 
-    found, first = asyncio.run(paged(Short(), 1, {"query": "x"}, 2))  # type: ignore[arg-type]
-    assert (found["page"], len(found["results"]), first) == (2, 7, 30)
+    pages: tuple[int, ...]
+
+    async def call(self, method: str, path: str, *, json: dict[str, Any]) -> dict[str, Any]:
+        number = json.get("page", 1)
+        return {"results": [{}] * self.pages[number - 1], "page": number, "cursor": "c.2", "total": sum(self.pages)}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "low_scores", "pages", "first"),
+    [
+        ("hybrid", False, (30, 7), 30),  # fewer were good enough
+        ("hybrid", True, (48, 7), 50),  # two are gone since they were ranked
+        ("fts", False, (49, 7), 50),
+        ("fts", False, (0, 0), 0),
+    ],
+)
+def test_a_gap_does_not_put_the_numbers_wrong_and_neither_does_a_short_page(
+    strategy: str, low_scores: bool, pages: tuple[int, ...], first: int
+) -> None:
+    body = {"query": "x", "strategy": strategy, "includeLowScores": low_scores}
+    found, places = asyncio.run(paged(Answers(pages), 1, body, 2))  # type: ignore[arg-type]
+    assert (found["page"], len(found["results"]), places) == (2, pages[1], first)
 
 
 @pytest.mark.parametrize("query", ["-keeper lantern", "-守塔人 lantern", "-h lantern"])

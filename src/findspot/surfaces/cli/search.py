@@ -6,11 +6,13 @@ from typing import Any
 
 import click
 
+from findspot import notices
 from findspot.surfaces.cli.arguments import TEXT
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.outcome import Failure
 from findspot.surfaces.cli.printing import hang, show, styled
 from findspot.surfaces.cli.results import report
+from findspot.surfaces.cli.state import is_behind, status_of
 from findspot.surfaces.cli.wording import count
 
 MODES = ("hybrid", "fts", "semantic")
@@ -66,12 +68,16 @@ async def command(
     if explain:
         for result in found["results"]:
             result["explained"] = await _explained(api, project_id, query, result)
+    behind = (api.alone or not found["results"]) and is_behind(await status_of(api, project_id))
+    if behind:
+        note = notices.not_all_indexed(api.alone, api.language)
+        found["notice"] = " ".join(filter(None, (found.get("notice"), note)))
     if found["results"]:
         text = report(found, 0 if page == 1 else first + (page - 2) * PAGE, mode, api.language)
     elif first:
         text = hang(_no_page(found, first), 0)
     else:
-        text = hang(await _nothing(api, project_id), 0)
+        text = hang("Nothing was found." if behind else await _nothing(api, project_id, body), 0)
     show(found, api.as_json, _notice(found) + text)
 
 
@@ -89,10 +95,12 @@ async def project_of(api: Api, given: int | None) -> int:
 
 
 async def paged(api: Api, project_id: int, body: dict[str, Any], page: int) -> tuple[dict[str, Any], int]:
-    """A page, and how many results the first one has, which may be a short one."""
+    """A page, and how many places the first one has: fifty, also if a passage of it is gone by now. Where low scores
+    are hidden it may have been made with fewer."""
     path = f"/api/v1/projects/{project_id}/search/query/strategy"
     found: dict[str, Any] = await api.call("POST", path, json=body)
-    first = len(found["results"])
+    hides = body["strategy"] == "hybrid" and not body["includeLowScores"]
+    first = len(found["results"]) if hides or not found["results"] else PAGE
     if page > 1:
         found = await api.call("POST", path, json=body | {"page": page, "cursor": found["cursor"]})
     return found, first
@@ -104,14 +112,25 @@ async def _explained(api: Api, project_id: int, query: str, result: dict[str, An
     return why
 
 
-async def _nothing(api: Api, project_id: int) -> str:
-    """What to say when nothing was found: that nothing matches, or that not everything is indexed yet."""
-    status = await api.call("GET", f"/api/v1/projects/{project_id}/status")
-    if status["index_state"] != "ready":
-        return "Nothing was found, but not everything is indexed yet. 'findspot serve' brings the index up to date."
-    if not status["documents"]:
+async def _nothing(api: Api, project_id: int, body: dict[str, Any]) -> str:
+    """Why nothing was found, and what to try."""
+    from findspot.words import parse
+
+    query = parse(body["query"])
+    if query.is_empty:
+        return "The query has no words in it, so there is nothing to look for."
+    if not (await status_of(api, project_id))["documents"]:
         return f"Project {project_id} has no documents. 'findspot import {project_id} FOLDER' brings some."
-    return "Nothing was found. Check the spelling, or try other words."
+    if query.excluded and await _finds(api, project_id, body | {"query": query.wanted}):
+        return f"All that was found is excluded. Without what stands behind '-' there is more: {query.wanted.strip()}"
+    advice = "Nothing was found. Check the spelling, or try other words"
+    low = await _finds(api, project_id, body | {"includeLowScores": True})
+    return f"{advice}; '--low-scores' shows what scores under 0.25." if low else f"{advice}."
+
+
+async def _finds(api: Api, project_id: int, body: dict[str, Any]) -> bool:
+    found, _ = await paged(api, project_id, body, 1)
+    return bool(found["results"])
 
 
 def _no_page(found: dict[str, Any], first: int) -> str:
