@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 
@@ -15,6 +15,8 @@ from findspot.surfaces.cli.outcome import Failure
 from findspot.surfaces.cli.printing import done, hang, show, styled
 from findspot.surfaces.cli.state import documents_index, status_of
 from findspot.surfaces.cli.wording import count
+
+Say: TypeAlias = Callable[[str], None]
 
 _LOOK_EVERY_S = 0.2
 _LASTS_S = 1.0  # a rebuild begins a moment after it was asked for: only a state that lasts is its outcome
@@ -152,8 +154,6 @@ async def command(api: Api, every: bool, project_ids: Sequence[int], tool_ids: S
     if every:
         documents, tools = await _every(api)
     both = [*documents, *tools]
-    for each in both:
-        await _trying(each, _begin, api)
     await _follow(api, both)
     _tell(api, documents, tools)
 
@@ -170,43 +170,40 @@ async def _every(api: Api) -> tuple[list[Documents], list[Tool]]:
     return documents, tools
 
 
-async def _trying(each: _Reindexed, step: Callable[[Api, _Reindexed], Awaitable[None]], api: Api) -> None:
-    """Take a step with one of them. What goes wrong with it is noted, and the others go on."""
-    try:
-        await step(api, each)
-    except Failure as failure:
-        each.fail(failure.message, failure.exit_code)
-    if not each.is_open and not api.as_json:
-        _tell_end(each)
-
-
-async def _begin(api: Api, each: _Reindexed) -> None:
-    await each.begin(api)
-    if not api.as_json:
-        verb = "are" if isinstance(each, Documents) else "is"
-        click.echo("… " + hang(f"{each.title} {verb} indexed anew", 2, sys.stderr), err=True)
-
-
-async def _look(api: Api, each: _Reindexed) -> None:
-    await each.look(api)
-
-
 async def _follow(api: Api, both: Sequence[_Reindexed]) -> None:
     from findspot.surfaces.cli.progress import following
 
     with following("Reindexing", None, unit="chunks", silent=api.as_json) as moved:
+        say: Say = (lambda line: None) if api.as_json else moved.say
+        for each in both:
+            await _trying(each, _begin(api, each, say), say)
         while waiting := [each for each in both if each.is_open]:
             for each in waiting:
-                await _trying(each, _look, api)
+                await _trying(each, each.look(api), say)
             moved(sum(each.indexed for each in both))
             await asyncio.sleep(_LOOK_EVERY_S if any(each.is_open for each in both) else 0)
 
 
-def _tell_end(each: _Reindexed) -> None:
+async def _trying(each: _Reindexed, step: Awaitable[None], say: Say) -> None:
+    """Take a step with one of them. What goes wrong with it is noted, and the others go on."""
+    try:
+        await step
+    except Failure as failure:
+        each.fail(failure.message, failure.exit_code)
+    if not each.is_open:
+        say(_ended(each))
+
+
+async def _begin(api: Api, each: _Reindexed, say: Say) -> None:
+    await each.begin(api)
+    verb = "are" if isinstance(each, Documents) else "is"
+    say("… " + hang(f"{each.title} {verb} indexed anew", 2, sys.stderr))
+
+
+def _ended(each: _Reindexed) -> str:
     if each.failed:
-        click.echo(styled("✗ ", fg="red") + hang(f"{each.title}: {each.failed}", 2, sys.stderr), err=True)
-    else:
-        click.echo(done(f"{each.title}: {count(each.indexed, 'chunk')}."), err=True)
+        return styled("✗ ", fg="red") + hang(f"{each.title}: {each.failed}", 2, sys.stderr)
+    return done(f"{each.title}: {count(each.indexed, 'chunk')}.")
 
 
 def _tell(api: Api, documents: Sequence[Documents], tools: Sequence[Tool]) -> None:
