@@ -297,6 +297,70 @@ def test_a_file_of_queries_is_judged(tmp_path: Path, way: tuple[str, ...]) -> No
     assert value["wrong"][0]["rank"] is None
 
 
+@pytest.fixture(scope="module")
+def twice(served: tuple[Server, Path]) -> tuple[str, ...]:
+    """A project with two documents of one title, and one of another."""
+    server, _ = served
+    with server.client() as owner:
+        project = owner.post("/api/v1/projects", json={"name": "twice"}).json()["id"]
+        for title, content in (("Notes", "灯塔。"), ("Notes", "The keeper."), ("Chapter", "The lantern.")):
+            body = {"title": title, "format": "text", "content": content}
+            owner.post(f"/api/v1/projects/{project}/documents", json=body)
+        settled(owner, project)
+    return "--project", str(project), "--url", server.url, "--key", server.token
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ({"document": "Chapter 9"}, "document Chapter 9: no such document"),
+        ({"document": 10**9}, "document 1000000000: no such document"),
+        ({"document": "Chapter", "text": "the Lantern"}, "document Chapter, “the Lantern”: this text is not in it"),
+        ({"document": "Chapter", "start": 4, "end": 13}, "document Chapter, 4–13: its text ends at 12"),
+        ({"document": "Notes", "text": "灯塔"}, "2 documents have this title; name one by its id: "),
+    ],
+)
+def test_a_mistake_in_the_file_is_told_from_a_bad_search(
+    tmp_path: Path, twice: tuple[str, ...], place: dict[str, Any], said: str
+) -> None:
+    right = {"query": "lantern", "expected": [{"document": "Chapter", "text": "lantern"}]}
+    wrong = {"query": "keeper", "expected": [{"document": "Chapter", "start": 0, "end": 12}, place]}
+    ended = evaluated(tmp_path, twice, right, "", wrong)
+    assert (ended.code, ended.err) == (2, "")
+    assert ended.out.startswith("1 query, hybrid\n  nDCG@10    1.000\n")  # and the other query is left out
+    assert "not found" not in ended.out
+    assert f"Mistakes in {tmp_path / 'queries.jsonl'}; these queries are left out:\n  keeper (line 3)\n" in ended.out
+    assert said in ended.out
+    value = evaluated(tmp_path, twice, right, wrong, arguments=("--json",)).json
+    (mistake,) = value["mistakes"]
+    assert (value["queries"], value["recall10"], value["wrong"]) == (1, 1.0, [])
+    assert (mistake["line"], mistake["query"]) == (2, "keeper")
+    assert said in f"{mistake['expected']}: {mistake['mistake']}"
+
+
+def test_a_file_of_mistakes_alone_judges_nothing(tmp_path: Path, twice: tuple[str, ...]) -> None:
+    wrong = {"query": "keeper", "expected": [{"document": "Chapter 9"}]}
+    ended = evaluated(tmp_path, twice, wrong)
+    assert (ended.code, ended.out.splitlines()[0]) == (2, "No query could be judged.")
+    value = evaluated(tmp_path, twice, wrong, arguments=("--json",)).json
+    assert (value["queries"], value["ndcg10"], len(value["mistakes"])) == (0, None, 1)
+
+
+def test_a_file_without_mistakes_says_so_to_machines(tmp_path: Path, twice: tuple[str, ...]) -> None:
+    right = {"query": "lantern", "expected": [{"document": "Chapter"}]}
+    ended = evaluated(tmp_path, twice, right, arguments=("--json",))
+    assert (ended.code, ended.json["mistakes"]) == (0, [])
+
+
+def test_judging_shows_how_far_it_is_on_a_terminal_alone(tmp_path: Path, twice: tuple[str, ...]) -> None:
+    line = {"query": "lantern", "expected": [{"document": "Chapter"}]}
+    assert evaluated(tmp_path, twice, *[line] * 40).err == ""
+    with Terminal.running("eval", str(tmp_path / "queries.jsonl"), *twice) as terminal:
+        assert terminal.end() == 0
+        assert re.search(r"Judging .*\d+/40", terminal.text)
+        assert "40 queries, hybrid" in terminal.text
+
+
 def test_a_place_is_found_by_its_passage_though_the_snippet_does_not_show_it(
     tmp_path: Path, way: tuple[str, ...]
 ) -> None:
