@@ -20,8 +20,9 @@ from findspot.finding import Finding
 from findspot.gate import Gate
 from findspot.importing import Importing
 from findspot.indexing import Indexing
-from findspot.keys import Keys, owner_token, query_hash
+from findspot.keys import Keys, query_hash
 from findspot.offload import Offload
+from findspot.ownertoken import owner_token
 from findspot.searching import Searching
 from findspot.settings import Settings
 from findspot.showing import Showing

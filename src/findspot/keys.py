@@ -1,51 +1,16 @@
 """Keys: who is calling? Secrets are shown once and kept as hashes; the owner's token opens everything."""
 
-import contextlib
 import hashlib
 import hmac
-import os
 import secrets
 from collections.abc import Callable
-from pathlib import Path
 
-from findspot.errors import FindspotError
 from findspot.models import OWNER, Caller, Key, Role
-from findspot.settings import Settings
+from findspot.ownertoken import PREFIX
 from findspot.store import keys as rows
 from findspot.store.database import Store
 
-PREFIX = "fsk_"
 _HINT = len(PREFIX) + 4
-
-
-def owner_token(settings: Settings) -> str:
-    """The owner's token: from the settings, else from the data folder, where the first start leaves a new one."""
-    if settings.token is not None:
-        return settings.token.get_secret_value()
-    file = settings.data / "owner-token"
-    if not file.exists():
-        _write_token(file)
-    return _read_token(file)
-
-
-def _write_token(file: Path) -> None:
-    """Leave a new token, whole: written aside and linked into place, so that of two processes one wins."""
-    aside = file.with_name(f".{file.name}-{secrets.token_hex(4)}")
-    handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w") as stream:
-        stream.write(PREFIX + secrets.token_urlsafe(32) + "\n")
-        stream.flush()
-        os.fsync(handle)
-    with contextlib.suppress(FileExistsError):
-        os.link(aside, file)
-    aside.unlink()
-
-
-def _read_token(file: Path) -> str:
-    token = file.read_text().strip()
-    if not token:
-        raise FindspotError("STORE_UNAVAILABLE", f"{file} is empty. Delete it and start again to get a new token.")
-    return token
 
 
 def hashed(secret: str) -> str:

@@ -71,6 +71,17 @@ _TOO_MANY = {
     "zh": "匹配的片段超过 {most:,} 个，仅可浏览最相关的 {most:,} 个；请增加关键词以缩小范围。",
 }
 
+_NOT_ALL_INDEXED = {
+    "en": {
+        True: "Something may be missing: not everything is indexed yet. 'findspot serve' brings the index up to date.",
+        False: "Something may be missing: not everything is indexed yet. Ask again soon.",
+    },
+    "zh": {
+        True: "内容尚未全部建立索引，结果可能不完整。请运行 findspot serve 更新索引。",
+        False: "内容尚未全部建立索引，结果可能不完整，请稍后再试。",
+    },
+}
+
 _BEHIND = {
     "en": {
         "pending": "The index is behind the table, which has changed; what is new may be missing here. Ask again soon.",
@@ -142,3 +153,8 @@ def rebuilding(language: str) -> str:
 
 def too_many(most: int, language: str) -> str:
     return _TOO_MANY[language].format(most=most)
+
+
+def not_all_indexed(alone: bool, language: str) -> str:
+    """A search may have missed something; alone, no one is there to index it."""
+    return _NOT_ALL_INDEXED[language][alone]

@@ -44,11 +44,17 @@ def _english(why: Reasons) -> str:
 def _english_words(why: Reasons) -> str:
     if not why.stretches:
         return "It has none of the words" if why.words[1] or not why.characters[1] else "It has none of the characters"
-    shares = ((*why.words, "word"), (*why.characters, "character"))
-    counted = " and ".join(_so_many(*each) for each in shares if each[1])
+    counted = " and ".join(_so_many(*each, noun) for each, noun in _shares(why, "word", "character"))
     named = ", ".join(f"“{each}”" for each in why.stretches[:_MOST_NAMED])
     rank = f", rank {why.keyword_rank:,} by keyword" if why.keyword_rank else ""
     return f"It has {counted} ({named}{rank}), which counts {why.keyword:.2f}"
+
+
+def _shares(why: Reasons, word: str, character: str) -> list[tuple[tuple[int, int], str]]:
+    """What was asked for and found, in words and in characters. Where only one of them was found, the other is no
+    reason."""
+    asked = [(each, noun) for each, noun in ((why.words, word), (why.characters, character)) if each[1]]
+    return [share for share in asked if share[0][0]] or asked
 
 
 def _so_many(found: int, asked: int, noun: str) -> str:
@@ -84,8 +90,8 @@ def _chinese(why: Reasons) -> str:
 def _chinese_words(why: Reasons) -> str:
     if not why.stretches:
         return "未命中任何关键词"
-    shares = ((*why.words, "词"), (*why.characters, "字"))
-    counted = "、".join(_this_many(*each) for each in shares if each[1])
+    counted = "、".join(_this_many(*each, noun) for each, noun in _shares(why, "词", "字"))
+    counted = f" {counted}" if counted[:1].isdigit() else counted
     named = "".join(f"“{each}”" for each in why.stretches[:_MOST_NAMED])
     rank = f"，关键词排名第 {why.keyword_rank:,}" if why.keyword_rank else ""
     return f"命中{counted}（{named}{rank}），计 {why.keyword:.2f} 分"
@@ -93,7 +99,7 @@ def _chinese_words(why: Reasons) -> str:
 
 def _this_many(found: int, asked: int, noun: str) -> str:
     if found < asked:
-        return f" {asked:,} 个{noun}中的 {found:,} 个"
+        return f"{asked:,} 个{noun}中的 {found:,} 个"
     return f"唯一的{noun}" if asked == 1 else f"全部 {asked:,} 个{noun}"
 
 

@@ -9,6 +9,13 @@ from tests.cli.command import Outcome, findspot
 from tests.servers import Server
 
 
+@pytest.fixture(autouse=True)
+def english(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sentences are expected in English, whatever the language of whoever runs the tests."""
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    monkeypatch.delenv("LANGUAGE", raising=False)
+
+
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Path]]:
     """A server that is only talked to, and its data folder."""

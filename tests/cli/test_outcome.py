@@ -60,6 +60,26 @@ def test_a_failure_has_its_exit_code_and_goes_to_standard_error(
     assert filled("table", "get", "1", "--json").json["revision"] == 1
 
 
+@pytest.mark.parametrize(
+    ("line", "list"),
+    [
+        ("search x --project 99", "project list"),
+        ("project status 99", "project list"),
+        ("document create 99 t x", "project list"),
+        ("table get 99", "table list PROJECT"),
+        ("document get 99", "document list PROJECT"),
+        ("version diff 99 1", "document list PROJECT"),
+        ("tool call 99", "tool list PROJECT"),
+        ("endpoint tools 99", "endpoint list PROJECT"),
+        ("key revoke 1 99", "key list PROJECT"),
+    ],
+)
+def test_what_is_not_there_is_answered_by_where_to_look(filled: Command, line: str, list: str) -> None:
+    sentence, advice = filled(*line.split()).err.splitlines()
+    assert sentence.startswith("✗ There is no such ")
+    assert advice == f"  'findspot {list}' shows what there is."
+
+
 def test_a_role_that_is_too_low_ends_with_4(filled: Command) -> None:
     key = filled("key", "create", "1", "reader", "--json").json["key"]
     ended = filled("table", "set", "1", "/a", "2", "--key", key)

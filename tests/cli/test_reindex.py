@@ -1,10 +1,15 @@
 """`findspot reindex`: by each way to the API, past what fails, with an exit code that tells."""
 
+import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from findspot.models import documents_namespace
+from findspot.surfaces.cli.reindex import Documents
 from tests.cli.command import Outcome, findspot
 from tests.servers import Server
 
@@ -67,6 +72,67 @@ def test_a_tool_that_fails_is_told_and_the_others_go_on(filled: tuple[Path, int,
     assert (for_machines.code, for_machines.err, for_machines.json["failed"]) == (1, "", 1)
     ends = {each["tool_id"]: (each["status"], each["failed"] is None) for each in for_machines.json["tools"]}
     assert ends == {fits: ("ready", True), too_large: ("error", False)}
+
+
+def test_documents_are_indexed_anew_by_a_running_server(served: tuple[Server, Path]) -> None:
+    server, folder = served
+    with server.client() as owner:
+        project = owner.post("/api/v1/projects", json={"name": "灯塔"}).json()["id"]
+        body = {"title": "t", "format": "text", "content": "The keeper.\n\n旧照片散落一地。"}
+        owner.post(f"/api/v1/projects/{project}/documents", json=body)
+    ended = findspot("reindex", "--documents", str(project), "--data", str(folder), "--json")
+    assert (ended.code, ended.err) == (0, "")
+    known = {"name": "灯塔", "project_id": project, "status": "ready", "chunks": 2, "indexed": 2, "failed": None}
+    assert ended.json == {"documents": [known], "tools": [], "failed": 0}
+    for_people = findspot("reindex", "--documents", str(project), "--url", server.url, "--key", server.token)
+    assert for_people.out == "✓ The documents of 1 project indexed anew, 2 chunks.\n"
+    begun, told = for_people.err.splitlines()
+    assert begun == f"… The documents of project {project} (灯塔) are indexed anew"
+    assert told == f"✓ The documents of project {project} (灯塔): 2 chunks."
+
+
+def test_without_a_server_documents_that_wait_are_indexed_and_found(alone: Command) -> None:
+    alone("project", "create", "novel")
+    assert alone("reindex", "--all").out == "✓ There is nothing to index: no document and no search tool.\n"
+    alone("document", "create", "1", "Chapter", "The lighthouse keeper.")
+    ended = alone("reindex", "--all")
+    assert (ended.code, ended.out) == (0, "✓ The documents of 1 project indexed anew, 1 chunk.\n")
+    found = alone("search", "keeper", "--json").json
+    assert (len(found["results"]), "notice" in found) == (1, False)
+
+
+def test_documents_that_cannot_be_indexed_anew_are_told(alone: Command) -> None:
+    alone("project", "create", "novel")
+    alone("document", "create", "1", "Chapter", "One.\n\nTwo.\n\nThree.")
+    assert alone("reindex", "--all").code == 0
+    ended = alone("reindex", "--documents", "1", FINDSPOT_MAX_CHUNKS="2")
+    assert (ended.code, ended.out) == (6, "")
+    assert ended.err.startswith("✗ The documents of project 1 (novel): The project has 3 chunks, and may have 2.")
+    missing = alone("reindex", "--documents", "99")
+    assert (missing.code, missing.out) == (3, "")
+    assert missing.err == "✗ The documents of project 99: There is no such project, or this key may not see it.\n"
+
+
+@dataclass
+class Looks:
+    """A server on whose status the state of the documents is seen like this, one look after the other."""
+
+    states: list[str]
+
+    async def call(self, method: str, path: str, **_: object) -> dict[str, object]:
+        state = self.states.pop(0)
+        index = {"namespace": documents_namespace(1), "status": state, "progress": {"done": 7, "total": 9}}
+        return {"project_id": 1, "documents": 1, "namespaces": [index], "last_errors": []}
+
+
+def test_a_rebuild_that_has_not_begun_is_not_taken_for_one_that_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    api, times = Looks(["ready", "ready", "indexing", "ready", "ready", "ready"]), iter([0.0, 0.9, 1.1, 1.2, 2.0, 2.3])
+    monkeypatch.setattr("findspot.surfaces.cli.reindex.time", SimpleNamespace(monotonic=lambda: next(times)))
+    documents, seen = Documents(project_id=1, name="p"), []
+    for _ in range(6):
+        asyncio.run(documents.look(api))  # type: ignore[arg-type]
+        seen.append((documents.status, documents.indexed))
+    assert seen == [("pending", 0)] * 2 + [("pending", 7)] * 3 + [("ready", 7)]
 
 
 def test_what_is_to_be_indexed_has_to_be_said_and_to_be_there(filled: tuple[Path, int, int]) -> None:

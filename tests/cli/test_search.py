@@ -6,12 +6,13 @@ import re
 import shlex
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from findspot.surfaces.cli.search import marked, paged
+from findspot.surfaces.cli.search import paged
 from findspot.surfaces.cli.terminal import columns
 from tests.cli.command import Outcome, Terminal, findspot
 from tests.servers import Server
@@ -70,14 +71,14 @@ def test_results_show_title_place_score_and_snippet(search: Callable[..., Outcom
     out = search("lantern keeper").out
     assert re.search(r"1–\d of \d \(hybrid, [\d.]+ ms\)", out)
     assert re.search(r"  1  Chapter one  chapter · document \d+, 0–38 · just now", out)
-    assert re.search(r"█+░+ 0\.\d{3}", out)
-    assert "The lighthouse keeper lit his lantern." in out
-    assert "旧照片散落一地" in search("旧照片", "--mode", "fts").out
+    assert re.search(r"█+▒+░+·+ 0\.\d{3}", out)
+    assert "The lighthouse «keeper» lit his «lantern»." in out
+    assert "«旧照片»散落一地" in search("旧照片", "--mode", "fts").out
 
 
 def test_explaining_adds_parts_words_and_a_sentence(search: Callable[..., Outcome]) -> None:
     out = search("lantern keeper", "--explain").out
-    assert re.search(r"█ words 0\.\d+  █ meaning 0\.\d+  █ recency 0\.\d+", out)
+    assert re.search(r"█ words 0\.\d+  ▒ meaning 0\.\d+  ░ recency 0\.\d+", out)
     assert re.search(r"words: (keeper|lantern) [\d.]+  (keeper|lantern) [\d.]+", out)
     assert "It has both words" in out
 
@@ -91,6 +92,50 @@ def test_machines_get_the_answer_as_it_is(search: Callable[..., Outcome]) -> Non
 
 def test_nothing_found_says_what_to_try(search: Callable[..., Outcome]) -> None:
     assert search("zyzzyva", "--mode", "fts").out == "Nothing was found. Check the spelling, or try other words.\n"
+
+
+@pytest.mark.parametrize("query", ["", " ", "!!!", "…", '""'])
+@pytest.mark.parametrize("mode", ["fts", "hybrid"])
+def test_a_query_without_words_is_told_so(search: Callable[..., Outcome], query: str, mode: str) -> None:
+    assert search(query, "--mode", mode).out == "The query has no words in it, so there is nothing to look for.\n"
+
+
+def test_nothing_found_because_all_of_it_is_excluded_is_told_so(search: Callable[..., Outcome]) -> None:
+    assert search("lantern -keeper", "--mode", "fts").out == (
+        "All that was found is excluded. Without what stands behind '-' there is more: lantern\n"
+    )
+    assert search("zyzzyva -keeper", "--mode", "fts").out.startswith("Nothing was found.")
+
+
+def test_nothing_found_because_it_scores_low_leads_to_the_option(search: Callable[..., Outcome]) -> None:
+    assert search("income tax").out == (
+        "Nothing was found. Check the spelling, or try other words; '--low-scores' shows what scores under 0.25.\n"
+    )
+    assert "of" in search("income tax", "--low-scores").out.splitlines()[0]
+
+
+def test_a_person_who_reads_chinese_gets_chinese_sentences(
+    search: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert "命中全部 2 个词（“keeper”“lantern”，关键词排名第 1）" in search("lantern keeper", "--explain").out
+    assert "，按 0 到 1 计 " in search("lantern", "--explain", "--mode", "fts").out
+    assert "余弦相似度为 " in search("lantern", "--explain", "--mode", "semantic").out
+    monkeypatch.setenv("LC_ALL", "C")
+    assert "It has both words" in search("lantern keeper", "--explain").out
+
+
+def test_what_is_not_indexed_yet_is_noted_for_people_and_machines(
+    alone: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone("project", "create", "novel")
+    alone("document", "create", "1", "Chapter", "The lighthouse keeper.")
+    note = "Something may be missing: not everything is indexed yet. 'findspot serve' brings the index up to date."
+    assert alone("search", "keeper").out == f"! {note}\n\nNothing was found.\n"
+    answer = alone("search", "keeper", "--json").json
+    assert (answer["results"], answer["notice"]) == ([], note)
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert "内容尚未全部建立索引" in alone("search", "keeper", "--json").json["notice"]
 
 
 def test_a_page_past_the_last_says_how_many_there_are(search: Callable[..., Outcome]) -> None:
@@ -109,14 +154,32 @@ def test_results_are_numbered_on_from_the_page_before(search: Callable[..., Outc
     assert "this search has 60 results on 2 pages" in search("cellar", "--project", many, "--page", "4").out
 
 
-def test_a_short_first_page_does_not_put_the_numbers_wrong() -> None:
-    class Short:
-        async def call(self, method: str, path: str, *, json: dict[str, Any]) -> dict[str, Any]:
-            number = json.get("page", 1)
-            return {"results": [{}] * (30 if number == 1 else 7), "page": number, "cursor": "c.2", "total": 37}
+@dataclass(frozen=True)
+class Answers:
+    """A server with this many results on its pages."""
 
-    found, first = asyncio.run(paged(Short(), 1, {"query": "x"}, 2))  # type: ignore[arg-type]
-    assert (found["page"], len(found["results"]), first) == (2, 7, 30)
+    pages: tuple[int, ...]
+
+    async def call(self, method: str, path: str, *, json: dict[str, Any]) -> dict[str, Any]:
+        number = json.get("page", 1)
+        return {"results": [{}] * self.pages[number - 1], "page": number, "cursor": "c.2", "total": sum(self.pages)}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "low_scores", "pages", "first"),
+    [
+        ("hybrid", False, (30, 7), 30),  # fewer were good enough
+        ("hybrid", True, (48, 7), 50),  # two are gone since they were ranked
+        ("fts", False, (49, 7), 50),
+        ("fts", False, (0, 0), 0),
+    ],
+)
+def test_a_gap_does_not_put_the_numbers_wrong_and_neither_does_a_short_page(
+    strategy: str, low_scores: bool, pages: tuple[int, ...], first: int
+) -> None:
+    body = {"query": "x", "strategy": strategy, "includeLowScores": low_scores}
+    found, places = asyncio.run(paged(Answers(pages), 1, body, 2))  # type: ignore[arg-type]
+    assert (found["page"], len(found["results"]), places) == (2, pages[1], first)
 
 
 @pytest.mark.parametrize("query", ["-keeper lantern", "-守塔人 lantern", "-h lantern"])
@@ -139,11 +202,11 @@ def test_a_search_by_one_leg_is_explained_by_that_leg(
     search: Callable[..., Outcome], mode: str, raw: str, name: str
 ) -> None:
     out = search("lantern", "--mode", mode, "--explain").out
-    score = re.search(r"█+░* (\d\.\d{3})", out)
+    score = re.search(r"[█▒]+·* (\d\.\d{3})", out)
     assert score
     assert re.search(rf"{raw} is [\d.]+, which counts {score[1]} on a scale from 0 to 1, rank 1 by {name}\.", out)
-    assert out.count("█ words" if mode == "fts" else "█ meaning") >= 1
-    assert not any(each in out for each in ("Together", "recency", "█ meaning" if mode == "fts" else "█ words"))
+    assert out.count("█ words" if mode == "fts" else "▒ meaning") >= 1
+    assert not any(each in out for each in ("Together", "recency", "▒ meaning" if mode == "fts" else "█ words"))
 
 
 def test_a_sign_is_explained_by_words_alone(search: Callable[..., Outcome]) -> None:
@@ -187,23 +250,20 @@ def test_documents_cannot_steer_the_terminal(way: tuple[str, ...], search: Calla
     assert (result["documentTitle"], result["snippet"]) == ("Evil\u202e title", HOSTILE)
 
 
-def test_marks_are_put_where_the_highlights_are() -> None:
-    assert marked("a bc d", [[2, 4]]) == "a \x1b[32m\x1b[1mbc\x1b[0m d"
-    assert marked("灯塔", []) == "灯塔"
-
-
 def test_without_a_project_named_there_has_to_be_only_one(tmp_path: Path) -> None:
     data = ("--data", str(tmp_path / "data"))
+    findspot("project", "create", "gone", *data)
+    findspot("project", "delete", "1", "--yes", *data)
     ended = findspot("search", "x", *data)
     assert (ended.code, "There is no project yet." in ended.err) == (2, True)
     findspot("project", "create", "only", *data)
     ended = findspot("search", "x", *data)
     assert (ended.code, "has no documents" in ended.out) == (0, True)
-    findspot("document", "create", "1", "t", "some text", *data)
+    findspot("document", "create", "2", "t", "some text", *data)
     assert "not everything is indexed yet" in findspot("search", "text", *data).out
     findspot("project", "create", "second", *data)
     ended = findspot("search", "x", *data)
-    assert (ended.code, "There are 2 projects: 1 (only), 2 (second)." in ended.err) == (2, True)
+    assert (ended.code, "There are 2 projects: 2 (only), 3 (second)." in ended.err) == (2, True)
 
 
 # ── eval ──
@@ -235,6 +295,70 @@ def test_a_file_of_queries_is_judged(tmp_path: Path, way: tuple[str, ...]) -> No
     assert (value["queries"], value["mode"], value["recall10"]) == (1, "fts", 0.5)
     assert value["ndcg10"] == pytest.approx(1 / (1 + 0.6309297535714575))
     assert value["wrong"][0]["rank"] is None
+
+
+@pytest.fixture(scope="module")
+def twice(served: tuple[Server, Path]) -> tuple[str, ...]:
+    """A project with two documents of one title, and one of another."""
+    server, _ = served
+    with server.client() as owner:
+        project = owner.post("/api/v1/projects", json={"name": "twice"}).json()["id"]
+        for title, content in (("Notes", "灯塔。"), ("Notes", "The keeper."), ("Chapter", "The lantern.")):
+            body = {"title": title, "format": "text", "content": content}
+            owner.post(f"/api/v1/projects/{project}/documents", json=body)
+        settled(owner, project)
+    return "--project", str(project), "--url", server.url, "--key", server.token
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ({"document": "Chapter 9"}, "document Chapter 9: no such document"),
+        ({"document": 10**9}, "document 1000000000: no such document"),
+        ({"document": "Chapter", "text": "the Lantern"}, "document Chapter, “the Lantern”: this text is not in it"),
+        ({"document": "Chapter", "start": 4, "end": 13}, "document Chapter, 4–13: its text ends at 12"),
+        ({"document": "Notes", "text": "灯塔"}, "2 documents have this title; name one by its id: "),
+    ],
+)
+def test_a_mistake_in_the_file_is_told_from_a_bad_search(
+    tmp_path: Path, twice: tuple[str, ...], place: dict[str, Any], said: str
+) -> None:
+    right = {"query": "lantern", "expected": [{"document": "Chapter", "text": "lantern"}]}
+    wrong = {"query": "keeper", "expected": [{"document": "Chapter", "start": 0, "end": 12}, place]}
+    ended = evaluated(tmp_path, twice, right, "", wrong)
+    assert (ended.code, ended.err) == (2, "")
+    assert ended.out.startswith("1 query, hybrid\n  nDCG@10    1.000\n")  # and the other query is left out
+    assert "not found" not in ended.out
+    assert f"Mistakes in {tmp_path / 'queries.jsonl'}; these queries are left out:\n  keeper (line 3)\n" in ended.out
+    assert said in ended.out
+    value = evaluated(tmp_path, twice, right, wrong, arguments=("--json",)).json
+    (mistake,) = value["mistakes"]
+    assert (value["queries"], value["recall10"], value["wrong"]) == (1, 1.0, [])
+    assert (mistake["line"], mistake["query"]) == (2, "keeper")
+    assert said in f"{mistake['expected']}: {mistake['mistake']}"
+
+
+def test_a_file_of_mistakes_alone_judges_nothing(tmp_path: Path, twice: tuple[str, ...]) -> None:
+    wrong = {"query": "keeper", "expected": [{"document": "Chapter 9"}]}
+    ended = evaluated(tmp_path, twice, wrong)
+    assert (ended.code, ended.out.splitlines()[0]) == (2, "No query could be judged.")
+    value = evaluated(tmp_path, twice, wrong, arguments=("--json",)).json
+    assert (value["queries"], value["ndcg10"], len(value["mistakes"])) == (0, None, 1)
+
+
+def test_a_file_without_mistakes_says_so_to_machines(tmp_path: Path, twice: tuple[str, ...]) -> None:
+    right = {"query": "lantern", "expected": [{"document": "Chapter"}]}
+    ended = evaluated(tmp_path, twice, right, arguments=("--json",))
+    assert (ended.code, ended.json["mistakes"]) == (0, [])
+
+
+def test_judging_shows_how_far_it_is_on_a_terminal_alone(tmp_path: Path, twice: tuple[str, ...]) -> None:
+    line = {"query": "lantern", "expected": [{"document": "Chapter"}]}
+    assert evaluated(tmp_path, twice, *[line] * 40).err == ""
+    with Terminal.running("eval", str(tmp_path / "queries.jsonl"), *twice) as terminal:
+        assert terminal.end() == 0
+        assert re.search(r"Judging .*\d+/40", terminal.text)
+        assert "40 queries, hybrid" in terminal.text
 
 
 def test_a_place_is_found_by_its_passage_though_the_snippet_does_not_show_it(

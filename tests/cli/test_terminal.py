@@ -179,6 +179,19 @@ def test_what_takes_longer_than_a_second_gets_a_word_that_goes_away_again(slow: 
         assert terminal.seen.replace("\r\n", "\n").endswith("\x1b[K\x1b[32m✓ \x1b[0mTable 1 is at revision 2.\n")
 
 
+def test_lines_stand_above_a_bar_and_the_bar_goes_away(project: Project) -> None:
+    findspot("document", "create", project.id, "t", "The lighthouse keeper.", *project.way)
+    with Terminal.running("reindex", "--documents", project.id, *project.way) as terminal:
+        assert terminal.end() == 0
+        assert "Reindexing" in terminal.text
+        assert f"\r\n✓ The documents of project {project.id} (p): 1 chunk.\r\n" in re.sub(
+            "\r(?!\n)", "\r\n", terminal.text
+        )
+        last = terminal.seen.replace("\r\n", "\n").rstrip("\n").split("\n")[-1]
+        assert last.endswith("The documents of 1 project indexed anew, 1 chunk.")
+        assert "\x1b[2K" in terminal.seen  # what a bar has drawn is wiped out
+
+
 def test_a_reader_that_has_seen_enough_is_no_failure(project: Project) -> None:
     value = "[" + ",".join(["1"] * 400_000) + "]"
     table = findspot("table", "create", project.id, "long", "-", "--json", *project.way, input=value).json["id"]

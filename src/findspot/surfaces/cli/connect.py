@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import functools
+import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 import click
 
+from findspot import notices
 from findspot.surfaces.cli.arguments import ADDRESS
-from findspot.surfaces.cli.opening import open_api, read_settings, said_plainly
+from findspot.surfaces.cli.language import accepted
+from findspot.surfaces.cli.opening import open_api, read_settings, require_data, said_plainly
 from findspot.surfaces.cli.outcome import Failure
 from findspot.surfaces.cli.waiting import patience
 from findspot.surfaces.cli.wording import size
@@ -43,6 +46,7 @@ class Api:
     def __init__(self, client: "httpx2.AsyncClient", as_json: bool, alone: bool) -> None:
         self._client = client
         self.as_json = as_json
+        self.language = notices.language(client.headers.get("Accept-Language"))
         self.alone = alone  # the API stands in this process: no server runs, and so no one indexes anything
 
     async def call(self, method: str, path: str, **options: Any) -> Any:
@@ -112,7 +116,14 @@ def api_command(
     function: Callable[Concatenate[Api, P], Awaitable[None]],
 ) -> Callable[..., None]:
     """Turn an async function over the API into a command with the options that all of them share."""
-    return _command(function, worker=False)
+    return _command(function)
+
+
+def first_command(
+    function: Callable[Concatenate[Api, P], Awaitable[None]],
+) -> Callable[..., None]:
+    """The same, and it may be the first one: a data folder that is not there is made."""
+    return _command(function, makes=True)
 
 
 def indexing_command(
@@ -122,7 +133,9 @@ def indexing_command(
     return _command(function, worker=True)
 
 
-def _command(function: Callable[Concatenate[Api, P], Awaitable[None]], *, worker: bool) -> Callable[..., None]:
+def _command(
+    function: Callable[Concatenate[Api, P], Awaitable[None]], *, worker: bool = False, makes: bool = False
+) -> Callable[..., None]:
     @click.option("--json", "as_json", is_flag=True, help="Output for machines.")
     @click.option(
         "--url", type=ADDRESS, envvar="FINDSPOT_URL", metavar="URL", help="A server elsewhere (FINDSPOT_URL)."
@@ -132,7 +145,7 @@ def _command(function: Callable[Concatenate[Api, P], Awaitable[None]], *, worker
     @functools.wraps(function)
     def run(*args: Any, as_json: bool, url: str | None, key: str | None, data: Path | None, **kwargs: Any) -> None:
         async def work() -> None:
-            async with _opened(url, key, data, as_json, worker) as api:
+            async with _opened(url, key, data, as_json, worker, makes) as api:
                 await function(api, *args, **kwargs)
 
         asyncio.run(work())
@@ -142,21 +155,22 @@ def _command(function: Callable[Concatenate[Api, P], Awaitable[None]], *, worker
 
 @contextlib.asynccontextmanager
 async def _opened(
-    url: str | None, key: str | None, data: Path | None, as_json: bool, worker: bool
+    url: str | None, key: str | None, data: Path | None, as_json: bool, worker: bool, makes: bool
 ) -> AsyncIterator[Api]:
     import httpx2
 
     async with contextlib.AsyncExitStack() as closing:
-        if url:
-            way = Way(url, key)
-        else:
+        way = Way(url, key) if url else _running(data)
+        if way is None:
             settings = read_settings(data)
+            if not makes:
+                require_data(settings)
             async with patience("Opening the data folder", silent=as_json):
                 way = await _reach(settings, closing, worker)
         client = await closing.enter_async_context(
             httpx2.AsyncClient(
                 base_url=way.url,
-                headers=bearer(key or way.token),
+                headers=bearer(key or way.token) | accepted(),
                 timeout=httpx2.Timeout(_ANSWER_S, connect=_CONNECT_S),
                 transport=way.transport,
                 verify=way.url.startswith("https:"),  # loading certificates that no one asks for takes a while
@@ -166,10 +180,28 @@ async def _opened(
         yield Api(client, as_json, alone=way.transport is not None)
 
 
+def _running(data: Path | None) -> Way | None:
+    """The server that owns the data folder, if its token is there too. Only what leads to it is read: to check every
+    setting takes longer than a search."""
+    from findspot.datafolder import owner_of
+    from findspot.ownertoken import kept
+
+    given = {name.upper(): value for name, value in os.environ.items() if value}
+    if "FINDSPOT_ENGINE" in given:  # it may be one for which no one owns a folder
+        return None
+    folder = data or Path(given.get("FINDSPOT_DATA", ".findspot"))
+    try:
+        owner = owner_of(folder)
+        token = given.get("FINDSPOT_TOKEN") or kept(folder)
+    except (OSError, UnicodeDecodeError):  # told by whoever opens the folder
+        return None
+    return Way(owner.url, token) if owner and owner.url and token else None
+
+
 async def _reach(settings: "Settings", closing: contextlib.AsyncExitStack, worker: bool) -> Way:
     """The server that owns the data folder, or the API opened here, which then owns it for as long as it takes."""
     from findspot.datafolder import FolderInUse, owner_of
-    from findspot.keys import owner_token
+    from findspot.ownertoken import owner_token
 
     deadline = time.monotonic() + _BUSY_S
     while True:

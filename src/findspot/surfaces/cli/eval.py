@@ -1,15 +1,18 @@
 """`findspot eval`: how well does search find what people look for? Queries with the places that answer them."""
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
 from findspot.surfaces.cli.connect import Api, api_command
+from findspot.surfaces.cli.places import Mistake, Places
 from findspot.surfaces.cli.printing import facts, hang, show, styled
+from findspot.surfaces.cli.progress import following
 from findspot.surfaces.cli.questions import Expected, Question, read
 from findspot.surfaces.cli.search import MODES, PAGE, PROJECT, project_of
 
@@ -43,13 +46,26 @@ class Asked:
 async def command(api: Api, file: Path, project: int | None, mode: str) -> None:
     """Judge the search by a file of queries with expected places.
 
-    Each line of FILE is {"query": "…", "expected": [{"document": 3, "text": "…"}]}. A document is an id or a title;
-    beside it may stand a text of the passage, or "start" and "end" in the document's text, or neither.
+    Each line of FILE is {"query": "…", "expected": [{"document": 3, "text": "…"}]}. A document is an id, or a title
+    that only one document has; beside it may stand a text of the passage, or "start" and "end" in the document's text,
+    or neither.
+
+    A place that is not there is a mistake in FILE: such queries are listed and left out of the figures, and the exit
+    code is 2.
     """
     questions = read(file)
-    judge = _Judge(api, await project_of(api, project), mode)
-    asked = [await judge.ask(question) for question in questions]
-    show(_value(asked, mode), api.as_json, _report(asked, mode))
+    project_id = await project_of(api, project)
+    judge = _Judge(api, project_id, mode, await Places.of(api, project_id))
+    asked, mistakes = list[Asked](), list[Mistake]()
+    with following("Judging", len(questions), silent=api.as_json or not sys.stderr.isatty()) as moved:
+        for number, question in enumerate(questions, start=1):
+            wrong = await judge.places.mistakes(question)
+            mistakes += wrong
+            asked += [] if wrong else [await judge.ask(question)]
+            moved(number)
+    show(_value(asked, mistakes, mode), api.as_json, _report(asked, mistakes, mode, file))
+    if mistakes:
+        raise click.exceptions.Exit(2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +75,7 @@ class _Judge:
     api: Api
     project_id: int
     mode: str
-    texts: dict[int, str] = field(default_factory=dict)  # of documents, each read once
+    places: Places
 
     async def ask(self, question: Question) -> Asked:
         body = {"query": question.query, "strategy": self.mode, "includeLowScores": False}
@@ -87,13 +103,8 @@ class _Judge:
             return _shares(passage, (place.start, place.end))
         if place.text is None:
             return True
-        text = await self._text(result["documentId"])
+        text = await self.places.text(result["documentId"])
         return any(_shares(passage, span) for span in _spans(text, place.text))
-
-    async def _text(self, document_id: int) -> str:
-        if document_id not in self.texts:
-            self.texts[document_id] = (await self.api.call("GET", f"/api/v1/documents/{document_id}"))["text"]
-        return self.texts[document_id]
 
 
 def _shares(passage: tuple[int, int], place: tuple[int, int]) -> bool:
@@ -110,11 +121,11 @@ def _spans(text: str, part: str) -> Iterator[tuple[int, int]]:
         start = text.find(part, start + 1)
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
 
 
-def _value(asked: Sequence[Asked], mode: str) -> dict[str, Any]:
+def _value(asked: Sequence[Asked], mistakes: Sequence[Mistake], mode: str) -> dict[str, Any]:
     return {
         "mode": mode,
         "queries": len(asked),
@@ -127,27 +138,49 @@ def _value(asked: Sequence[Asked], mode: str) -> dict[str, Any]:
             for place, rank in zip(each.expected, each.ranks, strict=True)
             if rank is None or rank > _DEPTH
         ],
+        "mistakes": [
+            {
+                "line": each.question.line,
+                "query": each.question.query,
+                "expected": str(each.place),
+                "mistake": each.said,
+            }
+            for each in mistakes
+        ],
     }
 
 
 _FIGURES = (("nDCG@10", "ndcg10"), ("recall@10", "recall10"), ("recall@50", "recall50"))
 
 
-def _report(asked: Sequence[Asked], mode: str) -> str:
-    value = _value(asked, mode)
+def _report(asked: Sequence[Asked], mistakes: Sequence[Mistake], mode: str, file: Path) -> str:
+    value = _value(asked, mistakes, mode)
+    parts = [_figures(value) if asked else "No query could be judged."]
+    if value["wrong"]:
+        parts.append("\n".join(["What went wrong:", *map(_wrong, value["wrong"])]))
+    elif asked:
+        parts.append("Every expected place is among the first ten.")
+    if mistakes:
+        head = f"Mistakes in {file}; these queries are left out:"
+        parts.append("\n".join([hang(head, 0), *map(_mistaken, value["mistakes"])]))
+    return "\n\n".join(parts)
+
+
+def _figures(value: dict[str, Any]) -> str:
     figures = facts([(name, f"{value[key]:.3f}") for name, key in _FIGURES])
-    head = f"{len(asked):,} {'query' if len(asked) == 1 else 'queries'}, {mode}\n{figures}"
-    if not value["wrong"]:
-        return f"{head}\n\nEvery expected place is among the first ten."
-    wrong = [
-        f"  {styled(each['query'], bold=True)}\n"
-        f"    expected {hang(_missed(each), 13)}\n"
-        f"    first    {hang(each['first'], 13)}"
-        for each in value["wrong"]
-    ]
-    return "\n".join([head, "", "What went wrong:", *wrong])
+    queries = value["queries"]
+    return f"{queries:,} {'query' if queries == 1 else 'queries'}, {value['mode']}\n{figures}"
 
 
-def _missed(each: dict[str, Any]) -> str:
+def _wrong(each: dict[str, Any]) -> str:
     rank = f"rank {each['rank']}" if each["rank"] else "not found"
-    return f"{each['expected']}: {rank}"
+    return (
+        f"  {styled(each['query'], bold=True)}\n"
+        f"    expected {hang(each['expected'] + ': ' + rank, 13)}\n"
+        f"    first    {hang(each['first'], 13)}"
+    )
+
+
+def _mistaken(each: dict[str, Any]) -> str:
+    said = hang(f"{each['expected']}: {each['mistake']}", 13)
+    return f"  {styled(each['query'], bold=True)} (line {each['line']:,})\n    expected {said}"

@@ -28,7 +28,7 @@ COMMANDS = {
     "restore": "Put a backup into an empty data folder or database: all of it, or nothing.",
     "import": "Import folders, archives and files into a project.",
     "export": "Write everything of a project into a folder or an archive.",
-    "reindex": "Index what search tools see anew.",
+    "reindex": "Index documents, and what search tools see, anew.",
     "mcp": "Connect a desktop client to an endpoint: MCP on standard input and output.",
     "calibrate": "Fit the score of the embedder that is set to pairs of related and unrelated texts.",
     "doctor": "Check this installation and say what to do.",

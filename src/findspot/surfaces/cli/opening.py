@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from findspot.datafolder import DataFolder
     from findspot.settings import Settings
 
+_OURS = {"findspot.db", "owner-token", "lock"}  # what the first start leaves in a data folder
+_START_OR_NAME = "Check the path (--data or FINDSPOT_DATA); 'findspot serve' starts with a new folder there."
+
 
 def read_settings(data: Path | None = None, **overrides: Any) -> "Settings":
     """The settings, with what was given on the command line; those that are wrong are named."""
@@ -40,6 +43,19 @@ def _sentence(wrong: "ErrorDetails") -> str:
     name = str(wrong["loc"][0])
     field = Settings.model_fields.get(name)
     return f"{field.alias if field else name}: {said[:1].lower()}{said[1:]}."
+
+
+def require_data(settings: "Settings") -> None:
+    """A folder that is only read from has to be there: to make one would hide that its name is wrong."""
+    if settings.database_url is not None:  # what is true stands there, and the folder can be made anew
+        return
+    with said_plainly(settings):
+        try:
+            held = {each.name for each in settings.data.iterdir()}
+        except FileNotFoundError:
+            raise Failure(f"There is no data folder {settings.data}.", _START_OR_NAME, 3) from None
+    if not held & _OURS:
+        raise Failure(f"The folder {settings.data} holds no data of Findspot.", _START_OR_NAME, 3)
 
 
 async def open_api(

@@ -1,6 +1,7 @@
 """How a command ends: a failure is a sentence, what to do about it, and an exit code that means something."""
 
 import json
+import re
 import sys
 from typing import Any
 
@@ -22,12 +23,25 @@ EXIT_CODES = {
     130: "interrupted with Ctrl-C",
 }
 _BY_STATUS = {401: 4, 403: 4, 404: 3, 409: 5, 412: 5, 413: 6, 422: 2, 429: 7, 503: 7, 504: 7, 507: 6}
-_CODES = {2: "INVALID_ARGUMENT", 7: "UNREACHABLE"}
+_CODES = {2: "INVALID_ARGUMENT", 3: "NOT_FOUND", 7: "UNREACHABLE"}
 # Where the advice for callers of the API would not help someone at a prompt.
 _ADVICE = {
     "UNAUTHORIZED": "Give a valid key with --key or FINDSPOT_KEY. A server started with FINDSPOT_TOKEN wants that one.",
     "INVALID_ARGUMENT": "",
+    "NOT_FOUND": "",
     "PRECONDITION_FAILED": "Look at the table again, then give the new number with --if-revision.",
+}
+_NO_SUCH = re.compile(r"There is no such (?:search )?(\w+),")
+# Where to look what there is instead.
+_LISTS = {
+    "project": "project list",
+    "key": "key list PROJECT",
+    "table": "table list PROJECT",
+    "tool": "tool list PROJECT",
+    "endpoint": "endpoint list PROJECT",
+    "binding": "endpoint tools ENDPOINT",
+    "document": "document list PROJECT",
+    "version": "version list DOCUMENT",
 }
 
 
@@ -46,6 +60,9 @@ class Failure(Exception):
         """What the server said no with."""
         code = str(body.get("code", ""))
         advice = _ADVICE.get(code, KINDS[code].advice if code in KINDS else "")
+        if missing := _NO_SUCH.match(str(body.get("message", ""))):
+            known = _LISTS.get(missing[1])
+            advice = f"'findspot {known}' shows what there is." if known else advice
         return cls(str(body.get("message", f"HTTP {status}")), advice, _BY_STATUS.get(status, 1), body)
 
     def show(self, as_json: bool) -> None:

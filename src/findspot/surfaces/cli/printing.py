@@ -50,6 +50,11 @@ def has_colours() -> bool:
     return not os.environ.get("NO_COLOR")
 
 
+def is_coloured() -> bool:
+    """Whether what is printed has colours: they are for terminals."""
+    return has_colours() and sys.stdout.isatty()
+
+
 def done(text: str) -> str:
     return styled("✓ ", fg="green") + hang(text, 2)
 

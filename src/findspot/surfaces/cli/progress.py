@@ -4,6 +4,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import click
 
@@ -12,22 +13,38 @@ from findspot.surfaces.cli.wording import size
 _EVERY_S = 5.0
 
 
+def _echo(line: str) -> None:
+    click.echo(line, err=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """Is told how many are done. `say` prints a line meanwhile, above the bar if there is one."""
+
+    moved: Callable[[int], None]
+    say: Callable[[str], None] = _echo
+
+    def __call__(self, done: int) -> None:
+        self.moved(done)
+
+
 @contextlib.contextmanager
-def following(what: str, total: int | None, *, unit: str = "files", silent: bool) -> Iterator[Callable[[int], None]]:
-    """Gives a function that is told how many are done."""
+def following(what: str, total: int | None, *, unit: str = "files", silent: bool) -> Iterator[Followed]:
+    """Gives what is told how far it is."""
     if silent:
-        yield lambda done: None
+        yield Followed(lambda done: None)
     elif sys.stderr.isatty():
-        with _bar(what, total, unit) as moved:
-            yield moved
+        with _bar(what, total, unit) as followed:
+            yield followed
     else:
-        yield _lines(what, total, unit)
+        yield Followed(_lines(what, total, unit))
 
 
 @contextlib.contextmanager
-def _bar(what: str, total: int | None, unit: str) -> Iterator[Callable[[int], None]]:
+def _bar(what: str, total: int | None, unit: str) -> Iterator[Followed]:
     from rich import progress as parts
     from rich.console import Console
+    from rich.text import Text
 
     figures = (
         (parts.DownloadColumn(), parts.TransferSpeedColumn()) if unit == "bytes" else (parts.MofNCompleteColumn(),)
@@ -35,7 +52,10 @@ def _bar(what: str, total: int | None, unit: str) -> Iterator[Callable[[int], No
     columns = (parts.TextColumn("{task.description}"), parts.BarColumn(), *figures, parts.TimeRemainingColumn())
     with parts.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=total)
-        yield lambda done: progress.update(task, completed=done)
+        yield Followed(
+            lambda done: progress.update(task, completed=done),
+            lambda line: progress.console.print(Text.from_ansi(line), soft_wrap=True),
+        )
 
 
 def _lines(what: str, total: int | None, unit: str) -> Callable[[int], None]:

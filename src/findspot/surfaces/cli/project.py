@@ -3,7 +3,7 @@
 import click
 
 from findspot.surfaces.cli.arguments import TEXT, asks_first
-from findspot.surfaces.cli.connect import Api, api_command
+from findspot.surfaces.cli.connect import Api, api_command, first_command
 from findspot.surfaces.cli.groups import Group
 from findspot.surfaces.cli.printing import done, facts, show, show_rows, styled
 from findspot.surfaces.cli.wording import ago, size
@@ -16,7 +16,7 @@ def command() -> None:
 
 @command.command()
 @click.argument("name", type=TEXT)
-@api_command
+@first_command
 async def create(api: Api, name: str) -> None:
     """Make a project called NAME."""
     project = await api.call("POST", "/api/v1/projects", json={"name": name})

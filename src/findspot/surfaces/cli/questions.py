@@ -29,10 +29,11 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query, and what should be found."""
+    """A query, what should be found, and the line of the file that says so."""
 
     query: str
     expected: Sequence[Expected]
+    line: int
 
 
 def read(file: Path) -> list[Question]:
@@ -44,18 +45,19 @@ def read(file: Path) -> list[Question]:
     except UnicodeDecodeError as error:
         raise Failure(f"{file} is not UTF-8 (byte {error.start}).", exit_code=2) from None
     lines = enumerate(text.split("\n"), start=1)
-    questions = [_question(line, f"{file}, line {number}") for number, line in lines if line.strip()]
+    questions = [_question(line, f"{file}, line {number}", number) for number, line in lines if line.strip()]
     if not questions:
         raise Failure(f"{file} holds no queries.", _LINE, 2)
     return questions
 
 
-def _question(line: str, where: str) -> Question:
+def _question(line: str, where: str, number: int) -> Question:
     members = _object(_value(line, where), where, ("query", "expected"))
     query = _text(members.get("query"), where, "query")
     places: Any = members.get("expected")
     _check(isinstance(places, list) and places, where, "expected has to be a list of one place or more")
-    return Question(query, [_place(each, f"{where}: expected[{number}]") for number, each in enumerate(places)])
+    expected = [_place(each, f"{where}: expected[{place}]") for place, each in enumerate(places)]
+    return Question(query, expected, number)
 
 
 def _value(line: str, where: str) -> Any:

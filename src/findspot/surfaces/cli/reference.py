@@ -105,9 +105,13 @@ def cli_page() -> str:
         "`findspot` talks to the running server, to the one that `--url` names, or, when none is running, works on the "
         "data folder itself. Results go to standard output; with `--json` they are one JSON value.",
         "## On a terminal",
-        "There are colours, unless the variable `NO_COLOR` is set, and lines are wrapped by columns. What a terminal "
-        "would obey, such as escapes in a document, is shown by a sign in its place: `␛`, or `�` for what turns the "
-        "order of letters around. In a pipe, the content of documents and tables stays as it is; `--json` always does.",
+        "There are colours, unless the variable `NO_COLOR` is set, and lines are wrapped by columns. Where there are "
+        "no colours, as in a pipe, what a search found stands between `«` and `»`, and the parts of a score are `█` "
+        "words, `▒` meaning and `░` recency. Notices and explanations are in Chinese where `LANGUAGE`, `LC_ALL`, "
+        "`LC_MESSAGES` or `LANG` says so.",
+        "What a terminal would obey, such as escapes in a document, is shown by a sign in its place: `␛`, or `�` for "
+        "what turns the order of letters around. In a pipe, the content of documents and tables stays as it is; "
+        "`--json` always does.",
         "## Exit codes",
         "An error is a sentence on standard error, with `--json` an object with `code` and `message`.",
         table(("code", "meaning"), [(str(code), text(meaning)) for code, meaning in EXIT_CODES.items()]),

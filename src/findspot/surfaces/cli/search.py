@@ -1,4 +1,4 @@
-"""`findspot search`: the documents of a project, with the words that matched in colour and each score as a bar."""
+"""`findspot search`: the documents of a project, page by page; and why, when nothing is found."""
 
 import math
 import shlex
@@ -6,19 +6,18 @@ from typing import Any
 
 import click
 
+from findspot import notices
 from findspot.surfaces.cli.arguments import TEXT
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.outcome import Failure
-from findspot.surfaces.cli.printing import Look, hang, show, styled
-from findspot.surfaces.cli.wording import ago, count
+from findspot.surfaces.cli.printing import hang, show, styled
+from findspot.surfaces.cli.results import report
+from findspot.surfaces.cli.state import is_behind, status_of
+from findspot.surfaces.cli.wording import count
 
 MODES = ("hybrid", "fts", "semantic")
 PAGE = 50  # results; the first page may have fewer
 PROJECT = click.option("--project", type=int, metavar="ID", help="Which project; needless if there is only one.")
-_INDENT = 5
-_BAR = 20  # columns for a score of 1
-_PARTS = (("bm25", "words", "cyan"), ("semantic", "meaning", "magenta"), ("recency", "recency", "yellow"))
-_LEGS = {"fts": ("bm25", "BM25", "keyword"), "semantic": ("semantic", "The cosine", "meaning")}
 
 
 class _Search(click.Command):
@@ -69,12 +68,16 @@ async def command(
     if explain:
         for result in found["results"]:
             result["explained"] = await _explained(api, project_id, query, result)
+    behind = (api.alone or not found["results"]) and is_behind(await status_of(api, project_id))
+    if behind:
+        note = notices.not_all_indexed(api.alone, api.language)
+        found["notice"] = " ".join(filter(None, (found.get("notice"), note)))
     if found["results"]:
-        text = _report(found, 0 if page == 1 else first + (page - 2) * PAGE, mode, explain)
+        text = report(found, 0 if page == 1 else first + (page - 2) * PAGE, mode, api.language)
     elif first:
         text = hang(_no_page(found, first), 0)
     else:
-        text = hang(await _nothing(api, project_id), 0)
+        text = hang("Nothing was found." if behind else await _nothing(api, project_id, body), 0)
     show(found, api.as_json, _notice(found) + text)
 
 
@@ -92,10 +95,12 @@ async def project_of(api: Api, given: int | None) -> int:
 
 
 async def paged(api: Api, project_id: int, body: dict[str, Any], page: int) -> tuple[dict[str, Any], int]:
-    """A page, and how many results the first one has, which may be a short one."""
+    """A page, and how many places the first one has: fifty, also if a passage of it is gone by now. Where low scores
+    are hidden it may have been made with fewer."""
     path = f"/api/v1/projects/{project_id}/search/query/strategy"
     found: dict[str, Any] = await api.call("POST", path, json=body)
-    first = len(found["results"])
+    hides = body["strategy"] == "hybrid" and not body["includeLowScores"]
+    first = len(found["results"]) if hides or not found["results"] else PAGE
     if page > 1:
         found = await api.call("POST", path, json=body | {"page": page, "cursor": found["cursor"]})
     return found, first
@@ -107,14 +112,25 @@ async def _explained(api: Api, project_id: int, query: str, result: dict[str, An
     return why
 
 
-async def _nothing(api: Api, project_id: int) -> str:
-    """What to say when nothing was found: that nothing matches, or that not everything is indexed yet."""
-    status = await api.call("GET", f"/api/v1/projects/{project_id}/status")
-    if status["index_state"] != "ready":
-        return "Nothing was found, but not everything is indexed yet. 'findspot serve' brings the index up to date."
-    if not status["documents"]:
+async def _nothing(api: Api, project_id: int, body: dict[str, Any]) -> str:
+    """Why nothing was found, and what to try."""
+    from findspot.words import parse
+
+    query = parse(body["query"])
+    if query.is_empty:
+        return "The query has no words in it, so there is nothing to look for."
+    if not (await status_of(api, project_id))["documents"]:
         return f"Project {project_id} has no documents. 'findspot import {project_id} FOLDER' brings some."
-    return "Nothing was found. Check the spelling, or try other words."
+    if query.excluded and await _finds(api, project_id, body | {"query": query.wanted}):
+        return f"All that was found is excluded. Without what stands behind '-' there is more: {query.wanted.strip()}"
+    advice = "Nothing was found. Check the spelling, or try other words"
+    low = await _finds(api, project_id, body | {"includeLowScores": True})
+    return f"{advice}; '--low-scores' shows what scores under 0.25." if low else f"{advice}."
+
+
+async def _finds(api: Api, project_id: int, body: dict[str, Any]) -> bool:
+    found, _ = await paged(api, project_id, body, 1)
+    return bool(found["results"])
 
 
 def _no_page(found: dict[str, Any], first: int) -> str:
@@ -123,84 +139,5 @@ def _no_page(found: dict[str, Any], first: int) -> str:
     return f"There is no page {found['page']:,}: this search has {there}."
 
 
-def _report(found: dict[str, Any], before: int, mode: str, explain: bool) -> str:
-    least = "at least " if found.get("totalIsLowerBound") else ""
-    shown = f"{before + 1:,}–{before + len(found['results']):,}"
-    head = f"{shown} of {least}{found['total']:,} ({mode}, {found['tookMs']:.1f} ms)"
-    told = "fts" if mode == "semantic" and found["fallback"] == "fts" else mode
-    parts = [styled(head, dim=True)]
-    for number, each in enumerate(found["results"], start=before + 1):
-        parts.append("\n".join([*_entry(number, each), *(_reasons(each, told) if explain else ())]))
-    if found["hasMore"]:
-        parts.append(styled(f"More with --page {found['page'] + 1}.", dim=True))
-    return "\n\n".join(parts)
-
-
 def _notice(found: dict[str, Any]) -> str:
     return styled("! ", fg="yellow") + hang(found["notice"], 2) + "\n\n" if "notice" in found else ""
-
-
-def _entry(number: int, result: dict[str, Any]) -> list[str]:
-    place = f"document {result['documentId']}, {result['startOffset']}–{result['endOffset']}"
-    about = f"{result['documentType']} · {place} · {ago(result['updatedAt'])}"
-    title = " ".join(result["documentTitle"].split())
-    head = f"{title}  {about}"
-    looks: list[tuple[int, int, Look]] = [
-        (0, len(title), {"bold": True}),
-        (len(title) + 2, len(head), {"dim": True}),
-    ]
-    return [
-        f"{number:>3}  " + hang(head, _INDENT, looks=looks),
-        _line(f"{_bar(result['scoreBreakdown'])} {result['finalScore']:.3f}"),
-        _line(marked(result["snippet"], result["highlights"])),
-    ]
-
-
-def _line(text: str) -> str:
-    return " " * _INDENT + text
-
-
-def marked(snippet: str, highlights: list[list[int]]) -> str:
-    """A snippet with what matched in colour."""
-    look = {"fg": "green", "bold": True}
-    return hang(snippet, _INDENT, looks=[(start, end, look) for start, end in highlights])
-
-
-def _bar(breakdown: dict[str, float]) -> str:
-    """A score as a bar of its parts, each in its colour. Its length is right to a column, and so is each end."""
-    drawn, reached = "", 0
-    total = 0.0
-    for name, _, colour in _PARTS:
-        total += breakdown[name]
-        end = round(total * _BAR)
-        drawn += styled("█" * (end - reached), fg=colour)
-        reached = end
-    return drawn + styled("░" * (_BAR - reached), dim=True)
-
-
-def _reasons(result: dict[str, Any], mode: str) -> list[str]:
-    """Why a result has its score: in a hybrid search all that adds up to it, otherwise the one leg that counts."""
-    why = result["explained"]
-    words = "  ".join(f"{each['word']} {each['weight']:.2f}" for each in why["matchedWords"])
-    told = [f"words: {words}"] if words and mode != "semantic" else []
-    told.append(_leg(why, mode) if mode in _LEGS else why["explanation"])
-    return [_line(_legend(result, mode)), *(_line(hang(each, _INDENT)) for each in told)]
-
-
-def _legend(result: dict[str, Any], mode: str) -> str:
-    text, looks = "", list[tuple[int, int, Look]]()
-    for key, name, colour in _PARTS:
-        if mode not in _LEGS or key == _LEGS[mode][0]:
-            text += "  " if text else ""
-            looks.append((len(text), len(text) + 1, {"fg": colour}))
-            text += f"█ {name} {result['scoreBreakdown'][key]:.3f}"
-    return hang(text, _INDENT, looks=looks)
-
-
-def _leg(why: dict[str, Any], mode: str) -> str:
-    key, raw, name = _LEGS[mode]
-    leg = why[key]
-    if leg["raw"] is None:
-        return f"The search by {name} no longer finds it."
-    rank = f", rank {leg['rank']:,} by {name}" if leg["rank"] else ""
-    return f"{raw} is {leg['raw']:.3f}, which counts {leg['normalised']:.3f} on a scale from 0 to 1{rank}."

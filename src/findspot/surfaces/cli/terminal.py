@@ -17,7 +17,7 @@ _LINE_END = re.compile(r"\r(?=\n)")
 
 # Scripts that are wrapped between any two characters; what opens or closes stays with what it belongs to.
 _WIDE = "[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\U00020000-\U0003fffd]"
-_OPEN, _CLOSE = "[（「『【〈《〔“‘]", "[、。，．：；！？）」』】〉》〕”’…—·]"
+_OPEN, _CLOSE = "[（「『【〈《〔“‘«]", "[、。，．：；！？）」』】〉》〕”’»…—·]"
 _MARK = "[\u0300-\u036f\u3099\u309a\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 _PIECE = re.compile(rf"\s+|{_OPEN}*{_WIDE}{_MARK}*{_CLOSE}*|(?:(?!{_OPEN}*{_WIDE})\S)+{_CLOSE}*")
 
@@ -46,7 +46,7 @@ def lines(text: str, width: int) -> Iterator[tuple[int, int]]:
 
 
 def _wrapped(line: str, offset: int, width: int) -> Iterator[tuple[int, int]]:
-    if columns(line) <= width:
+    if 2 * len(line) <= width or columns(line) <= width:
         yield offset, offset + len(line.rstrip())
         return
     start, end, used = 0, 0, 0  # a line from `start` to `end`; blanks behind it are used up, too

@@ -48,7 +48,7 @@ async def _try_once(settings: "Settings") -> str:
 
 def worker_api() -> "FastAPI":
     """The API in one of the processes, which has nothing but the environment to go by."""
-    from findspot.keys import owner_token
+    from findspot.ownertoken import owner_token
     from findspot.settings import Settings
     from findspot.surfaces.http.api import create_api
 

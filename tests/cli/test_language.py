@@ -1,0 +1,33 @@
+"""The language of the person at the prompt."""
+
+import pytest
+
+from findspot import notices
+from findspot.surfaces.cli.language import accepted
+
+VARIABLES = ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
+
+
+@pytest.mark.parametrize(
+    ("variables", "header", "language"),
+    [
+        ({}, None, "en"),
+        ({"LANG": "zh_CN.UTF-8"}, "zh-CN", "zh"),
+        ({"LANG": "en_GB.UTF-8", "LC_ALL": "zh_TW"}, "zh-TW", "zh"),
+        ({"LANG": "en_GB.UTF-8", "LC_MESSAGES": "zh_CN.GB18030@pinyin"}, "zh-CN", "zh"),
+        ({"LANG": "zh_CN.UTF-8", "LC_ALL": "en_US.UTF-8"}, "en-US", "en"),
+        ({"LANG": "C.UTF-8", "LANGUAGE": "zh_CN:en"}, "zh-CN, en", "zh"),
+        ({"LANG": "de_DE.UTF-8", "LANGUAGE": "fr:en:zh"}, "fr, en, zh, de-DE", "en"),
+        ({"LC_ALL": "C", "LANGUAGE": "zh_CN", "LANG": "zh_CN"}, None, "en"),  # who says so wants what does not vary
+        ({"LANG": "灯\r\nX: y"}, None, "en"),
+    ],
+)
+def test_the_locale_says_in_which_language_to_answer(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], header: str | None, language: str
+) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert accepted().get("Accept-Language") == header
+    assert notices.language(header) == language
