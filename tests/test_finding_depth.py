@@ -200,7 +200,7 @@ async def test_what_was_ranked_before_the_time_ran_out_is_shown_and_the_next_pag
     monkeypatch.setattr(app.finding._recalling, "recall", late)
     second = await app.finding.find(question, cursor=first.cursor)
     third = await app.finding.find(question, cursor=second.cursor)
-    assert [len(page.results) for page in (first, second, third)] == [20, 50, 10]
+    assert [(page.offset, len(page.results)) for page in (first, second, third)] == [(0, 20), (20, 50), (70, 10)]
     assert third.has_more
     with pytest.raises(FindspotError, match="late"):
         await app.finding.find(question, cursor=third.cursor)

@@ -32,9 +32,9 @@ def test_a_sentence_says_words_meaning_age_and_the_total() -> None:
         ((0, 0), (4, 5), "4 of 5 characters (", "命中 5 个字中的 4 个（"),
         ((1, 2), (5, 5), "1 of 2 words and all 5 characters (", "命中 2 个词中的 1 个、全部 5 个字（"),
         ((1, 1), (4, 5), "the one word and 4 of 5 characters (", "命中唯一的词、5 个字中的 4 个（"),
-        ((0, 1), (2, 2), "both characters (", "命中全部 2 个字（"),
-        ((1, 1), (0, 2), "the one word (", "命中唯一的词（"),
-        ((0, 2), (0, 3), "0 of 2 words and 0 of 3 characters (", "命中 2 个词中的 0 个、3 个字中的 0 个（"),
+        ((0, 1), (2, 2), "both characters but no word (", "命中全部 2 个字，未命中任何词（"),
+        ((1, 1), (0, 2), "the one word but no character (", "命中唯一的词，未命中任何字（"),
+        ((0, 1), (0, 0), "a part of a word (", "命中词的一部分（"),
     ],
 )
 def test_words_and_characters_are_counted_as_people_do(

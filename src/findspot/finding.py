@@ -44,6 +44,7 @@ class Page:
     is_cut: bool  # there are more candidates than are looked at
     has_more: bool
     page: int
+    offset: int  # hits on the pages before
     cursor: str
     rebuilding: bool
     took_ms: float
@@ -109,6 +110,7 @@ class Finding:
                 ranking.cut,
                 len(ranking) > ranking.end(number) or not (ranking.complete or stuck),
                 number,
+                min(ranking.end(number - 1), len(ranking)),
                 f"{name}.{number + 1}",
                 question.namespace in self._indexing.rebuilds,
                 (time.perf_counter() - began) * 1000,

@@ -428,6 +428,8 @@ class Indexing:
             reasons.append(said(error))
         if rebuild is not None:
             status, done = "indexing", rebuild.done
+        elif place in self._unfit and status == "ready":  # it is to be rebuilt
+            status = "pending"
         errors = tuple(dict.fromkeys(reason for reason in reasons if reason))
         rate = rebuild.rate if rebuild else self._filling.rates.get(place, 0.0)
         return Report(place.namespace, status, total, done, held.vectors, held.evicted, held.bytes, rate, errors)

@@ -44,17 +44,18 @@ def _english(why: Reasons) -> str:
 def _english_words(why: Reasons) -> str:
     if not why.stretches:
         return "It has none of the words" if why.words[1] or not why.characters[1] else "It has none of the characters"
-    counted = " and ".join(_so_many(*each, noun) for each, noun in _shares(why, "word", "character"))
+    found, missing = _shares(why, "word", "character")
+    counted = " and ".join(_so_many(*each, noun) for each, noun in found) or "a part of a word"
+    counted += f" but no {missing}" if missing and found else ""
     named = ", ".join(f"“{each}”" for each in why.stretches[:_MOST_NAMED])
     rank = f", rank {why.keyword_rank:,} by keyword" if why.keyword_rank else ""
     return f"It has {counted} ({named}{rank}), which counts {why.keyword:.2f}"
 
 
-def _shares(why: Reasons, word: str, character: str) -> list[tuple[tuple[int, int], str]]:
-    """What was asked for and found, in words and in characters. Where only one of them was found, the other is no
-    reason."""
+def _shares(why: Reasons, word: str, character: str) -> tuple[list[tuple[tuple[int, int], str]], str]:
+    """What was asked for and found, in words and in characters, and which of the two was asked for in vain."""
     asked = [(each, noun) for each, noun in ((why.words, word), (why.characters, character)) if each[1]]
-    return [share for share in asked if share[0][0]] or asked
+    return [share for share in asked if share[0][0]], next((noun for each, noun in asked if not each[0]), "")
 
 
 def _so_many(found: int, asked: int, noun: str) -> str:
@@ -90,8 +91,10 @@ def _chinese(why: Reasons) -> str:
 def _chinese_words(why: Reasons) -> str:
     if not why.stretches:
         return "未命中任何关键词"
-    counted = "、".join(_this_many(*each, noun) for each, noun in _shares(why, "词", "字"))
+    found, missing = _shares(why, "词", "字")
+    counted = "、".join(_this_many(*each, noun) for each, noun in found) or "词的一部分"
     counted = f" {counted}" if counted[:1].isdigit() else counted
+    counted += f"，未命中任何{missing}" if missing and found else ""
     named = "".join(f"“{each}”" for each in why.stretches[:_MOST_NAMED])
     rank = f"，关键词排名第 {why.keyword_rank:,}" if why.keyword_rank else ""
     return f"命中{counted}（{named}{rank}），计 {why.keyword:.2f} 分"

@@ -1,6 +1,5 @@
 """`findspot search`: the documents of a project, page by page; and why, when nothing is found."""
 
-import math
 import shlex
 from typing import Any
 
@@ -16,7 +15,7 @@ from findspot.surfaces.cli.state import is_behind, status_of
 from findspot.surfaces.cli.wording import count
 
 MODES = ("hybrid", "fts", "semantic")
-PAGE = 50  # results; the first page may have fewer
+PAGE = 50  # results
 PROJECT = click.option("--project", type=int, metavar="ID", help="Which project; needless if there is only one.")
 
 
@@ -64,7 +63,7 @@ async def command(
     """
     project_id = await project_of(api, project)
     body = {"query": query, "strategy": mode, "includeLowScores": low_scores}
-    found, first = await paged(api, project_id, body, page)
+    found = await paged(api, project_id, body, page)
     if explain:
         for result in found["results"]:
             result["explained"] = await _explained(api, project_id, query, result)
@@ -73,9 +72,10 @@ async def command(
         note = notices.not_all_indexed(api.alone, api.language)
         found["notice"] = " ".join(filter(None, (found.get("notice"), note)))
     if found["results"]:
-        text = report(found, 0 if page == 1 else first + (page - 2) * PAGE, mode, api.language)
-    elif first:
-        text = hang(_no_page(found, first), 0)
+        text = report(found, found["offset"], mode, api.language)
+    elif found["offset"]:
+        there = count(found["total"], "result")
+        text = hang(f"There is no page {page:,}: this search has {there}, {PAGE} on a page.", 0)
     else:
         text = hang("Nothing was found." if behind else await _nothing(api, project_id, body), 0)
     show(found, api.as_json, _notice(found) + text)
@@ -94,16 +94,13 @@ async def project_of(api: Api, given: int | None) -> int:
     return int(known[0]["id"])
 
 
-async def paged(api: Api, project_id: int, body: dict[str, Any], page: int) -> tuple[dict[str, Any], int]:
-    """A page, and how many places the first one has: fifty, also if a passage of it is gone by now. Where low scores
-    are hidden it may have been made with fewer."""
+async def paged(api: Api, project_id: int, body: dict[str, Any], page: int) -> dict[str, Any]:
+    """A page of a search; further ones are those of the ranking that the first one begins."""
     path = f"/api/v1/projects/{project_id}/search/query/strategy"
     found: dict[str, Any] = await api.call("POST", path, json=body)
-    hides = body["strategy"] == "hybrid" and not body["includeLowScores"]
-    first = len(found["results"]) if hides or not found["results"] else PAGE
     if page > 1:
         found = await api.call("POST", path, json=body | {"page": page, "cursor": found["cursor"]})
-    return found, first
+    return found
 
 
 async def _explained(api: Api, project_id: int, query: str, result: dict[str, Any]) -> dict[str, Any]:
@@ -129,14 +126,7 @@ async def _nothing(api: Api, project_id: int, body: dict[str, Any]) -> str:
 
 
 async def _finds(api: Api, project_id: int, body: dict[str, Any]) -> bool:
-    found, _ = await paged(api, project_id, body, 1)
-    return bool(found["results"])
-
-
-def _no_page(found: dict[str, Any], first: int) -> str:
-    pages = 1 + math.ceil(max(found["total"] - first, 0) / PAGE)
-    there = f"{count(found['total'], 'result')} on {count(pages, 'page')}"
-    return f"There is no page {found['page']:,}: this search has {there}."
+    return bool((await paged(api, project_id, body, 1))["results"])
 
 
 def _notice(found: dict[str, Any]) -> str:

@@ -157,6 +157,7 @@ def _page(page: Page, strategy: Strategy, language: notices.Language) -> dict[st
         "total": page.total,
         "hasMore": page.has_more,
         "page": page.page,
+        "offset": page.offset,
         "cursor": page.cursor,
         "strategy": strategy,
         "indexState": "rebuilding" if page.rebuilding else "ready",
