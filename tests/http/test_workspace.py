@@ -225,7 +225,7 @@ async def test_chinese_is_explained_by_stretches_and_characters(owner: httpx2.As
     for query, english, chinese in (
         ("仓库里的旧照片", "It has all 7 characters (“仓库里的旧照片”", "命中全部 7 个字（“仓库里的旧照片”"),
         ("倉庫裡的新照片", "It has 6 of 7 characters (“仓库里的”, “照片”", "命中 7 个字中的 6 个（“仓库里的”“照片”"),
-        ("黄 zebra", "It has the one character but no word (“黄”", "命中唯一的字（“黄”"),
+        ("黄 zebra", "It has the one character but no word (“黄”", "命中唯一的字，未命中任何词（“黄”"),
         ("灯塔", "It has none of the characters;", "未命中任何关键词；"),
     ):
         for language, said in (("en", english), ("zh", chinese)):
