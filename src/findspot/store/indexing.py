@@ -79,7 +79,8 @@ async def pending_documents(connection: AsyncConnection, project_id: int, limit:
             break
         ids.append(row[0])
     columns = (documents.c.id, documents.c.revision, documents.c.format, documents.c.content)
-    return list(await connection.execute(sa.select(*columns).where(documents.c.id.in_(ids)))) if ids else []
+    found = sa.select(*columns).where(documents.c.id.in_(ids)).order_by(documents.c.id)
+    return list(await connection.execute(found)) if ids else []
 
 
 async def of_table(connection: AsyncConnection, table_id: int) -> SourceState | None:
