@@ -8,6 +8,7 @@ import pytest
 
 from findspot import candidates, finding, rankings
 from findspot.app import App
+from findspot.engines.protocol import Recall
 from findspot.errors import FindspotError
 from findspot.finding import Page
 from findspot.rankings import MOST_READ, Question, Strategy
@@ -260,3 +261,18 @@ async def test_meaning_in_some_documents_counts_what_has_a_vector_there(app: App
 def test_no_more_of_a_query_is_kept_than_is_read() -> None:
     assert MOST_READ == LONGEST + 1
     assert len(Question(1, "灯" * 1_000_000).query) == MOST_READ
+
+
+async def test_an_index_that_comes_while_someone_looks_is_looked_at_again(app: App, project: int) -> None:
+    await make_document(app, project, "a heron in the reeds")
+    await settle(app)
+    engine, seen = flows.watched(app), list[bool]()
+
+    def recall(*arguments: Any, **more: Any) -> Recall:
+        found = engine.engine.recall(*arguments, **more) if seen else Recall(is_there=False)
+        seen.append(found.is_there)
+        return found
+
+    engine.instead["recall"] = recall
+    assert texts(await find(app, project, "heron", "fts")) == ["a heron in the reeds"]
+    assert seen == [False, True]

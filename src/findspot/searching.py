@@ -195,8 +195,8 @@ class Searching:
 
         try:
             recall = await self._in_thread(call)
-            if not (recall.keyword or recall.vector):
-                await self._require_there(ask)
+            if not recall.is_there and await self._has_come(ask):
+                recall = await self._in_thread(call)
             return recall
         except Damaged as damage:
             raise self.healing(ask, damage) from damage
@@ -204,17 +204,15 @@ class Searching:
             message = "The index holds vectors of other dimensions than the query's."
             raise FindspotError("EMBEDDING_DIMENSION_MISMATCH", message) from misfit
 
-    async def _require_there(self, ask: Ask) -> None:
-        """Nothing was found: raises Damaged if that is because the index is gone, which an engine cannot know."""
-        if await self._is_there(ask):
-            return
+    async def _has_come(self, ask: Ask) -> bool:
+        """Whether there is an index now where there was none. Raises Damaged if there is none and should be, which an
+        engine cannot know."""
         async with self._store.read() as connection:
-            should_be = await rows.any_indexed(connection, ask.namespace)
-        if should_be and not await self._is_there(ask):  # what was indexed meanwhile is there by now
+            if not await rows.any_indexed(connection, ask.namespace):
+                return False
+        if not (await self._in_thread(self._engine.status, ask.namespace)).fingerprint:
             raise Damaged(f"{ask.namespace} holds nothing, and should")
-
-    async def _is_there(self, ask: Ask) -> bool:
-        return bool((await self._in_thread(self._engine.status, ask.namespace)).fingerprint)
+        return True
 
     def healing(self, ask: Ask, damage: Damaged) -> FindspotError:
         """What to say of a damaged index, which is being built anew from here on."""

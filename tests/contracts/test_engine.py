@@ -566,3 +566,11 @@ def test_a_word_that_is_typed_belongs_to_what_is_looked_for_together(
     engine.write(TABLE, MODEL, batch({1: "old keeper", 2: "the old keepers", 3: "old tower", 4: "keeper", 5: "old"}))
     asked = Words(any_of=query_terms(f"old {typed}"), prefix=typed, together=("old",))
     assert engine.recall(TABLE, asked, None, limit=10).full == full
+
+
+def test_a_recall_tells_an_empty_index_from_none(engine: Engine) -> None:
+    assert not engine.recall(TABLE, words("cat"), None, limit=10).is_there
+    engine.write(TABLE, MODEL, batch({1: "dog"}))
+    assert engine.recall(TABLE, words("cat"), None, limit=10).is_there
+    engine.drop(TABLE)
+    assert not engine.recall(TABLE, words("cat"), direction(1), limit=10).is_there

@@ -129,6 +129,7 @@ class ExactEngine:
             {id: cosines[id] for id in keyword if id in cosines and id not in near},
             full & (keyword.keys() | near.keys()),
             len(first) == limit,
+            namespace in self.kept,
         )
 
     def count(self, namespace: str, words: Words | None, within: Within = EVERYTHING) -> int:

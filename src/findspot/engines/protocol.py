@@ -79,6 +79,7 @@ class Recall:
     score (left out where no word matches), or a cosine (left out where the chunk has no vector).
 
     `full` are those of all these that have what was looked for `together`, and `more_full` says that others may.
+    `is_there` says whether there was an index at all.
     """
 
     keyword: Mapping[int, float] = field(default_factory=dict)
@@ -87,6 +88,7 @@ class Recall:
     vector_also: Mapping[int, float] = field(default_factory=dict)
     full: Set[int] = frozenset()
     more_full: bool = False
+    is_there: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ class EmbeddedEngine:
         place = self._at(namespace)
         snapshot = self._snapshot(place)
         if snapshot is None or limit <= 0:
-            return Recall()
+            return Recall(is_there=snapshot is not None)
         if vector is not None and len(vector) != snapshot.manifest.dimension:
             raise Misfit(f"{namespace} holds vectors of {snapshot.manifest.dimension} numbers, not {len(vector)}")
         recall = self._recalled(place, snapshot, words, vector, limit, within, stop)
