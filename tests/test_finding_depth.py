@@ -112,9 +112,9 @@ async def test_a_phrase_is_found_wherever_it_stands_and_read_once(
     judged: list[int] = []
     judge = candidates._refused
 
-    def noted(query: Any, texts: Any, deadline: Any) -> set[int]:
-        judged.extend(id for id, _ in texts)
-        return judge(query, texts, deadline)
+    def noted(query: Any, ids: Any, *more: Any) -> set[int]:
+        judged.extend(ids)
+        return judge(query, ids, *more)
 
     monkeypatch.setattr(candidates, "_refused", noted)
     page = await find(app, project, '"lamp keeper"', strategy)
@@ -173,9 +173,9 @@ async def test_time_that_runs_out_while_texts_are_read_ends_the_search(
     monkeypatch.setattr(finding, "GRACE_S", 0.0)
     judge = candidates._refused
 
-    def slow(query: Any, texts: Any, deadline: Any) -> set[int]:
+    def slow(*arguments: Any) -> set[int]:
         time.sleep(0.3)
-        return judge(query, texts, deadline)
+        return judge(*arguments)
 
     monkeypatch.setattr(candidates, "_refused", slow)
     with pytest.raises(FindspotError) as caught:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from findspot import rankings
@@ -109,26 +110,31 @@ class Recalling:
             raise self._searching.healing(ask, damage) from damage
 
     async def _origins(self, ranking: Ranking, recall: Recall, deadline: Deadline) -> dict[int, Origin]:
-        """The documents of those candidates that the store still has, and that hold what has to be there."""
-        query, namespace = ranking.query, ranking.question.namespace
-        ids = [*recall.keyword, *(id for id in recall.vector if id not in recall.keyword)]
+        """The documents of those candidates that stand in one, and hold what has to be there."""
+        query, project_id = ranking.query, ranking.question.project_id
+        candidates = recall.documents
         if query.phrases:  # the others lack a word of it
-            ids = [id for id in ids if id in recall.keyword or id in recall.keyword_also]
+            candidates = _only(candidates, recall.keyword.keys() | recall.keyword_also.keys())
         if query.looks_at_texts:
-            ids = [id for id in ids if id not in ranking.refused]
-        known = set(ranking.ids)
+            candidates = _only(candidates, candidates.keys() - ranking.refused)
+        unjudged = list(candidates.keys() - set(ranking.ids)) if query.looks_at_texts else []
 
-        def look(connection: "sa.Connection") -> tuple[dict[int, Origin], dict[int, str]]:
-            origins = {id: Origin(*owner) for id, owner in rows.owners(connection, namespace, ids).items()}
-            unjudged = [id for id in origins if id not in known] if query.looks_at_texts else []
-            return origins, rows.texts(connection, unjudged) if unjudged else {}
+        def look(connection: "sa.Connection") -> tuple[dict[int, datetime], dict[int, str]]:
+            changed_at = rows.changed_at(connection, project_id, list(set(candidates.values())))
+            return changed_at, rows.texts(connection, unjudged) if unjudged else {}
 
-        origins, texts = await self._store.ask(look)
-        if texts:
-            refused = await asyncio.to_thread(_refused, query, list(texts.items()), deadline)
-            ranking.refused |= refused
-            origins = {id: origin for id, origin in origins.items() if id not in refused}
-        return origins
+        changed_at, texts = await self._store.ask(look)
+        refused = await asyncio.to_thread(_refused, query, unjudged, texts, deadline) if unjudged else set()
+        ranking.refused |= refused
+        return {
+            id: Origin(document_id, changed_at[document_id])
+            for id, document_id in candidates.items()
+            if document_id in changed_at and id not in refused
+        }
+
+
+def _only(documents: Mapping[int, int], ids: Set[int]) -> dict[int, int]:
+    return {id: document_id for id, document_id in documents.items() if id in ids}
 
 
 def _together(query: "Query") -> tuple[str, ...]:
@@ -150,12 +156,13 @@ def _of_phrase(recall: Recall) -> Recall:
     return Recall(vector={id: cosines[id] for id in recall.keyword if id in cosines})
 
 
-def _refused(query: "Query", texts: Sequence[tuple[int, str]], deadline: Deadline) -> set[int]:
-    """Those that lack a phrase, or hold what is excluded."""
+def _refused(query: "Query", ids: Sequence[int], texts: Mapping[int, str], deadline: Deadline) -> set[int]:
+    """Those that are gone, lack a phrase, or hold what is excluded."""
     from findspot.words import Acceptance
 
-    accepts, refused = Acceptance(query), set[int]()
-    for start in range(0, len(texts), JUDGED_AT_ONCE):
+    accepts, refused = Acceptance(query), set(ids) - texts.keys()
+    judged = list(texts.items())
+    for start in range(0, len(judged), JUDGED_AT_ONCE):
         deadline.check()
-        refused.update(id for id, text in texts[start : start + JUDGED_AT_ONCE] if not accepts(text))
+        refused.update(id for id, text in judged[start : start + JUDGED_AT_ONCE] if not accepts(text))
     return refused

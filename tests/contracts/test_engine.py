@@ -574,3 +574,16 @@ def test_a_recall_tells_an_empty_index_from_none(engine: Engine) -> None:
     assert engine.recall(TABLE, words("cat"), None, limit=10).is_there
     engine.drop(TABLE)
     assert not engine.recall(TABLE, words("cat"), direction(1), limit=10).is_there
+
+
+def test_a_recall_tells_which_documents_chunks_were_cut_from(engine: Engine) -> None:
+    engine.write(TABLE, MODEL, batch({1: "cat", 2: "cat"}))
+    assert engine.recall(TABLE, words("cat"), direction(1), limit=10).documents == {}
+    texts = {id: "cat" if id % 2 else "dog" for id in range(1, 30)}
+    engine.write(DOCUMENTS, MODEL, batch(texts, sources=[Source(document_id=1000 + id % 3) for id in texts]))
+    engine.write(DOCUMENTS, MODEL, batch({5: "cat"}, sources=[Source(document_id=7)]))
+    engine.delete(DOCUMENTS, [3])
+    recall = engine.recall(DOCUMENTS, words("cat"), direction(4), limit=100)
+    expected = {id: 7 if id == 5 else 1000 + id % 3 for id in recall.keyword.keys() | recall.vector.keys()}
+    assert recall.documents == expected
+    assert 3 not in recall.documents

@@ -129,6 +129,7 @@ class ExactEngine:
             {id: cosines[id] for id in keyword if id in cosines and id not in near},
             full & (keyword.keys() | near.keys()),
             len(first) == limit,
+            {id: of for id in keyword.keys() | near.keys() if (of := chunks[id].source.document_id) is not None},
             namespace in self.kept,
         )
 

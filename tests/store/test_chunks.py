@@ -150,7 +150,7 @@ async def test_failures_rest_for_longer_each_time_and_an_edit_ends_the_rest(fill
 
 QUERIES: dict[str, Callable[[Any], Any]] = {
     "found": lambda connection: connection.run_sync(rows.found, range(1, 40)),
-    "owners": lambda connection: connection.run_sync(rows.owners, NAMESPACE, range(1, 40)),
+    "changed_at": lambda connection: connection.run_sync(rows.changed_at, PROJECT, range(1, 40)),
     "texts": lambda connection: connection.run_sync(rows.texts, range(1, 40)),
     "waiting": lambda connection: rows.waiting(connection, NAMESPACE, 5, 100),
     "waiting_ids": lambda connection: rows.waiting_ids(connection, NAMESPACE),

@@ -79,7 +79,8 @@ class Recall:
     score (left out where no word matches), or a cosine (left out where the chunk has no vector).
 
     `full` are those of all these that have what was looked for `together`, and `more_full` says that others may.
-    `is_there` says whether there was an index at all.
+    `documents` tells which documents all these were cut from, where they were cut from documents. `is_there` says
+    whether there was an index at all.
     """
 
     keyword: Mapping[int, float] = field(default_factory=dict)
@@ -88,6 +89,7 @@ class Recall:
     vector_also: Mapping[int, float] = field(default_factory=dict)
     full: Set[int] = frozenset()
     more_full: bool = False
+    documents: Mapping[int, int] = field(default_factory=dict)
     is_there: bool = True
 
 

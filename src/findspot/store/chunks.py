@@ -308,17 +308,13 @@ def _moments(connection: sa.Connection) -> _Moments:
     )
 
 
-_OWNERS = """\
-SELECT chunks.id, document_id, documents.updated_at, turbopuffer_namespace FROM chunks
-JOIN documents ON documents.id = document_id WHERE chunks.id IN (??)"""
+_CHANGED_AT = "SELECT id, updated_at FROM documents WHERE project_id = ? AND id IN (??)"
 
 
-def owners(connection: sa.Connection, namespace: str, ids: Sequence[int]) -> dict[int, tuple[int, datetime]]:
-    """The documents of those of these chunks that are there, and when each document was changed last."""
+def changed_at(connection: sa.Connection, project_id: int, document_ids: Sequence[int]) -> dict[int, datetime]:
+    """When those of these documents that a project has were changed last."""
     read = _moments(connection)
-    # Told from others here: SQLite would look through the whole namespace for its chunks among these.
-    found = driver.rows(connection, _OWNERS, among=ids)
-    return {row[0]: (row[1], read[row[2]]) for row in found if row[3] == namespace}
+    return {row[0]: read[row[1]] for row in driver.rows(connection, _CHANGED_AT, project_id, among=document_ids)}
 
 
 def texts(connection: sa.Connection, ids: Sequence[int]) -> dict[int, str]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from findspot.engines.embedded.namespace import Build, Namespace
 from findspot.engines.protocol import EVERYTHING, Batch, Misfit, Recall, Status, Stop, Vector, Within, Words
 
 _NAME = re.compile(r"(project_\d+)_(?:table_\d+|documents)", re.ASCII)
+_OF_DOCUMENTS = "_documents"  # ends the name of a namespace that has such chunks
 _MOST_OPEN = 512  # namespaces: each has some dozen mapped files, of which a process may have 65,530
 _MOST_WRITING = 4  # writers: each has some 20 MB and six threads
 _IDLE_S = 120  # after that, a writer is closed, and an index that is opened again in no time
@@ -78,6 +80,8 @@ class EmbeddedEngine:
         if vector is not None and len(vector) != snapshot.manifest.dimension:
             raise Misfit(f"{namespace} holds vectors of {snapshot.manifest.dimension} numbers, not {len(vector)}")
         recall = self._recalled(place, snapshot, words, vector, limit, within, stop)
+        if namespace.endswith(_OF_DOCUMENTS):
+            recall = replace(recall, documents=snapshot.vectors.documents({**recall.keyword, **recall.vector}))
         place.trust(snapshot)
         return recall
 

@@ -17,7 +17,7 @@ from findspot.engines.protocol import Source, Within
 Mask: TypeAlias = npt.NDArray[np.bool_]
 _Row: TypeAlias = tuple[int | None, str, int, int, int]  # the fields of a Source
 
-_NO_DOCUMENT = np.iinfo(np.int64).min
+NO_DOCUMENT = np.iinfo(np.int64).min
 _LINES = msgspec.json.Decoder(_Row)
 _KEPT = 100_000  # about 30 MB: sources that come again later than that are written again, which does no harm
 
@@ -61,7 +61,7 @@ class Sources:
         document_id = int(self._document_ids.array[number])
         size, overlap = map(int, self._cuts.array[number])
         return Source(
-            None if document_id == _NO_DOCUMENT else document_id,
+            None if document_id == NO_DOCUMENT else document_id,
             str(self._pointers.array[number]),
             size,
             overlap,
@@ -92,7 +92,7 @@ class Sources:
 
     def _extend(self, rows: Sequence[_Row]) -> None:
         documents, pointers, sizes, overlaps, lengths = zip(*rows, strict=True) if rows else ((),) * 5
-        self._document_ids.extend([_NO_DOCUMENT if each is None else each for each in documents])
+        self._document_ids.extend([NO_DOCUMENT if each is None else each for each in documents])
         self._pointers.extend(pointers)
         self._cuts.extend(np.array([sizes, overlaps], np.int64).T)
         self._lengths.extend(lengths)

@@ -1,6 +1,6 @@
 """What a namespace held at one moment. It never changes, so any number of threads may read it while rows are added."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from findspot.engines.embedded import scan
 from findspot.engines.embedded.codes import Coder
 from findspot.engines.embedded.finder import Finder, Ids, Living
-from findspot.engines.embedded.sources import Mask, Places
+from findspot.engines.embedded.sources import NO_DOCUMENT, Mask, Places
 from findspot.engines.protocol import EVERYTHING, Stop, Vector, Within
 
 _MASKS_KEPT = 16
@@ -49,6 +49,14 @@ class View:
     def vector_ids(self) -> Ids:
         """The ids of those that have a vector."""
         return np.sort(self.chunk_ids[self.hits], kind="stable")
+
+    def documents(self, ids: Iterable[int]) -> dict[int, int]:
+        """The documents that these chunks were cut from, without those that are not there or were not."""
+        wanted = np.unique(np.fromiter(ids, np.int64))
+        rows = self.finder.find(wanted, self.chunk_ids, self.living)
+        found = self.places.document_ids[self.numbers[rows]]
+        known = (rows >= 0) & (found != NO_DOCUMENT)
+        return dict(zip(wanted[known].tolist(), found[known].tolist(), strict=True))
 
     def mask(self, within: Within) -> Mask:
         """The codes that a query may find under a filter."""
