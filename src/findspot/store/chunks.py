@@ -282,7 +282,7 @@ WHERE chunks.id IN (??)"""  # two joins of the states: an OR would be slow
 
 def found(connection: sa.Connection, ids: Sequence[int]) -> dict[int, FoundChunk]:
     """Chunks by id, each with its source as it is now. Those that are gone are left out."""
-    last, read = len(_columns) - 1, _moments(connection)
+    last, read = len(_columns) - 1, _Moments()
     answer: dict[int, FoundChunk] = {}
     for row in driver.rows(connection, _FOUND, among=ids):
         columns = (*row[:last], bytes(row[last]).decode())
@@ -292,20 +292,11 @@ def found(connection: sa.Connection, ids: Sequence[int]) -> dict[int, FoundChunk
 
 
 class _Moments(dict[Any, Any]):
-    """Times as they are, by what a database says of them. Many rows share a few."""
+    """Times as they are, by what a database says of them: SQLite in words. Many rows share a few."""
 
-    def __init__(self, read: Callable[[Any], Any]) -> None:
-        self._read = read
-
-    def __missing__(self, written: Any) -> Any:
-        self[written] = self._read(written)
-        return self[written]
-
-
-def _moments(connection: sa.Connection) -> _Moments:
-    return _Moments(
-        Moment().dialect_impl(connection.dialect).result_processor(connection.dialect, None) or (lambda it: it)
-    )
+    def __missing__(self, said: Any) -> Any:
+        self[said] = datetime.fromisoformat(said).replace(tzinfo=UTC) if isinstance(said, str) else said
+        return self[said]
 
 
 _CHANGED_AT = "SELECT id, updated_at FROM documents WHERE project_id = ? AND id IN (??)"
@@ -313,7 +304,7 @@ _CHANGED_AT = "SELECT id, updated_at FROM documents WHERE project_id = ? AND id 
 
 def changed_at(connection: sa.Connection, project_id: int, document_ids: Sequence[int]) -> dict[int, datetime]:
     """When those of these documents that a project has were changed last."""
-    read = _moments(connection)
+    read = _Moments()
     return {row[0]: read[row[1]] for row in driver.rows(connection, _CHANGED_AT, project_id, among=document_ids)}
 
 

@@ -35,7 +35,7 @@ async def run(connection: AsyncConnection, query: str, *values: Any, among: Sequ
 def rows(connection: sa.Connection, query: str, *values: Any, among: Sequence[Any]) -> list[Any]:
     """The same, for a question that is asked in one go."""
     statements = _statements(connection, query, values, among)
-    return [row for statement in statements for row in connection.exec_driver_sql(*statement)]
+    return [row for statement in statements for row in connection.exec_driver_sql(*statement).fetchall()]
 
 
 def _statements(
