@@ -140,7 +140,7 @@ class Finding:
         """The ranking that a cursor stands for, and the page that comes next."""
         name, _, number = cursor.partition(".")
         ranking = self._cursors.get(question.project_id, name)
-        if ranking is None or not (number.isascii() and number.isdigit() and len(number) < 7 and int(number)):
+        if ranking is None or not (number.isascii() and number.isdigit() and len(number) < 8 and int(number)):
             raise invalid(
                 "cursor", "is not known (any more), or was not used for five minutes; search again without it"
             )

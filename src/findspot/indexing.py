@@ -7,20 +7,20 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
 from findspot.agreeing import Agreeing
 from findspot.embeddings import Embeddings
-from findspot.engines.protocol import Abandoned, Damaged, Engine, Status
+from findspot.engines.protocol import Abandoned, Damaged, Engine
 from findspot.errors import FindspotError
 from findspot.filling import Filling
 from findspot.following import Following, said
 from findspot.gate import REBUILDS, Gate, Rests
 from findspot.models import Place
 from findspot.offload import Offload
+from findspot.reporting import Condition, Rebuild, Reporting
 from findspot.settings import Settings
 from findspot.store import chunks as rows
 from findspot.store import indexing as states
@@ -38,40 +38,6 @@ SHARED_SLEEP_S = 1.0  # where other processes may change the store
 CHECK_EVERY_S, FIRST_CHECK_S = 3600.0, 60.0  # of a large index, opening it looks at sizes alone
 GRACE_S = 1.0
 LOOK_PAUSE = 4  # times as long as it takes to look around for work
-
-
-@dataclass(slots=True)
-class Rebuild:
-    """How far a rebuild is. `rate` counts chunks a second."""
-
-    done: int = 0
-    total: int = 0
-    began: float = 0.0
-
-    def add(self, done: int) -> None:
-        self.done += done
-
-    @property
-    def rate(self) -> float:
-        return self.done / max(1e-6, time.monotonic() - self.began)
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """How far the index of one namespace is: `done` of `chunks`, at `rate` a second."""
-
-    namespace: str
-    status: str
-    chunks: int
-    done: int
-    vectors: int
-    evicted: int
-    bytes: int
-    rate: float
-    errors: tuple[str, ...]
-
-
-NOTHING = Status(0, 0, 0, "", 0)
 
 
 class Indexing:
@@ -100,6 +66,7 @@ class Indexing:
         self._rests: Rests[Place] = Rests()
         self.warmth = Warmth(store, engine, embeddings, settings, self.heal)
         self._filling = Filling(store, engine, embeddings, offload, self._in_thread, self.rebuilds)
+        self.report = Reporting(store, engine, self._condition).report
         self._agreeing = Agreeing(store, engine, self._filling, self._in_thread)
         self._moved = asyncio.Condition()  # told whenever something was finished or failed
         self._tasks: list[asyncio.Task[None]] = []
@@ -401,38 +368,10 @@ class Indexing:
 
     # ── for those who wait or ask ──
 
-    async def report(self, project_id: int) -> list[Report]:
-        """How far the index is in each namespace of a project that has something to index."""
-        async with self._store.read() as connection:
-            conditions: dict[Place, list[tuple[str, str | None]]] = {}
-            for table_id, status, error in await states.of_project(connection, project_id):
-                conditions.setdefault(Place(project_id, table_id), []).append((status, error))
-            counts = await rows.counts(connection, [place.namespace for place in conditions])
-        return [
-            await asyncio.to_thread(self._report, place, mine, *counts.get(place.namespace, (0, 0)))
-            for place, mine in conditions.items()
-            if place.table_id is None or place.namespace in counts or any(status != "ready" for status, _ in mine)
-        ]
-
-    def _report(self, place: Place, conditions: Sequence[tuple[str, str | None]], total: int, done: int) -> Report:
-        rebuild = self.rebuilds.get(place.namespace)
-        statuses = {status for status, _ in conditions} | ({"error"} if place in self._unbuilt else set())
-        status = next((each for each in ("error", "indexing", "pending") if each in statuses), "ready")
-        reasons = [error for _, error in conditions] + [self._unbuilt.get(place)]
-        try:
-            held = self._engine.status(place.namespace)
-        except Damaged:
-            held, status = NOTHING, "indexing"
-        except FindspotError as error:  # the engine is away: that is what there is to say
-            held, status = NOTHING, "error"
-            reasons.append(said(error))
-        if rebuild is not None:
-            status, done = "indexing", rebuild.done
-        elif place in self._unfit and status == "ready":  # it is to be rebuilt
-            status = "pending"
-        errors = tuple(dict.fromkeys(reason for reason in reasons if reason))
-        rate = rebuild.rate if rebuild else self._filling.rates.get(place, 0.0)
-        return Report(place.namespace, status, total, done, held.vectors, held.evicted, held.bytes, rate, errors)
+    def _condition(self, place: Place) -> Condition:
+        """What is being done about a namespace."""
+        rebuild, rate = self.rebuilds.get(place.namespace), self._filling.rates.get(place, 0.0)
+        return Condition(rebuild, place in self._unfit, self._unbuilt.get(place), rate)
 
     @property
     def is_at_rest(self) -> bool:
