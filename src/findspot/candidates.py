@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from findspot import rankings
@@ -62,20 +63,21 @@ class Recalling:
         at once for all."""
         question, query = ranking.question, ranking.query
         by_phrase = question.strategy is Strategy.SEMANTIC and bool(query.phrases)
-        mode, limit = (Mode.HYBRID, rankings.MOST_CANDIDATES) if by_phrase else (_MODES[question.strategy], limit)
+        mode, wide = (Mode.HYBRID, rankings.MOST_CANDIDATES) if by_phrase else (_MODES[question.strategy], limit)
         ask = Ask(question.project_id, question.namespace, question.query, PAGE, mode, question.within)
-        ask = replace(ask, typing=question.typing, timeout_s=question.timeout_s, candidates=limit)
+        ask = replace(ask, typing=question.typing, timeout_s=question.timeout_s, candidates=wide)
         ask, recall, code = await self._recalled(ask, query, deadline.before(GRACE_S))
         by_words, by_meaning = ask.mode is not Mode.VECTOR, ask.mode is not Mode.KEYWORD and code is None
         if by_meaning and not recall.keyword and await self._asked(ask, lambda: self._is_nonsense(ask, query)):
             recall = Recall()
+        everything = recall
+        if by_phrase:
+            recall, by_words = _of_phrase(recall, limit, by_meaning), not by_meaning
         matches, origins = await asyncio.gather(
-            self._matches(ask, query, recall), self._origins(ranking, recall, deadline)
+            self._matches(ask, query, everything), self._origins(ranking, recall, deadline)
         )
+        cut = matches >= ask.candidates >= rankings.MOST_CANDIDATES
         full, more_full = _full(query, recall) if by_words else (frozenset[int](), False)
-        cut = len(recall.keyword if by_words else recall.vector) >= limit >= rankings.MOST_CANDIDATES
-        if by_phrase and by_meaning:
-            recall, by_words = _of_phrase(recall), False
         return Candidates(limit, recall, origins, full, more_full, matches, cut, by_words, by_meaning, code)
 
     async def _recalled(self, ask: Ask, query: "Query", deadline: Deadline) -> tuple[Ask, Recall, str | None]:
@@ -113,7 +115,7 @@ class Recalling:
         """The documents of those candidates that stand in one, and hold what has to be there."""
         query, project_id = ranking.query, ranking.question.project_id
         candidates = recall.documents
-        if query.phrases:  # the others lack a word of it
+        if query.phrases and recall.keyword:  # the others lack a word of it
             candidates = _only(candidates, recall.keyword.keys() | recall.keyword_also.keys())
         if query.looks_at_texts:
             candidates = _only(candidates, candidates.keys() - ranking.refused)
@@ -150,10 +152,14 @@ def _full(query: "Query", recall: Recall) -> tuple[Set[int], bool]:
     return recall.keyword.keys() | recall.keyword_also.keys(), True
 
 
-def _of_phrase(recall: Recall) -> Recall:
-    """By meaning, but only what words have found."""
+def _of_phrase(recall: Recall, limit: int, by_meaning: bool) -> Recall:
+    """The nearest of what words have found, as if they had been recalled so; the best of it where meaning is away."""
+    if not by_meaning:
+        return replace(recall, keyword=dict(islice(recall.keyword.items(), limit)))
     cosines = {**recall.vector_also, **recall.vector}
-    return Recall(vector={id: cosines[id] for id in recall.keyword if id in cosines})
+    nearest = sorted((-cosines[id], id) for id in recall.keyword if id in cosines)[:limit]
+    documents = {id: recall.documents[id] for _, id in nearest if id in recall.documents}
+    return Recall(vector={id: -cosine for cosine, id in nearest}, documents=documents)
 
 
 def _refused(query: "Query", ids: Sequence[int], texts: Mapping[int, str], deadline: Deadline) -> set[int]:

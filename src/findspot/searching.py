@@ -242,7 +242,8 @@ class Searching:
         while len(kept) < ask.limit and (some := list(islice(ranked, max(READ_AT_ONCE, ask.limit)))):
             found = await self._vouched(ask, [each.id for each in some])
             hits = [Hit(found[each.id], each) for each in some if each.id in found]
-            hits = await asyncio.to_thread(_accepted, query, hits) if query.looks_at_texts else hits
+            if query.phrases or query.excluded:
+                hits = await asyncio.to_thread(_accepted, query, hits)
             if not looked:
                 hits, looked = await self._looked_at(replace(ask, query=query.wanted), hits), True
             kept = _collapsed([*kept, *hits])

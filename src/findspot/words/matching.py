@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from findspot.words.analyser import Places, Token, folded_like, key, tokens
 from findspot.words.parts import LONGEST
 from findspot.words.query import Phrase, Query
-from findspot.words.writing import SIGN
+from findspot.words.writing import RUN, SIGN
 
 # What is one sign to the eye: 👍🏽 with its colour, ❤️ as a picture, 👩‍👩‍👧 with all who are joined.
 _SIGN = rf"(?:{SIGN.pattern})[\ufe0f\u20e3\U0001f3fb-\U0001f3ff]*"
 _WHOLE_SIGN = re.compile(rf"{_SIGN}(?:\u200d{_SIGN})*")
 _BETWEEN = r"(?:'s|[\W_])*?"  # what may stand between two units that follow one another, in a folded text
+_APART = r"[^\w']+"
+_PLAIN = r"(?<![\w']){}(?![\w'])".format  # units that stand apart from everything else
 _BREAK = "\x1f"  # in no unit, so that a phrase is found only where whole units stand
 
 
@@ -31,16 +33,19 @@ class Acceptance:
 
     def __call__(self, text: str) -> bool:
         folded = folded_like(text)
-        if not all(each.may_stand_in(folded) for each in self._phrases):
+        wanted = [each.stands_in(folded) for each in self._phrases]
+        if False in wanted:
             return False
-        excluded = [each for each in self._excluded if each.may_stand_in(folded)]
-        if not self._phrases and not excluded:
+        unwanted = [each.stands_in(folded) for each in self._excluded]
+        if True in unwanted:
+            return False
+        if None not in wanted and None not in unwanted:
             return True
         found = list(tokens(text))
         line = _line(token.exact for token in found if token.kind == "unit")
         terms = {token.term for token in found if token.kind == "unit"}
-        return all(each.stands_in(line, terms) for each in self._phrases) and not any(
-            each.stands_in(line, terms) for each in excluded
+        return all(each.is_told_by(line, terms) for each in self._phrases) and not any(
+            each.is_told_by(line, terms) for each in self._excluded
         )
 
 
@@ -54,15 +59,23 @@ class _Sought:
 
     def __init__(self, phrase: Phrase) -> None:
         self._exact, self._terms, self._line = phrase.exact, phrase.terms, _line(phrase.units)
-        keys = map(re.escape, phrase.units) if phrase.exact else (re.escape(key(term)) for term in phrase.terms)
+        units = list(map(re.escape, phrase.units))
+        keys = units if phrase.exact else [re.escape(key(term)) for term in phrase.terms]
         cut = max(map(len, phrase.units)) >= LONGEST  # it may stand in a longer one
         self._trace = None if cut else re.compile((_BETWEEN if phrase.exact else "|").join(keys))
+        self._surely = re.compile(
+            "".join(units) if RUN.fullmatch("".join(phrase.units)) else _PLAIN(_APART.join(units))
+        )
 
-    def may_stand_in(self, folded: str | None) -> bool:
-        """Whether a look is worth while at a text, given what `folded_like` says of it."""
-        return folded is None or self._trace is None or self._trace.search(folded) is not None
+    def stands_in(self, folded: str | None) -> bool | None:
+        """Whether it stands in a text, given what `folded_like` says of that; None if only all its words tell."""
+        if folded is None or self._trace is None:
+            return None
+        if self._trace.search(folded) is None:
+            return False
+        return True if self._surely.search(folded) else None
 
-    def stands_in(self, line: str, terms: set[str]) -> bool:
+    def is_told_by(self, line: str, terms: set[str]) -> bool:
         return self._line in line if self._exact else not terms.isdisjoint(self._terms)
 
 

@@ -93,8 +93,8 @@ class Query:
 
     @property
     def looks_at_texts(self) -> bool:
-        """Whether only a look at a text tells if it is wanted."""
-        return bool(self.phrases or self.excluded)
+        """Whether only a look at a text tells if it is wanted, though it has the terms of all phrases."""
+        return bool(self.excluded) or any(phrase.term is None for phrase in self.phrases)
 
     @property
     def is_empty(self) -> bool:
