@@ -17,6 +17,7 @@ from findspot.app import App, open_app
 from findspot.settings import Settings
 from findspot.store.database import Store
 from findspot.surfaces.http.api import create_api
+from tests import flows
 from tests.databases import Databases
 from tests.servers import Server
 
@@ -76,7 +77,17 @@ def database_url(request: pytest.FixtureRequest) -> Iterator[str | None]:
 
 
 @pytest.fixture
-def settings(tmp_path: Path, database_url: str | None) -> Settings:
+def embedder(monkeypatch: pytest.MonkeyPatch) -> flows.Telling:
+    """An embedder that does as it is told. In tests that are marked as `telling`, whatever is opened has it."""
+    embedder = flows.Telling()
+    flows.use(monkeypatch, embedder)
+    return embedder
+
+
+@pytest.fixture
+def settings(request: pytest.FixtureRequest, tmp_path: Path, database_url: str | None) -> Settings:
+    if request.node.get_closest_marker("telling"):
+        request.getfixturevalue("embedder")
     return Settings(data=tmp_path / "data", database_url=database_url, port=0)
 
 
@@ -91,6 +102,11 @@ async def store(database_url: str | None, tmp_path: Path) -> AsyncIterator[Store
 async def app(settings: Settings) -> AsyncIterator[App]:
     async with open_app(settings) as opened:
         yield opened
+
+
+@pytest.fixture
+async def project(app: App) -> int:
+    return await flows.make_project(app)
 
 
 @pytest.fixture

@@ -15,12 +15,7 @@ from findspot.store import indexing as states
 from tests import flows
 from tests.flows import Telling, make_document, make_project, rows, settle, texts
 
-
-@pytest.fixture
-def embedder(monkeypatch: pytest.MonkeyPatch) -> Telling:
-    embedder = Telling()
-    flows.use(monkeypatch, embedder)
-    return embedder
+pytestmark = pytest.mark.telling
 
 
 @pytest.fixture
@@ -31,11 +26,6 @@ def settings(settings: Settings, embedder: Telling, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(states, "FIRST_PAUSE", timedelta(milliseconds=50))
     monkeypatch.setattr(gate, "FIRST_REST_S", 0.05)
     return settings
-
-
-@pytest.fixture
-async def project(app: App) -> int:
-    return await make_project(app)
 
 
 def take_away(monkeypatch: pytest.MonkeyPatch) -> None:

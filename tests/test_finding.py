@@ -17,28 +17,11 @@ from findspot.finding import Page
 from findspot.gate import SEARCHES
 from findspot.rankings import MOST_CANDIDATES, PAGE, Question, Strategy
 from findspot.searching import CANDIDATES
-from findspot.settings import Settings
 from findspot.store.schema import chunks, documents, index_states
 from tests import flows
 from tests.flows import PARAGRAPHS, Telling, make_document, make_project, save, settle, text_of
 
-
-@pytest.fixture
-def embedder(monkeypatch: pytest.MonkeyPatch) -> Telling:
-    embedder = Telling()
-    flows.use(monkeypatch, embedder)
-    return embedder
-
-
-@pytest.fixture
-def settings(settings: Settings, embedder: Telling) -> Settings:
-    """Whatever is opened has this embedder."""
-    return settings
-
-
-@pytest.fixture
-async def project(app: App) -> int:
-    return await make_project(app)
+pytestmark = pytest.mark.telling
 
 
 @pytest.fixture

@@ -12,32 +12,16 @@ from findspot.engines.protocol import Recall
 from findspot.errors import FindspotError
 from findspot.finding import Page
 from findspot.rankings import MOST_READ, Question, Strategy
-from findspot.settings import Settings
 from findspot.words.query import LONGEST
 from tests import flows
-from tests.flows import Telling, make_document, make_project, settle
+from tests.flows import Telling, make_document, settle
+
+pytestmark = pytest.mark.telling
 
 
 @pytest.fixture
 def database_url() -> None:
     """Nothing here depends on the database."""
-
-
-@pytest.fixture
-def embedder(monkeypatch: pytest.MonkeyPatch) -> Telling:
-    embedder = Telling()
-    flows.use(monkeypatch, embedder)
-    return embedder
-
-
-@pytest.fixture
-def settings(settings: Settings, embedder: Telling) -> Settings:
-    return settings
-
-
-@pytest.fixture
-async def project(app: App) -> int:
-    return await make_project(app)
 
 
 async def find(app: App, project: int, query: str, strategy: str, page: int | None = None, **more: Any) -> Page:

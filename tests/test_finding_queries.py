@@ -7,20 +7,14 @@ import pytest
 from findspot.app import App
 from findspot.finding import Page
 from findspot.rankings import Question, Strategy
-from findspot.settings import Settings
-from tests import flows
-from tests.flows import Telling, make_document, make_project, settle
+from tests.flows import make_document, make_project, settle
+
+pytestmark = pytest.mark.telling
 
 
 @pytest.fixture
 def database_url() -> None:
     """Nothing here depends on the database."""
-
-
-@pytest.fixture
-def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    flows.use(monkeypatch, Telling())
-    return settings
 
 
 @pytest.fixture

@@ -24,30 +24,14 @@ from findspot.store.schema import chunks, index_states
 from tests import flows
 from tests.flows import Telling, add_tool, make_document, make_project, make_table, rows, save, search, settle, texts
 
+pytestmark = pytest.mark.telling
+
 MIXED = (
     "The river runs past the mill. " * 3,
     "河水流过磨坊。臺灣的圖書館很安靜。",
     "mixed 中英 text with 👩‍👩‍👧 family and 🇨🇳 flag",
     "e\u0301 combining n\u0303 marks — a\u0308 o\u0302",
 )
-
-
-@pytest.fixture
-def embedder(monkeypatch: pytest.MonkeyPatch) -> Telling:
-    embedder = Telling()
-    flows.use(monkeypatch, embedder)
-    return embedder
-
-
-@pytest.fixture
-def settings(settings: Settings, embedder: Telling) -> Settings:
-    """Whatever is opened has this embedder."""
-    return settings
-
-
-@pytest.fixture
-async def project(app: App) -> int:
-    return await make_project(app)
 
 
 def held(app: App, namespace: str) -> list[int]:

@@ -16,29 +16,12 @@ from findspot.gate import SEARCHES
 from findspot.models import Table, documents_namespace, table_namespace
 from findspot.ranking.fusion import Weights
 from findspot.searching import Ask, Mode
-from findspot.settings import Settings
 from findspot.store import indexing as states
 from findspot.store.schema import chunks, documents, index_states, tables
 from tests import flows
 from tests.flows import PARAGRAPHS, Telling, add_tool, make_document, make_project, make_table, search, settle, texts
 
-
-@pytest.fixture
-def embedder(monkeypatch: pytest.MonkeyPatch) -> Telling:
-    embedder = Telling()
-    flows.use(monkeypatch, embedder)
-    return embedder
-
-
-@pytest.fixture
-def settings(settings: Settings, embedder: Telling) -> Settings:
-    """Whatever is opened has this embedder."""
-    return settings
-
-
-@pytest.fixture
-async def project(app: App) -> int:
-    return await make_project(app)
+pytestmark = pytest.mark.telling
 
 
 @pytest.fixture

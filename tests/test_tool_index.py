@@ -21,6 +21,8 @@ from tests import flows
 from tests.flows import Telling
 from tests.test_tools import CHINESE, ENGLISH, make_table, search_spec
 
+pytestmark = pytest.mark.telling
+
 LARGE = {"en": ENGLISH, "zh": CHINESE, "mixed": "灯塔 lighthouse 🗼 e\u0301 臺灣 " * 40}
 
 
@@ -30,12 +32,6 @@ def embedder(monkeypatch: pytest.MonkeyPatch) -> Telling:
     embedder.is_quick = False  # a search asks it for no documents, so that tests can keep the index waiting
     flows.use(monkeypatch, embedder)
     return embedder
-
-
-@pytest.fixture
-def settings(settings: Settings, embedder: Telling) -> Settings:
-    """Whatever is opened has this embedder."""
-    return settings
 
 
 @pytest.fixture

@@ -25,19 +25,14 @@ from findspot.store.schema import documents
 from tests import flows
 from tests.flows import Telling, make_document, make_project, rows, save, settle, text_of
 
+pytestmark = pytest.mark.telling
+
 BEFORE = "A heron stands in the reeds 苍鹭立在芦苇里"
 AFTER = "The heron has flown away 苍鹭飞走了"
 DISK_FULL = (
     "ENGINE_UNAVAILABLE: The index cannot be used: No space left on device. "
     "What is saved is kept, and this is tried again until it works."
 )
-
-
-@pytest.fixture
-def embedder(monkeypatch: pytest.MonkeyPatch) -> Telling:
-    embedder = Telling()
-    flows.use(monkeypatch, embedder)
-    return embedder
 
 
 @pytest.fixture
@@ -48,11 +43,6 @@ def settings(settings: Settings, embedder: Telling, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(gate, "FIRST_REST_S", 0.05)
     monkeypatch.setattr(gate, "LONGEST_REST_S", 0.1)
     return settings
-
-
-@pytest.fixture
-async def project(app: App) -> int:
-    return await make_project(app)
 
 
 async def found(app: App, project: int, query: str, strategy: Strategy = Strategy.FTS) -> list[str]:

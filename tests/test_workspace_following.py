@@ -11,33 +11,16 @@ import pytest
 from findspot.app import App
 from findspot.models import OWNER, Document, Place, documents_namespace
 from findspot.rankings import Question, Strategy
-from findspot.settings import Settings
 from tests import flows
 from tests.flows import Telling, make_document, make_project, rows, save, settle, text_of
+
+pytestmark = pytest.mark.telling
 
 CHAPTER = {
     "en": [f"Paragraph {number} tells of the lighthouse keeper" for number in range(120)],
     "zh": [f"第{number}段说的是灯塔的看守人" for number in range(120)],
 }
 NEW = {"en": "A storm was coming", "zh": "暴风雨就要来了"}
-
-
-@pytest.fixture
-def embedder(monkeypatch: pytest.MonkeyPatch) -> Telling:
-    embedder = Telling()
-    flows.use(monkeypatch, embedder)
-    return embedder
-
-
-@pytest.fixture
-def settings(settings: Settings, embedder: Telling) -> Settings:
-    """Whatever is opened has this embedder."""
-    return settings
-
-
-@pytest.fixture
-async def project(app: App) -> int:
-    return await make_project(app)
 
 
 async def make(app: App, project: int, form: str, content: Any) -> Document:

@@ -1,7 +1,7 @@
 """Stretches of a text around a place: what is shown of a hit."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from findspot.chunking import around
@@ -47,6 +47,7 @@ def test_a_stretch_begins_and_ends_where_a_reader_would(text: str, word: str, si
 
 
 @settings(deadline=None)
+@example("wordwordwordword\n\nword", 17, 1, 20)
 @given(texts, st.integers(0, 200), st.integers(1, 30), st.integers(20, 60))
 def test_a_stretch_is_short_enough_holds_its_place_and_cuts_no_character(
     text: str, place: int, length: int, size: int

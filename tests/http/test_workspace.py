@@ -22,10 +22,11 @@ from findspot.engines.protocol import Damaged
 from findspot.errors import FindspotError
 from findspot.gate import SEARCHES
 from findspot.models import Place, documents_namespace
-from findspot.settings import Settings
 from findspot.store.schema import embedding_cache
 from tests import flows
 from tests.flows import Telling, settle
+
+pytestmark = pytest.mark.telling
 
 CHAPTERS = {
     "第一章": "林远推开废弃仓库的大门。\n\n灰尘在光柱里飞舞，旧照片散落一地。",
@@ -43,19 +44,6 @@ PAGE = {"results", "total", "hasMore", "page", "offset", "cursor", "strategy", "
 def database_url() -> None:
     """What is answered does not depend on the database, and tests of the flow have both: SQLite is enough here."""
     return
-
-
-@pytest.fixture
-def embedder(monkeypatch: pytest.MonkeyPatch) -> Telling:
-    embedder = Telling()
-    flows.use(monkeypatch, embedder)
-    return embedder
-
-
-@pytest.fixture
-def settings(settings: Settings, embedder: Telling) -> Settings:
-    """Whatever is opened has this embedder."""
-    return settings
 
 
 @pytest.fixture

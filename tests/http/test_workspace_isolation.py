@@ -17,6 +17,8 @@ from tests import flows
 from tests.flows import add_tool, make_document, make_project, make_table, rows, settle
 from tests.http.calls import CALLS
 
+pytestmark = pytest.mark.telling
+
 Become = Callable[[httpx2.AsyncClient, str | None], httpx2.AsyncClient]
 
 CHANNELS = [
@@ -42,12 +44,6 @@ class Side:
     @property
     def ids(self) -> dict[str, int]:
         return {"project_id": self.project, "document_id": self.document, "chunk_id": self.chunk}
-
-
-@pytest.fixture
-def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    flows.use(monkeypatch, flows.Telling())
-    return settings
 
 
 def app_of(client: httpx2.AsyncClient) -> App:

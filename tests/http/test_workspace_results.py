@@ -10,29 +10,17 @@ import pytest
 
 from findspot.app import App
 from findspot.rankings import Question
-from findspot.settings import Settings
 from tests import flows
 from tests.archives import zip_of
 from tests.flows import Telling, settle
+
+pytestmark = pytest.mark.telling
 
 
 @pytest.fixture
 def database_url() -> None:
     """What is answered does not depend on the database, and tests of the flow have both: SQLite is enough here."""
     return
-
-
-@pytest.fixture
-def embedder(monkeypatch: pytest.MonkeyPatch) -> Telling:
-    embedder = Telling()
-    flows.use(monkeypatch, embedder)
-    return embedder
-
-
-@pytest.fixture
-def settings(settings: Settings, embedder: Telling) -> Settings:
-    """Whatever is opened has this embedder."""
-    return settings
 
 
 @pytest.fixture

@@ -25,7 +25,8 @@ def around(text: str, start: int, end: int, size: int) -> tuple[int, int]:
     stop = _ending(text, begin, min(max(end, begin + size // 2), begin + size), begin + size, last)
     if stop == last and last - begin < size:  # there is room before it
         begin = min(begin, _beginning(text, first, max(first, last - size), begin))
-    return begin, stop
+    begin = stop - len(text[begin:stop].lstrip())  # the place may be a blank
+    return begin, begin + len(text[begin:stop].rstrip())
 
 
 def _beginning(text: str, first: int, earliest: int, start: int) -> int:
