@@ -109,11 +109,24 @@ async def test_a_phrase_is_found_wherever_it_stands_and_read_once(
 
 
 async def test_a_phrase_that_is_nowhere_is_told_at_once(app: App, project: int) -> None:
-    await make_document(app, project, *(f"keeper of the lamp number {number}" for number in range(300)))
+    await make_document(app, project, *(f"keeper of the lamp number {number} 远林" for number in range(300)))
     await settle(app)
     for strategy in Strategy:
-        page = await find(app, project, '"lamp keeper"', strategy)
-        assert (page.results, page.total, page.total_is_least, page.has_more) == ((), 0, False, False)
+        for query in ('"lamp keeper"', "「林远」", "「林远」 lamp"):
+            page = await find(app, project, query, strategy)
+            assert (page.results, page.total, page.total_is_least, page.has_more) == ((), 0, False, False)
+
+
+async def test_without_the_embedder_what_words_find_is_all_there_is(app: App, project: int, embedder: Telling) -> None:
+    await make_document(app, project, "a heron in the reeds", "another heron 苍鹭", "nothing of that kind")
+    await settle(app)
+    embedder.query_error = FindspotError("EMBEDDING_UNAVAILABLE", "away")
+    for strategy in ("semantic", "hybrid"):
+        for query in ("heron", '"heron"', "heron -reeds"):
+            page = await find(app, project, query, strategy)
+            found = 1 if "reeds" in query else 2
+            assert (len(page.results), page.total, page.total_is_least) == (found, found, False)
+            assert (page.has_more, page.fallback, page.code) == (False, "fts", "EMBEDDING_UNAVAILABLE")
 
 
 async def test_too_many_candidates_for_a_phrase_are_said_to_be_cut(

@@ -48,6 +48,11 @@ class Candidates:
     by_meaning: bool
     code: str | None  # why it was not, though it should
 
+    @property
+    def is_all_by_words(self) -> bool:
+        """Whether meaning is away, and words know no more."""
+        return self.code is not None and len(self.recall.keyword) < self.limit
+
 
 class Recalling:
     """Recalls candidates. What is to be known of them is asked of engine and store at the same time."""
@@ -113,16 +118,16 @@ class Recalling:
 
     async def _origins(self, ranking: Ranking, recall: Recall, deadline: Deadline) -> dict[int, Origin]:
         """The documents of those candidates that stand in one, and hold what has to be there."""
-        query, project_id = ranking.query, ranking.question.project_id
-        candidates = recall.documents
-        if query.phrases and recall.keyword:  # the others lack a word of it
-            candidates = _only(candidates, recall.keyword.keys() | recall.keyword_also.keys())
-        if query.looks_at_texts:
-            candidates = _only(candidates, candidates.keys() - ranking.refused)
+        question, query = ranking.question, ranking.query
+        ids = recall.keyword.keys() | recall.vector.keys()
+        if query.phrases and question.strategy is Strategy.HYBRID:  # the others lack a word of it
+            ids &= recall.keyword.keys() | recall.keyword_also.keys()
+        ids -= ranking.refused
+        candidates = {id: document_id for id, document_id in recall.documents.items() if id in ids}
         unjudged = list(candidates.keys() - set(ranking.ids)) if query.looks_at_texts else []
 
         def look(connection: "sa.Connection") -> tuple[dict[int, datetime], dict[int, str]]:
-            changed_at = rows.changed_at(connection, project_id, list(set(candidates.values())))
+            changed_at = rows.changed_at(connection, question.project_id, list(set(candidates.values())))
             return changed_at, rows.texts(connection, unjudged) if unjudged else {}
 
         changed_at, texts = await self._store.ask(look)
@@ -133,10 +138,6 @@ class Recalling:
             for id, document_id in candidates.items()
             if document_id in changed_at and id not in refused
         }
-
-
-def _only(documents: Mapping[int, int], ids: Set[int]) -> dict[int, int]:
-    return {id: document_id for id, document_id in documents.items() if id in ids}
 
 
 def _together(query: "Query") -> tuple[str, ...]:

@@ -125,12 +125,13 @@ class Finding:
         while len(ranking) < ranking.end(number) and not ranking.complete:
             try:
                 async with _in_time(deadline):
-                    code, is_new = await self._widen(ranking, deadline)
+                    found = await self._widen(ranking, deadline)
             except FindspotError as error:
                 if error.code != "SEARCH_TIMEOUT" or len(ranking) <= ranking.end(number - 1):
                     raise
                 break  # a short page; the next one goes on from there
-            if code and not is_new:
+            code = found.code
+            if found.is_all_by_words:
                 return code, True
             if number == 1 and len(ranking) and not ranking.query.looks_at_texts:
                 break  # a first page ranks two hundred of each leg, be they enough or not
@@ -141,9 +142,7 @@ class Finding:
         name, _, number = cursor.partition(".")
         ranking = self._cursors.get(question.project_id, name)
         if ranking is None or not (number.isascii() and number.isdigit() and len(number) < 8 and int(number)):
-            raise invalid(
-                "cursor", "is not known (any more), or was not used for five minutes; search again without it"
-            )
+            raise invalid("cursor", "is unknown, or was not used for five minutes; search again without it")
         if replace(ranking.question, timeout_s=question.timeout_s) != question:
             raise invalid("cursor", "belongs to another search; send the same query with it, or none")
         return name, ranking, int(number)
@@ -155,20 +154,19 @@ class Finding:
 
     # ── ranking ──
 
-    async def _widen(self, ranking: Ranking, deadline: Deadline) -> tuple[str | None, bool]:
-        """Recall more candidates and put those that are new behind the others; why that was by words alone, if it was,
-        and whether there are new ones."""
+    async def _widen(self, ranking: Ranking, deadline: Deadline) -> Candidates:
+        """Recall more candidates and put those that are new behind the others."""
         limit = min(ranking.candidates * WIDER or CANDIDATES, rankings.MOST_CANDIDATES)
         found = await self._recalling.recall(ranking, limit, deadline)
         hits = await self._ranked(ranking, found)
-        is_new = ranking.add(hits, found.code)
+        ranking.add(hits, found.code)
         ranking.candidates = found.limit
         ranking.cut = found.cut or len(ranking) >= rankings.MOST_CANDIDATES
         ranking.complete = found.limit >= rankings.MOST_CANDIDATES or (
             found.code is None and self._is_complete(ranking.question, found)
         )
         ranking.total, ranking.total_is_least = _counted(ranking, found, hits)
-        return found.code, is_new
+        return found
 
     async def _ranked(self, ranking: Ranking, found: Candidates) -> list[Scored[int]]:
         similarity = self._embeddings.embedder.calibration.score
@@ -213,13 +211,18 @@ def _counted(ranking: Ranking, found: Candidates, hits: Sequence[Scored[int]]) -
     is the least that there are."""
     if ranking.complete and not ranking.cut:
         return len(ranking), False
+    by_words_alone = len(ranking.codes) == len(ranking)
+    if found.is_all_by_words and by_words_alone:
+        return len(ranking), False
     if ranking.query.looks_at_texts:  # what only these can tell is not counted beforehand
         return len(ranking), True
     most = rankings.MOST_CANDIDATES
     by_meaning_alone = ranking.question.strategy is Strategy.HYBRID and found.by_meaning
     counted = found.matches + (sum(not hit.has_words for hit in hits) if by_meaning_alone else 0)
     more = by_meaning_alone and not ranking.complete and len(found.recall.vector) >= found.limit
-    return min(max(counted, len(ranking)), most), counted > most or more or found.code is not None
+    return min(max(counted, len(ranking)), most), counted > most or more or (
+        found.code is not None and not by_words_alone
+    )
 
 
 @asynccontextmanager

@@ -97,11 +97,11 @@ class Ranking:
         """How many hits keep their places."""
         return self.ends[-1] if self.ends else 0
 
-    def add(self, hits: Sequence[Scored[int]], code: str | None = None) -> bool:
-        """Rank what was found now behind what was shown, up to as many as are kept; whether something is new. What was
-        found before, and is not any more, stays: only its last place is sure. What was found by words alone stands
-        behind everything else: its scores are others."""
-        before, kept = len(self), len(self) if code else self.shown
+    def add(self, hits: Sequence[Scored[int]], code: str | None = None) -> None:
+        """Rank what was found now behind what was shown, up to as many as are kept. What was found before, and is not
+        any more, stays: only its last place is sure. What was found by words alone stands behind everything else: its
+        scores are others."""
+        kept = len(self) if code else self.shown
         ids, scores = self.ids[kept:], self.scores[3 * kept :]
         del self.ids[kept:], self.scores[3 * kept :]
         known = set(self.ids)
@@ -117,7 +117,6 @@ class Ranking:
         for hit in new:
             self.codes.pop(hit.id, None)
         self.codes |= {hit.id: code for hit in new} if code else {}
-        return len(self) > before
 
     def end(self, number: int) -> int:
         """Where a page ends, or would if there were enough hits."""
