@@ -251,7 +251,7 @@ class Searching:
 
     async def _vouched(self, ask: Ask, ids: Sequence[int]) -> dict[int, FoundChunk]:
         """Chunks of the namespace that stand in their source as it is now, or as it was one revision ago."""
-        async with self._store.glance() as connection:
+        async with self._store.moment() as connection:
             found = await connection.run_sync(rows.found, ids)
             behind = {
                 each.chunk.table_id

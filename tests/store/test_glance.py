@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from findspot.errors import FindspotError
 from findspot.store import projects as rows
 from findspot.store.database import Store
+from findspot.store.schema import projects
 
 
 async def test_a_glance_sees_what_is_committed_and_nothing_else(store: Store) -> None:
@@ -44,3 +45,14 @@ async def test_a_statement_that_fails_spoils_nothing_for_the_next(store: Store) 
             await look.execute(sa.text("SELECT * FROM nowhere"))
     async with store.glance() as look:
         assert (await look.execute(sa.text("SELECT :n"), {"n": 1})).scalar_one() == 1
+
+
+async def test_several_looks_see_one_moment_whoever_writes_in_between(store: Store) -> None:
+    for number in range(3):
+        async with store.moment() as look:
+            before = len((await look.execute(sa.select(projects.c.id))).all())
+            async with store.write() as connection:
+                await connection.execute(sa.insert(projects).values(name=f"p{number}"))
+            assert len((await look.execute(sa.select(projects.c.id))).all()) == before
+        async with store.glance() as look:
+            assert len((await look.execute(sa.select(projects.c.id))).all()) == before + 1

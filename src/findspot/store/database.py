@@ -107,6 +107,16 @@ class Store:
                 with self._direct.connect() as at_once:
                     yield _AtOnce(at_once)
 
+    @contextlib.asynccontextmanager
+    async def moment(self) -> AsyncIterator[Reads]:
+        """The same for several looks, which all see one moment, whoever writes in between."""
+        async with self.glance() as connection:
+            await connection.run_sync(lambda plain: plain.exec_driver_sql(_BEGIN_SNAPSHOT[plain.dialect.name]))
+            try:
+                yield connection
+            finally:
+                await connection.run_sync(sa.Connection.rollback)
+
     async def ask(self, question: Callable[[sa.Connection], T]) -> T:
         """The answer to a question that a search cannot go on without. On SQLite it costs one trip to a thread and
         back, where `read` makes several for every statement."""
