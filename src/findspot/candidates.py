@@ -1,15 +1,15 @@
 """Which chunks may be hits of a search in documents? Those that the legs recall, and what is to be known of them."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from findspot import rankings
 from findspot.embedding.protocol import Embedder
-from findspot.engines.protocol import Damaged, Engine, Recall
+from findspot.engines.protocol import Engine, Recall
 from findspot.errors import FindspotError
 from findspot.gate import Deadline
 from findspot.ranking.workspace import Origin
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
     from findspot.words import Query
-
-T = TypeVar("T")
 
 MANY_WORDS = 32  # a query of more words is a text: no one expects to find all of them together
 JUDGED_AT_ONCE = 64  # texts, between two looks at the time
@@ -73,7 +71,7 @@ class Recalling:
         ask = replace(ask, typing=question.typing, timeout_s=question.timeout_s, candidates=wide)
         ask, recall, code = await self._recalled(ask, query, deadline.before(GRACE_S))
         by_words, by_meaning = ask.mode is not Mode.VECTOR, ask.mode is not Mode.KEYWORD and code is None
-        if by_meaning and not recall.keyword and await self._asked(ask, lambda: self._is_nonsense(ask, query)):
+        if by_meaning and not recall.keyword and await self._searching.look(ask, lambda: self._is_nonsense(ask, query)):
             recall = Recall()
         everything = recall
         if by_phrase:
@@ -108,13 +106,7 @@ class Recalling:
         if len(recalled) < ask.candidates or query.looks_at_texts:
             return len(recalled)
         words = None if ask.mode is Mode.VECTOR else sought(query)  # by meaning, all that have a vector are near or far
-        return await self._asked(ask, lambda: self._engine.count(ask.namespace, words, ask.within))
-
-    async def _asked(self, ask: Ask, call: Callable[[], T]) -> T:
-        try:
-            return await asyncio.to_thread(call)
-        except Damaged as damage:
-            raise self._searching.healing(ask, damage) from damage
+        return await self._searching.look(ask, lambda: self._engine.count(ask.namespace, words, ask.within))
 
     async def _origins(self, ranking: Ranking, recall: Recall, deadline: Deadline) -> dict[int, Origin]:
         """The documents of those candidates that stand in one, and hold what has to be there."""

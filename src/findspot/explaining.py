@@ -1,15 +1,14 @@
 """Why does a passage have the score it has? Its words, both legs, ranks and age."""
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 from findspot.candidates import MANY_WORDS
 from findspot.embeddings import Embeddings
-from findspot.engines.protocol import Damaged, Engine, Recall, Words
+from findspot.engines.protocol import Engine, Recall, Words
 from findspot.errors import not_found
 from findspot.gate import Deadline, Gate
 from findspot.models import ChunkRow, FoundChunk, documents_namespace
@@ -24,8 +23,6 @@ from findspot.store.database import Store
 
 if TYPE_CHECKING:
     from findspot.words import Query, Told
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +95,7 @@ class Explaining:
             by_meaning = {} if vector is None else self._engine.cosines(ask.namespace, vector, [chunk.id])
             return replace(recall, keyword_also=by_words, vector_also=by_meaning)
 
-        return await self._asked(ask, look), code
+        return await self._searching.look(ask, look), code
 
     async def _weights(self, ask: Ask, query: "Query", chunk: ChunkRow) -> dict[str, float]:
         """What each term that is there adds to the BM25 score; the word that is being typed counts as one."""
@@ -110,13 +107,7 @@ class Explaining:
             scores = {term: self._engine.scores(ask.namespace, words, [chunk.id]) for term, words in looked_for.items()}
             return {term: found[chunk.id] for term, found in scores.items() if chunk.id in found}
 
-        return await self._asked(ask, look)
-
-    async def _asked(self, ask: Ask, call: Callable[[], T]) -> T:
-        try:
-            return await asyncio.to_thread(call)
-        except Damaged as damage:
-            raise self._searching.healing(ask, damage) from damage
+        return await self._searching.look(ask, look)
 
     def _explained(
         self, found: FoundChunk, query: "Query", recall: Recall, weights: dict[str, float], code: str | None

@@ -173,7 +173,7 @@ class Searching:
         if isinstance(embedded, BaseException):
             raise embedded
         if isinstance(held, Damaged):
-            raise self.healing(ask, held) from held
+            raise self._healing(ask, held) from held
         if isinstance(held, BaseException):
             raise held
         vector, status = embedded, held
@@ -199,7 +199,7 @@ class Searching:
                 recall = await self._in_thread(call)
             return recall
         except Damaged as damage:
-            raise self.healing(ask, damage) from damage
+            raise self._healing(ask, damage) from damage
         except Misfit as misfit:  # the index was switched since it was asked what it holds
             message = "The index holds vectors of other dimensions than the query's."
             raise FindspotError("EMBEDDING_DIMENSION_MISMATCH", message) from misfit
@@ -214,7 +214,14 @@ class Searching:
             raise Damaged(f"{ask.namespace} holds nothing, and should")
         return True
 
-    def healing(self, ask: Ask, damage: Damaged) -> FindspotError:
+    async def look(self, ask: Ask, call: Callable[[], T]) -> T:
+        """What a call of the engine finds, for those who need more of it than a recall."""
+        try:
+            return await asyncio.to_thread(call)
+        except Damaged as damage:
+            raise self._healing(ask, damage) from damage
+
+    def _healing(self, ask: Ask, damage: Damaged) -> FindspotError:
         """What to say of a damaged index, which is being built anew from here on."""
         self._indexing.heal(ask.namespace, damage)
         message = f"The index {ask.namespace} was damaged and is being rebuilt."
