@@ -13,9 +13,9 @@ from pathlib import Path
 
 from bench.report import Figure, Report, percentile
 from findspot.embedding.offline import MODEL, OfflineEmbedder
-from findspot.embeddings import Embeddings
+from findspot.runtime.embeddings import Embeddings
+from findspot.server.serving import tune_process
 from findspot.store.database import Store
-from findspot.surfaces.cli.serving import tune_process
 
 CHUNK = 800
 CHUNKS = 4000

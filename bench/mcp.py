@@ -19,11 +19,11 @@ from tests.servers import Server
 from bench import speed_data
 from bench.agents import Order, Outcome, plain, sdk
 from bench.report import Figure, Report, percentile
+from findspot.agents.schemas import NewTool
 from findspot.app import open_app
 from findspot.models import OWNER
 from findspot.settings import Settings
 from findspot.store import projects as project_rows
-from findspot.toolspec import NewTool
 
 ROUNDS, TURNS = 100, 5  # each way is measured in turns, since a machine is not equally busy all the time
 AGENTS, SECONDS, PROCESSES = 50, 30.0, 2

@@ -24,14 +24,14 @@ from findspot.app import App, open_app
 from findspot.engines.opening import open_engine
 from findspot.engines.protocol import EVERYTHING, Within
 from findspot.models import OWNER, Place, documents_namespace, table_namespace
-from findspot.searching import Ask, Found, Mode
+from findspot.search.table_search import Ask, Found, Mode
+from findspot.server.serving import tune_process
 from findspot.settings import Settings
 from findspot.store import documents as document_rows
 from findspot.store import indexing as states
 from findspot.store import projects
 from findspot.store.database import Store
 from findspot.store.schema import tools
-from findspot.surfaces.cli.serving import tune_process
 
 T = TypeVar("T")
 Result = dict[str, Any]

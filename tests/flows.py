@@ -19,7 +19,7 @@ from findspot.engines.opening import open_engine
 from findspot.engines.protocol import Engine
 from findspot.errors import FindspotError
 from findspot.models import OWNER, Document, Table, documents_namespace, table_namespace
-from findspot.searching import Ask, Found, Mode
+from findspot.search.table_search import Ask, Found, Mode
 from findspot.settings import Settings
 from findspot.store import indexing as states
 from findspot.store import projects
@@ -98,7 +98,7 @@ class Watched:
 def use(monkeypatch: pytest.MonkeyPatch, embedder: Telling | None = None) -> None:
     """Have every app that is opened from here on use this embedder, and an engine that can be watched."""
     if embedder is not None:
-        monkeypatch.setattr("findspot.embeddings.open_embedder", lambda settings: embedder)
+        monkeypatch.setattr("findspot.runtime.embeddings.open_embedder", lambda settings: embedder)
     monkeypatch.setattr("findspot.app.open_engine", _open_watched)
 
 

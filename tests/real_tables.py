@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from findspot import pointer as pointers
+from findspot.agents.schemas import NewSearchTool
 from findspot.app import App
 from findspot.models import OWNER, Table, Tool
-from findspot.toolspec import NewSearchTool
 
 ELSEWHERE = (
     "aurora 极光 over the fjord",

@@ -5,32 +5,32 @@ import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from findspot import datafolder
-from findspot.answering import Answering
-from findspot.candidates import Recalling
-from findspot.datafolder import DataFolder
-from findspot.documents import Documents
-from findspot.embeddings import Embeddings
-from findspot.endpoints import Endpoints
+from findspot.agents.calls import Answering
+from findspot.agents.endpoints import Endpoints
+from findspot.agents.tools import Tools
+from findspot.content.documents import Documents
+from findspot.content.exporting import Exporting
+from findspot.content.importing import Importing
+from findspot.content.keys import Keys, query_hash
+from findspot.content.tables import Tables
 from findspot.engines.opening import open_engine
 from findspot.engines.protocol import Engine
-from findspot.explaining import Explaining
-from findspot.exporting import Exporting
-from findspot.finding import Finding
-from findspot.gate import Gate
-from findspot.importing import Importing
-from findspot.indexing import Indexing
-from findspot.keys import Keys, query_hash
-from findspot.offload import Offload
-from findspot.ownertoken import owner_token
-from findspot.searching import Searching
+from findspot.indexing.worker import Indexing
+from findspot.runtime import data_folder
+from findspot.runtime.data_folder import DataFolder
+from findspot.runtime.embeddings import Embeddings
+from findspot.runtime.helpers import Offload
+from findspot.runtime.limits import Gate
+from findspot.runtime.owner_token import owner_token
+from findspot.search.explain import Explaining
+from findspot.search.recall import Recalling
+from findspot.search.results import Showing
+from findspot.search.table_search import Searching
+from findspot.search.workspace_search import Finding
 from findspot.settings import Settings
-from findspot.showing import Showing
 from findspot.store import tables as table_rows
 from findspot.store.database import Store
 from findspot.store.indexing import identity
-from findspot.tables import Tables
-from findspot.tools import Tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         folder = claimed or DataFolder(settings.data)
         closing.callback(folder.release)
         if settings.shared:
-            datafolder.make(settings.data)
+            data_folder.make(settings.data)
         elif claimed is None:
             folder.claim()
         url = settings.database_url.get_secret_value() if settings.database_url else None

@@ -183,3 +183,8 @@ class Settings(BaseSettings):
     def shared(self) -> bool:
         """Whether several processes may serve: nothing then lives in the data folder that one of them must own."""
         return self.database_url is not None and self.engine == "turbopuffer"
+
+    def url(self, port: int) -> str:
+        """Return the address of a server of this machine that listens on `port`."""
+        host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from findspot import notices
+from findspot.runtime import messages
 from findspot.surfaces.cli.language import accepted
 
 VARIABLES = ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
@@ -30,4 +30,4 @@ def test_the_locale_says_in_which_language_to_answer(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert accepted().get("Accept-Language") == header
-    assert notices.language(header) == language
+    assert messages.language(header) == language

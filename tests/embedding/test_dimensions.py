@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from findspot import gate
 from findspot.app import App, open_app
 from findspot.embedding.protocol import Embedder
 from findspot.errors import FindspotError
 from findspot.models import documents_namespace
-from findspot.rankings import Question, Strategy
+from findspot.runtime import limits
+from findspot.search.paging import Question, Strategy
 from findspot.settings import Settings
 from findspot.store import indexing as states
 from tests import flows
@@ -28,7 +28,7 @@ def database_url() -> None:
 
 def use(monkeypatch: pytest.MonkeyPatch, embedder: Embedder) -> None:
     """Have every app that is opened from here on use this embedder."""
-    monkeypatch.setattr("findspot.embeddings.open_embedder", lambda settings: embedder)
+    monkeypatch.setattr("findspot.runtime.embeddings.open_embedder", lambda settings: embedder)
 
 
 async def found(app: App, project: int, query: str, strategy: Strategy) -> tuple[list[str], str | None]:
@@ -73,7 +73,7 @@ async def test_a_batch_of_another_length_is_set_aside_while_searches_go_on(
     settings: Settings, server: Service, make_litellm: MakeLitellm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(states, "FIRST_PAUSE", timedelta(milliseconds=50))
-    monkeypatch.setattr(gate, "FIRST_REST_S", 0.05)
+    monkeypatch.setattr(limits, "FIRST_REST_S", 0.05)
     use(monkeypatch, make_litellm())
 
     def wrong_for_cranes(body: dict[str, Any]) -> service.Reply:

@@ -169,7 +169,7 @@ async def test_an_hour_of_autosaves_makes_a_handful_of_versions(
             return now
 
     monkeypatch.setattr("findspot.store.schema.datetime", Clock)
-    monkeypatch.setattr("findspot.documents.datetime", Clock)
+    monkeypatch.setattr("findspot.content.documents.datetime", Clock)
     document = await make(owner, "start")
     for second in range(0, 3600, 10):
         now = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=second)

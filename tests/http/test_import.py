@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from findspot import importing
+from findspot.content import importing
 from findspot.settings import Settings
 from tests.archives import tar_of, zip_of
 
@@ -202,7 +202,7 @@ async def test_a_file_that_ends_its_helper_spoils_only_itself(
     owner: httpx2.AsyncClient, project: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from findspot.errors import FindspotError
-    from findspot.offload import Offload
+    from findspot.runtime.helpers import Offload
 
     run = Offload.run
 

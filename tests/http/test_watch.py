@@ -12,8 +12,8 @@ import pytest
 import sqlalchemy as sa
 import structlog
 
-from findspot import logs
 from findspot.errors import KINDS
+from findspot.runtime import logs
 from findspot.settings import Settings
 from findspot.surfaces.http.api import create_api
 
@@ -49,7 +49,7 @@ def test_a_traceback_holds_no_values_that_a_database_names(log_lines: Lines) -> 
         except Duplicate as error:
             raise sa.exc.IntegrityError(statement, {}, error, hide_parameters=True) from error
     except sa.exc.IntegrityError:
-        logging.getLogger("findspot.indexing").exception("indexing failed")
+        logging.getLogger("findspot.indexing.worker").exception("indexing failed")
     (line,) = log_lines()
     assert "what people" not in line["exception"]
     assert "wrote" not in line["exception"]

@@ -15,13 +15,13 @@ import pytest
 import sqlalchemy as sa
 import structlog
 
-from findspot import logs
 from findspot.app import App
 from findspot.embedding.protocol import refused
 from findspot.engines.protocol import Damaged
 from findspot.errors import FindspotError
-from findspot.gate import SEARCHES
 from findspot.models import Place, documents_namespace
+from findspot.runtime import logs
+from findspot.runtime.limits import SEARCHES
 from findspot.store.schema import embedding_cache
 from tests import flows
 from tests.flows import Telling, settle

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from findspot.app import App
-from findspot.rankings import Question
+from findspot.search.paging import Question
 from tests import flows
 from tests.archives import zip_of
 from tests.flows import Telling, settle

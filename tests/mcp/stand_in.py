@@ -4,9 +4,9 @@ import asyncio
 import json
 from typing import Any
 
+from findspot.agents.tools import Tools
 from findspot.errors import FindspotError, invalid
 from findspot.models import Caller, Tool, ToolCard
-from findspot.tools import Tools
 
 SECRET = "fse_this-never-leaves-the-server"
 ODD: dict[str, Any] = {"data": [None, 0, "", [], False, {"书": None}, "e\u0301 👩‍👧 紅樓夢"]}

@@ -33,7 +33,7 @@ DECISIONS: tuple[Scenario, ...] = (
     need("D07", "DECISIONS row 7",
          "A scope takes in its pointer and all that lies below it, not keys that merely begin alike, even when few of "
          "the nearest chunks lie inside.",
-         "tests/test_tools.py::test_two_scopes_on_one_table_share_chunks_and_never_see_beyond_theirs"),
+         "tests/agents/test_tools.py::test_two_scopes_on_one_table_share_chunks_and_never_see_beyond_theirs"),
     need("D08", "DECISIONS row 8",
          "Each way to change content leads to an index of the new content, without embedding again what stayed and "
          "with nothing left of what went."),
@@ -56,10 +56,10 @@ DECISIONS: tuple[Scenario, ...] = (
          "Each embedder maps cosines to a scale on which related pairs reach 0.7 and unrelated ones stay well below."),
     need("D15", "DECISIONS row 15",
          "Ten thousand candidates and more give a normal answer that admits its total is a minimum.",
-         "tests/test_finding.py::test_more_than_ten_thousand_candidates_are_cut_and_the_answer_says_so"),
+         "tests/search/test_workspace_search.py::test_more_than_ten_thousand_candidates_are_cut_and_the_answer_says_so"),
     need("D16", "DECISIONS row 16",
          "A chunk whose vector was given up is still found by its words, and the status counts such chunks.",
-         "tests/test_warmth.py::"
+         "tests/indexing/test_eviction.py::"
          "test_past_the_limit_the_coldest_vectors_go_and_words_still_find_their_chunks"),
     need("D17", "DECISIONS row 17",
          "A channel's name is its route, the server validates strictly, and the client's types and schemas come from "
@@ -93,14 +93,14 @@ DECISIONS: tuple[Scenario, ...] = (
     need("D28", "DECISIONS row 28",
          "A name that occurs in every chapter is still found in hybrid search, and a hit of one leg gets the other's "
          "score as well.",
-         "tests/test_finding.py::test_a_name_in_every_chapter_is_shown_for_every_chapter",
-         "tests/test_finding.py::test_a_hit_of_one_leg_still_gets_the_score_of_the_other",
-         "tests/test_finding_depth.py::"
+         "tests/search/test_workspace_search.py::test_a_name_in_every_chapter_is_shown_for_every_chapter",
+         "tests/search/test_workspace_search.py::test_a_hit_of_one_leg_still_gets_the_score_of_the_other",
+         "tests/search/test_workspace_depth.py::"
          "test_a_passage_with_every_word_is_shown_though_hundreds_say_one_of_them_more_often"),
     need("D29", "DECISIONS row 29",
          "Paging through a large result repeats nothing and misses nothing, though page one ranks few candidates.",
-         "tests/test_finding.py::test_pages_hold_every_hit_once_in_one_order",
-         "tests/test_finding.py::test_no_hit_comes_twice_and_none_is_missing_while_documents_change"),
+         "tests/search/test_workspace_search.py::test_pages_hold_every_hit_once_in_one_order",
+         "tests/search/test_workspace_search.py::test_no_hit_comes_twice_and_none_is_missing_while_documents_change"),
     need("D30", "DECISIONS row 30",
          "An embedder declares its dimension, every vector is checked against it, and another dimension is another "
          "fingerprint."),
@@ -133,12 +133,12 @@ DECISIONS: tuple[Scenario, ...] = (
          "Searches are answered throughout a replacement, which holds others off only while it commits and switches."),
     need("D38", "DECISIONS row 38",
          "A table can be deleted while the engine is away, and its leftovers are removed once the engine is back.",
-         "tests/test_tool_index.py::test_a_table_or_project_is_deleted_though_the_engine_is_away_and_swept_when_it_is_back"),
+         "tests/agents/test_tool_index.py::test_a_table_or_project_is_deleted_though_the_engine_is_away_and_swept_when_it_is_back"),
     need("D39", "DECISIONS row 39",
          "Every search answer reports its duration and how many candidates came from each leg.",
          "tests/http/test_tools.py::test_a_call_of_a_search_tool_answers_whole_chunks_and_their_places"),
     need("D40", "DECISIONS row 40",
          "At the limit a save still succeeds with a notice, and only asking for more index is refused with "
          "`SEARCH_CAPACITY_EXCEEDED`.",
-         "tests/test_tool_index.py::test_a_full_project_saves_what_it_cannot_search_and_says_so"),
+         "tests/agents/test_tool_index.py::test_a_full_project_saves_what_it_cannot_search_and_says_so"),
 )

@@ -27,7 +27,7 @@ DOC003: tuple[Scenario, ...] = (
          "An answer is chunks with their pointers, kept within a token budget."),
     need("003.decision.always-fresh", "003 § 2 / 更新策略; DECISIONS row 8",
          "After a change settles, no search shows a chunk of the text that was replaced.",
-         "tests/test_tool_churn.py::test_readers_see_the_table_as_it_is_or_was_just_before_however_often_it_changes"),
+         "tests/agents/test_tool_churn.py::test_readers_see_the_table_as_it_is_or_was_just_before_however_often_it_changes"),
     need("003.decision.strings-only", "003 § 2 / 分块范围; DECISIONS row 21",
          "Only strings at or over the threshold are chunked: numbers, booleans, null and structure never are."),
     need("003.decision.beside-query-data", "003 § 2 / 工具关系",
@@ -52,7 +52,7 @@ DOC003: tuple[Scenario, ...] = (
          "tests/store/test_schema.py::test_rows_keep_what_they_were_given_and_know_their_times"),
     need("003.chunks-table.char-range", "003 § 3.1; DECISIONS rows 2, 25",
          "`char_start` and `char_end` cut exactly `chunk_text` out of the node, in code points.",
-         "tests/test_real_tables.py::test_every_hit_of_two_hundred_queries_stands_where_it_says_and_within_its_scope"),
+         "tests/agents/test_real_tables.py::test_every_hit_of_two_hundred_queries_stands_where_it_says_and_within_its_scope"),
     need("003.chunks-table.namespace", "003 § 3.1",
          "A chunk row records the namespace in which the engine keeps it.",
          "tests/store/test_schema.py::test_rows_keep_what_they_were_given_and_know_their_times"),
@@ -127,7 +127,7 @@ DOC003: tuple[Scenario, ...] = (
          "A search in one table's namespace can never return a chunk of another table."),
     need("003.namespace.dropped-with-table", "003 § 3.3; DECISIONS row 38",
          "Deleting a table drops its namespace in one go.",
-         "tests/test_tool_index.py::test_a_table_or_project_is_deleted_though_the_engine_is_away_and_swept_when_it_is_back"),
+         "tests/agents/test_tool_index.py::test_a_table_or_project_is_deleted_though_the_engine_is_away_and_swept_when_it_is_back"),
     need("003.namespace.one-per-table", "003 § 3.3",
          "Each table has a namespace of its own, so none grows with the number of tables."),
 
@@ -268,12 +268,12 @@ DOC003: tuple[Scenario, ...] = (
          "A string that did not change keeps its chunk rows and vectors."),
     need("003.rechunk.old-chunks-gone", "003 § 6.3",
          "Chunks of a string that changed or vanished leave both the store and the engine.",
-         "tests/test_tool_churn.py::test_readers_see_the_table_as_it_is_or_was_just_before_however_often_it_changes"),
+         "tests/agents/test_tool_churn.py::test_readers_see_the_table_as_it_is_or_was_just_before_however_often_it_changes"),
     need("003.rechunk.new-chunks-in", "003 § 6.3",
          "The new text is chunked, embedded and written to store and engine."),
     need("003.rechunk.updated-at", "003 § 6.3",
          "A tool's `updated_at` moves when its index was brought up to date.",
-         "tests/test_tool_index.py::test_the_index_says_what_is_there_before_during_and_after_a_change"),
+         "tests/agents/test_tool_index.py::test_the_index_says_what_is_there_before_during_and_after_a_change"),
 
     # 7: the database
     need("003.schema.chunks-table", "003 § 7.1",
@@ -312,7 +312,7 @@ DOC003: tuple[Scenario, ...] = (
          "`GET /internal/tools/{id}/chunks/stats` tells an admin how a tool's chunks stand."),
     need("003.api.chunk-rebuild", "003 § 8.3",
          "`POST /internal/tools/{id}/chunks/rebuild` makes a tool's chunks anew.",
-         "tests/test_tool_index.py::test_a_rebuild_gives_the_engine_all_of_it_anew_while_searches_go_on"),
+         "tests/agents/test_tool_index.py::test_a_rebuild_gives_the_engine_all_of_it_anew_while_searches_go_on"),
     need("003.api.chunk-delete", "003 § 8.3",
          "`DELETE /internal/tools/{id}/chunks` removes a tool's chunks from store and engine."),
 
@@ -348,15 +348,15 @@ DOC003: tuple[Scenario, ...] = (
     # 11: edges
     need("003.edge.concurrent-creation", "003 § 11.1",
          "Search tools created at the same moment on one table leave each chunk in the store exactly once.",
-         "tests/test_tool_index.py::test_twenty_tools_made_at_once_give_the_engine_each_chunk_once"),
+         "tests/agents/test_tool_index.py::test_twenty_tools_made_at_once_give_the_engine_each_chunk_once"),
     need("003.edge.partial-failure", "003 § 11.2",
          "When the engine refuses a write, the chunks stay in the store marked as unsynced, the error is told, and a "
          "retry completes them.",
-         "tests/test_tool_index.py::test_a_tool_whose_engine_is_away_says_so_and_is_ready_when_it_is_back"),
+         "tests/agents/test_tool_index.py::test_a_tool_whose_engine_is_away_says_so_and_is_ready_when_it_is_back"),
     need("003.edge.table-deleted", "003 § 11.3; DECISIONS row 38",
          "Deleting a table removes rows and chunks and drops its namespace, and succeeds even when the engine does not "
          "answer.",
-         "tests/test_tool_index.py::test_a_table_or_project_is_deleted_though_the_engine_is_away_and_swept_when_it_is_back"),
+         "tests/agents/test_tool_index.py::test_a_table_or_project_is_deleted_though_the_engine_is_away_and_swept_when_it_is_back"),
     need("003.edge.oversized-node", "003 § 11.4; DECISIONS row 6",
          "A string past the size or chunk limit is skipped by name with its reason, and the other nodes are indexed."),
 
@@ -365,11 +365,11 @@ DOC003: tuple[Scenario, ...] = (
          "A tool's configuration may be kept in memory for five minutes, and a change of it shows at once."),
     need("003.cache.embedding", "003 § 12.1; DECISIONS row 32",
          "The vector of a query may be kept in memory for an hour, within a bounded number of queries.",
-         "tests/test_embeddings.py::test_a_query_is_kept_for_its_time_and_no_longer",
-         "tests/test_embeddings.py::test_the_number_of_queries_that_are_kept_is_bounded"),
+         "tests/runtime/test_embeddings.py::test_a_query_is_kept_for_its_time_and_no_longer",
+         "tests/runtime/test_embeddings.py::test_the_number_of_queries_that_are_kept_is_bounded"),
     need("003.cache.same-text", "003 § 12.1; DECISIONS row 32",
          "The same text under the same embedder is computed once and reused.",
-         "tests/test_embeddings.py"
+         "tests/runtime/test_embeddings.py"
          "::test_the_same_text_is_embedded_once_in_a_batch_across_batches_and_after_a_restart"),
     need("003.queue.pending", "003 § 12.2; DECISIONS row 9",
          "A tool created without waiting is pending until the index worker has done its work."),
@@ -464,7 +464,7 @@ DOC003: tuple[Scenario, ...] = (
          "tests/test_settings.py::test_a_setting_that_is_not_set_has_its_default"),
     need("003.setting.enable-embedding-cache", "003 § 15.1",
          "`SEARCH_ENABLE_EMBEDDING_CACHE` is true, and false keeps no query vector in memory.",
-         "tests/test_embeddings.py::test_queries_are_kept_unless_the_settings_say_otherwise"),
+         "tests/runtime/test_embeddings.py::test_queries_are_kept_unless_the_settings_say_otherwise"),
     need("003.setting.embedding-cache-ttl", "003 § 15.1; DECISIONS row 32",
          "`SEARCH_EMBEDDING_CACHE_TTL` is 3600 seconds.",
          "tests/test_settings.py::test_a_setting_that_is_not_set_has_its_default"),

@@ -95,7 +95,7 @@ def server(settings: "Settings") -> Finding:
     """The server that owns the data folder: is there one, and does it answer?"""
     import httpx2
 
-    from findspot.datafolder import owner_of
+    from findspot.runtime.data_folder import owner_of
 
     try:
         owner = None if settings.shared else owner_of(settings.data)

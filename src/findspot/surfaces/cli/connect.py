@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 import click
 
-from findspot import notices
+from findspot.runtime import messages
 from findspot.surfaces.cli.arguments import ADDRESS
 from findspot.surfaces.cli.language import accepted
 from findspot.surfaces.cli.opening import open_api, read_settings, require_data, said_plainly
@@ -46,7 +46,7 @@ class Api:
     def __init__(self, client: "httpx2.AsyncClient", as_json: bool, alone: bool) -> None:
         self._client = client
         self.as_json = as_json
-        self.language = notices.language(client.headers.get("Accept-Language"))
+        self.language = messages.language(client.headers.get("Accept-Language"))
         self.alone = alone  # the API stands in this process: no server runs, and so no one indexes anything
 
     async def call(self, method: str, path: str, **options: Any) -> Any:
@@ -183,8 +183,8 @@ async def _opened(
 def _running(data: Path | None) -> Way | None:
     """The server that owns the data folder, if its token is there too. Only what leads to it is read: to check every
     setting takes longer than a search."""
-    from findspot.datafolder import owner_of
-    from findspot.ownertoken import kept
+    from findspot.runtime.data_folder import owner_of
+    from findspot.runtime.owner_token import kept
 
     given = {name.upper(): value for name, value in os.environ.items() if value}
     if "FINDSPOT_ENGINE" in given:  # it may be one for which no one owns a folder
@@ -200,8 +200,8 @@ def _running(data: Path | None) -> Way | None:
 
 async def _reach(settings: "Settings", closing: contextlib.AsyncExitStack, worker: bool) -> Way:
     """The server that owns the data folder, or the API opened here, which then owns it for as long as it takes."""
-    from findspot.datafolder import FolderInUse, owner_of
-    from findspot.ownertoken import owner_token
+    from findspot.runtime.data_folder import FolderInUse, owner_of
+    from findspot.runtime.owner_token import owner_token
 
     deadline = time.monotonic() + _BUSY_S
     while True:
@@ -218,13 +218,12 @@ async def _reach(settings: "Settings", closing: contextlib.AsyncExitStack, worke
 
 
 async def _open_here(settings: "Settings", closing: contextlib.AsyncExitStack, worker: bool) -> Way:
-    from findspot import logs
+    from findspot.runtime import logs
     from findspot.surfaces.cli.inprocess import InProcess
-    from findspot.surfaces.cli.listening import url_of
 
     logs.configure("error", settings.log_format)
     api = await open_api(settings, closing, worker=worker)
-    address = url_of(settings, settings.port)  # of the server that may run later: endpoints are shown with it
+    address = settings.url(settings.port)  # of the server that may run later: endpoints are shown with it
     return Way(address, api.state.app.token, InProcess(api))
 
 

@@ -44,13 +44,19 @@ class LazyGroup(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
-        command: click.Command = importlib.import_module(f"findspot.surfaces.cli.{module}").command
+        command: click.Command = importlib.import_module(_module(cmd_name)).command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _module(command: str) -> str:
+    """Return the module of a command. `serve` starts processes, so it lives with them in `findspot.server`."""
+    if command == "serve":
+        return "findspot.server.command"
+    return f"findspot.surfaces.cli.{command}{'_' if keyword.iskeyword(command) else ''}"
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from pydantic_core import ErrorDetails
 
-    from findspot.datafolder import DataFolder
+    from findspot.runtime.data_folder import DataFolder
     from findspot.settings import Settings
 
 _OURS = {"findspot.db", "owner-token", "lock"}  # what the first start leaves in a data folder

@@ -13,7 +13,7 @@ from findspot.surfaces.cli.progress import following
 from findspot.surfaces.cli.wording import size
 
 if TYPE_CHECKING:
-    from findspot.backups import Verified
+    from findspot.content.backup import Verified
     from findspot.settings import Settings
 
 _ELSEWHERE = "Name an empty or new folder with --data, or an empty database with FINDSPOT_DATABASE_URL."
@@ -48,8 +48,8 @@ def command(file: Path, check: bool, as_json: bool, data: Path | None) -> None:
 
 def verified(file: Path, silent: bool, advice: str = "Nothing was touched. Use another backup.") -> "Verified":
     """A backup read to its end, or a Failure that says what is wrong with it."""
-    from findspot import backups
-    from findspot.backupfile import BadBackup
+    from findspot.content import backup as backups
+    from findspot.content.backup_file import BadBackup
 
     try:
         with following("Checking", file.stat().st_size, unit="bytes", silent=silent) as moved:
@@ -61,9 +61,9 @@ def verified(file: Path, silent: bool, advice: str = "Nothing was touched. Use a
 
 
 def _restore(found: "Verified", settings: "Settings", silent: bool) -> None:
-    from findspot import backups
-    from findspot.backupfile import BadBackup
-    from findspot.datafolder import FolderInUse
+    from findspot.content import backup as backups
+    from findspot.content.backup_file import BadBackup
+    from findspot.runtime.data_folder import FolderInUse
 
     try:
         with said_plainly(settings), following("Restoring", found.size, unit="bytes", silent=silent) as moved:

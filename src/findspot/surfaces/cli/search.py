@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from findspot import notices
+from findspot.runtime import messages
 from findspot.surfaces.cli.arguments import TEXT
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.outcome import Failure
@@ -69,7 +69,7 @@ async def command(
             result["explained"] = await _explained(api, project_id, query, result)
     behind = (api.alone or not found["results"]) and is_behind(await status_of(api, project_id))
     if behind:
-        note = notices.not_all_indexed(api.alone, api.language)
+        note = messages.not_all_indexed(api.alone, api.language)
         found["notice"] = " ".join(filter(None, (found.get("notice"), note)))
     if found["results"]:
         text = report(found, found["offset"], mode, api.language)

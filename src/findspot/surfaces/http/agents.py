@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from fastapi import Request, Response
 from starlette.types import Receive, Scope, Send
 
-from findspot import notices
 from findspot.app import App
+from findspot.runtime import messages
 from findspot.surfaces.http.answers import anything
 from findspot.surfaces.http.router import router
 
@@ -52,7 +52,7 @@ async def converse(request: Request, endpoint_id: int) -> Response:
     request.state.endpoint_id = endpoint_id
     if not hasattr(request.state, "tools"):  # called with a key of the project
         request.state.tools = await app.endpoints.tools_of(endpoint_id)
-    request.state.language = notices.language(request.headers.get("accept-language"))
+    request.state.language = messages.language(request.headers.get("accept-language"))
     agents: Agents = request.app.state.agents
     return _Handed(await agents.server(), request)
 

@@ -7,7 +7,7 @@ from fastapi import FastAPI
 
 from findspot import __version__
 from findspot.app import open_app
-from findspot.datafolder import DataFolder
+from findspot.runtime.data_folder import DataFolder
 from findspot.settings import Settings
 from findspot.surfaces.http import (
     agents,

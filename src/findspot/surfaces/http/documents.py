@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 
 from findspot.app import App
-from findspot.documents import Saved
+from findspot.content.documents import Saved
 from findspot.models import Document, Version
 from findspot.store import documents as rows
 from findspot.surfaces.http.answers import anything, framed, listed, moment

@@ -5,12 +5,12 @@ from typing import Any
 from fastapi import Request, Response
 from pydantic import Field
 
+from findspot.agents.schemas import Id
 from findspot.app import App
 from findspot.models import Binding, Endpoint
 from findspot.surfaces.http.answers import moment
 from findspot.surfaces.http.body import Body, Name
 from findspot.surfaces.http.router import router
-from findspot.toolspec import Id
 
 api = router("mcp")
 

@@ -10,8 +10,10 @@ from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.types import Send
 
-from findspot import __version__, backups, figures
+from findspot import __version__
 from findspot.app import App
+from findspot.content import backup as backups
+from findspot.runtime import metrics as figures
 from findspot.store import status as status_rows
 from findspot.surfaces.http.router import router
 

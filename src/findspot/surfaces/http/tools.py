@@ -5,17 +5,17 @@ from typing import Any
 import msgspec
 from fastapi import Request, Response
 
-from findspot import notices
+from findspot.agents.schemas import NewSearchTool, NewTool, SearchConfig, ToolChange
+from findspot.agents.tools import Made
 from findspot.app import App
 from findspot.errors import invalid, not_found
 from findspot.jsontext.check import refuse_halves
 from findspot.models import Tool, ToolType
+from findspot.runtime import messages
 from findspot.store import tools as rows
 from findspot.surfaces.http.answers import anything, listed, moment
 from findspot.surfaces.http.body import pieces
 from findspot.surfaces.http.router import router
-from findspot.tools import Made
-from findspot.toolspec import NewSearchTool, NewTool, SearchConfig, ToolChange
 
 api = router("tools")
 
@@ -61,7 +61,7 @@ def _made(made: Made) -> dict[str, Any]:
 
 
 def _language(request: Request) -> str:
-    return notices.language(request.headers.get("accept-language"))
+    return messages.language(request.headers.get("accept-language"))
 
 
 @api.post("/api/v1/tools/search", status_code=201)

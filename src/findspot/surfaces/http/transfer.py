@@ -10,8 +10,8 @@ from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 
 from findspot.app import App
+from findspot.content.importing import Source, Tally
 from findspot.errors import FindspotError, not_found
-from findspot.importing import Source, Tally
 from findspot.models import Caller
 from findspot.store import projects as project_rows
 from findspot.surfaces.http.answers import anything

@@ -9,18 +9,18 @@ import msgspec
 from fastapi import Request, Response
 from pydantic import Field
 
-from findspot import notices
 from findspot.app import App
 from findspot.engines.protocol import Vectors
 from findspot.errors import FindspotError
-from findspot.explaining import Explained
-from findspot.finding import Page
 from findspot.models import Place
 from findspot.ranking.scores import Part
 from findspot.ranking.workspace import DIGITS, HIDES_BELOW, Shown
-from findspot.rankings import MOST_CANDIDATES, Question, Strategy
-from findspot.reasons import Reasons, sentence
-from findspot.showing import Result
+from findspot.runtime import messages
+from findspot.search.explain import Explained
+from findspot.search.paging import MOST_CANDIDATES, Question, Strategy
+from findspot.search.reasons import Reasons, sentence
+from findspot.search.results import Result
+from findspot.search.workspace_search import Page
 from findspot.surfaces.http.answers import encoded, framed, moment
 from findspot.surfaces.http.body import Body, Text
 from findspot.surfaces.http.router import router
@@ -136,22 +136,22 @@ def _rows(vectors: Vectors) -> list[bytes]:
     return [b'"vectors":[', rows, b"]"]
 
 
-def _language(request: Request) -> notices.Language:
-    return notices.language(request.headers.get("accept-language"))
+def _language(request: Request) -> messages.Language:
+    return messages.language(request.headers.get("accept-language"))
 
 
 @contextmanager
-def _noted(language: notices.Language) -> Iterator[None]:
+def _noted(language: messages.Language) -> Iterator[None]:
     """An index that is being rebuilt is told in the caller's language too."""
     try:
         yield
     except FindspotError as error:
         if error.code == "INDEX_REBUILDING":
-            error.fields["notice"] = notices.rebuilding(language)
+            error.fields["notice"] = messages.rebuilding(language)
         raise
 
 
-def _page(page: Page, strategy: Strategy, language: notices.Language) -> dict[str, Any]:
+def _page(page: Page, strategy: Strategy, language: messages.Language) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "results": [_result(each) for each in page.results],
         "total": page.total,
@@ -163,11 +163,11 @@ def _page(page: Page, strategy: Strategy, language: notices.Language) -> dict[st
         "indexState": "rebuilding" if page.rebuilding else "ready",
         "fallback": page.fallback,
     }
-    said = [notices.switched(page.code, language)] if page.code else []
+    said = [messages.switched(page.code, language)] if page.code else []
     if page.total_is_least:
         answer["totalIsLowerBound"] = True
     if page.is_cut:
-        said.append(notices.too_many(MOST_CANDIDATES, language))
+        said.append(messages.too_many(MOST_CANDIDATES, language))
     if page.code:
         answer["code"] = page.code
     if said:
@@ -198,7 +198,7 @@ def _breakdown(score: Shown) -> dict[str, float]:
     return {"bm25": score.keyword, "semantic": score.vector, "recency": score.recency}
 
 
-def _explanation(explained: Explained, language: notices.Language) -> dict[str, Any]:
+def _explanation(explained: Explained, language: messages.Language) -> dict[str, Any]:
     found, score = explained.found, explained.score
     keyword, vector, recency = explained.ranked.parts
     answer: dict[str, Any] = {
@@ -221,7 +221,7 @@ def _explanation(explained: Explained, language: notices.Language) -> dict[str, 
         "fallback": explained.fallback,
     }
     if explained.code:
-        answer |= {"code": explained.code, "notice": notices.switched(explained.code, language)}
+        answer |= {"code": explained.code, "notice": messages.switched(explained.code, language)}
     return answer
 
 

@@ -8,11 +8,11 @@ import mcp_types as types
 import msgspec
 
 from findspot import tokens
+from findspot.agents.tools import structured
 from findspot.errors import FindspotError, invalid
 from findspot.jsontext.check import refuse_halves
 from findspot.models import Tool, ToolCard, ToolType
 from findspot.surfaces.mcp.nodes import TEMPLATE, NodeAddress
-from findspot.tools import structured
 
 _UNCHANGED = " Nothing was changed."
 _ROOM_A_TOKEN = 4  # characters: a piece is first cut this long, and then made shorter until it fits

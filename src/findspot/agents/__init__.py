@@ -1,0 +1,1 @@
+"""What may an agent do with a project's data?"""

@@ -1,0 +1,228 @@
+"""A call of a tool → what it asks → the JSON text of its answer, within the budget."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from findspot.agents.budget import cost, encoded, fitted, listed, surely_fits
+from findspot.agents.cards import MAX_QUERY
+from findspot.agents.schemas import SearchConfig
+from findspot.agents.views import View
+from findspot.content.tables import Tables
+from findspot.engines.protocol import Within
+from findspot.errors import invalid
+from findspot.jsontext.check import check
+from findspot.jsontext.elements import bad_arguments
+from findspot.models import Standing, Tool, ToolType, table_namespace
+from findspot.ranking.fusion import Weights
+from findspot.runtime import messages, metrics
+from findspot.runtime.helpers import Offload
+from findspot.search.table_search import Ask, Found, Hit, Mode, Searching
+from findspot.settings import Settings
+from findspot.store import indexing as states
+from findspot.store.database import Store
+
+_RESERVE = 250  # tokens for the notice
+
+
+class _Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a call may say: nothing."""
+
+
+class _Query(_Arguments, frozen=True):
+    query: str
+
+
+class _Search(_Arguments, frozen=True):
+    query: str
+    top_k: int | float | msgspec.UnsetType = msgspec.UNSET  # to JSON 5.0 is an integer
+
+
+class _Preview(_Arguments, frozen=True):
+    keys: list[str] | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Select(_Arguments, frozen=True):
+    field: str
+    keys: list[Any]
+
+
+_ARGUMENTS: dict[ToolType, type[_Arguments]] = {
+    ToolType.QUERY_DATA: _Query,
+    ToolType.SEARCH: _Search,
+    ToolType.PREVIEW: _Preview,
+    ToolType.SELECT: _Select,
+}
+_DONE = {ToolType.CREATE: "created_keys", ToolType.UPDATE: "updated_keys", ToolType.DELETE: "deleted_keys"}
+
+
+def read_arguments(type: ToolType, text: bytes, max_top_k: int) -> Any:
+    """The arguments of a reading tool, or INVALID_ARGUMENT with the field that is wrong."""
+    try:
+        found = msgspec.json.decode(check(text, "arguments", frame=1), type=_ARGUMENTS.get(type, _Arguments))
+    except msgspec.ValidationError as error:
+        raise bad_arguments(error) from None
+    query = getattr(found, "query", " ")
+    if not query or len(query) > MAX_QUERY:
+        raise invalid("query", f"must have 1 to {MAX_QUERY} characters")
+    top_k = getattr(found, "top_k", msgspec.UNSET)
+    if top_k is not msgspec.UNSET and not (1 <= top_k <= max_top_k and top_k == int(top_k)):
+        raise invalid("top_k", f"must be a whole number from 1 to {max_top_k}")
+    return found
+
+
+class Answering:
+    """Answers calls. Whoever asks was let in before."""
+
+    def __init__(
+        self, store: Store, tables: Tables, searching: Searching, offload: Offload, settings: Settings
+    ) -> None:
+        self._store = store
+        self._tables = tables
+        self._searching = searching
+        self._offload = offload
+        self._settings = settings
+
+    async def view(self, tool: Tool, arguments: bytes, language: str) -> bytes:
+        """What a reading tool shows of the table as it is now."""
+        asked: dict[str, Any] = msgspec.to_builtins(read_arguments(tool.type, arguments, self._settings.max_top_k))
+        if tool.type is ToolType.PREVIEW:
+            asked.setdefault("keys", tool.metadata.get("preview_keys"))
+        request = View(tool.type.value, tool.json_pointer, asked, self._settings.answer_tokens, language)
+        _, text = await self._tables.read(tool.table_id, "")
+        (answer,) = await self._offload.run("view", msgspec.msgpack.encode(request), [bytes(each) for each in text])
+        return bytes(answer)
+
+    async def edit(self, tool: Tool, arguments: bytes, language: str) -> bytes:
+        """Change the table through its one door; answers what was changed."""
+        text = await self._tables.edit(tool.table_id, tool.type.value, tool.json_pointer, arguments)
+        keys = msgspec.json.decode(text)
+        answer = {_DONE[tool.type]: keys, "total": len(keys)}
+        if len(text) * 4 < self._settings.answer_tokens:
+            return encoded(answer)
+        return await asyncio.to_thread(
+            fitted,
+            answer,
+            self._settings.answer_tokens,
+            lambda cuts: messages.truncated("edit", listed(cuts), language),
+        )
+
+    # ── searching ──
+
+    async def search(self, tool: Tool, arguments: bytes, language: str) -> bytes:
+        asked: _Search = read_arguments(tool.type, arguments, self._settings.max_top_k)
+        config = SearchConfig(**(tool.search_config or {}))
+        usual = config.top_k or self._settings.top_k
+        limit = min(usual, self._settings.max_top_k) if asked.top_k is msgspec.UNSET else int(asked.top_k)
+        async with self._store.read() as connection:  # before: what is behind now may be missing in what is found
+            standing = await states.standing(connection, tool.table_id)
+        with metrics.search(tool.id) as noted:
+            found = await self._searching.search(self._ask(tool, config, asked.query, limit))
+            noted(len(found.hits), found.code)
+        ids = config.include_metadata is not False
+        results = [_result(hit, tool.json_pointer, ids) for hit in found.hits]
+        answer = _framed(asked.query, found, results, _notice(found, standing, language))
+        text = encoded(answer)
+        if surely_fits(text, self._settings.answer_tokens):  # counting takes as long as a keyword search
+            return text
+        return await asyncio.to_thread(_within_budget, answer, self._settings.answer_tokens, language)
+
+    def _ask(self, tool: Tool, config: SearchConfig, query: str, limit: int) -> Ask:
+        return Ask(
+            tool.project_id,
+            table_namespace(tool.project_id, tool.table_id),
+            query,
+            limit,
+            Mode.VECTOR if config.enable_hybrid is False else Mode.HYBRID,
+            Within(tool.json_pointer, config.cut(self._settings), config.threshold),
+            config.fusion or "convex",
+            self._weights(config),
+        )
+
+    def _weights(self, config: SearchConfig) -> Weights | None:
+        """What the tool says, else the settings. One weight says what the other is; none leaves it to the embedder."""
+        vector = config.vector_weight if config.vector_weight is not None else self._settings.vector_weight
+        keyword = config.bm25_weight if config.bm25_weight is not None else self._settings.bm25_weight
+        if vector is None and keyword is None:
+            return None
+        vector = 1 - (keyword or 0) if vector is None else vector
+        keyword = 1 - vector if keyword is None else keyword
+        return Weights(keyword, vector) if keyword + vector > 0 else None
+
+
+def _notice(found: Found, standing: Standing, language: str) -> str:
+    """What there is to know about hits that may be missing."""
+    said = [messages.fallback(found.code, language)] if found.code is not None else []
+    code = (standing.last_error or "").partition(":")[0]
+    if standing.status != "ready":
+        said.append(messages.behind(standing.status, standing.waiting, code, language))
+    elif code == "SEARCH_CAPACITY_EXCEEDED":
+        said.append(messages.no_room(language))
+    return " ".join(said)
+
+
+def _framed(query: str, found: Found, results: list[dict[str, Any]], notice: str) -> dict[str, Any]:
+    answer: dict[str, Any] = {
+        "query": query,
+        "total_results": len(results),
+        "results": results,
+        "search_time_ms": round(found.took_ms, 2),
+        "vector_results_count": found.vector_count,
+        "bm25_results_count": found.keyword_count,
+    }
+    if found.code is not None:
+        answer["fallback"] = found.fallback
+    return {**answer, "notice": notice} if notice else answer
+
+
+def _result(hit: Hit, scope: str, ids: bool) -> dict[str, Any]:
+    chunk = hit.found.chunk
+    place = {
+        "json_pointer": chunk.json_pointer,
+        "chunk_index": chunk.chunk_index,
+        "total_chunks": chunk.total_chunks,
+        "chunk_text": chunk.text,
+        "char_start": chunk.char_start,
+        "char_end": chunk.char_end,
+    }
+    known = {
+        "id": chunk.id,
+        "table_id": chunk.table_id,
+        "content_hash": chunk.content_hash,
+        "turbopuffer_namespace": chunk.namespace,
+        "turbopuffer_doc_id": chunk.doc_id,
+    }
+    path = chunk.json_pointer.removeprefix(scope)
+    return {"score": hit.ranked.score, "json_path": path, "chunk": {**known, **place} if ids else place}
+
+
+def _within_budget(answer: dict[str, Any], budget: int, language: str) -> bytes:
+    """As many hits as fit, the best first. If not even one does, its text is cut, and its range with it."""
+    text = encoded(answer)
+    if cost(text) <= budget:
+        return text
+    results = answer["results"]
+    frame = {**answer, "results": [], "truncated": True}
+    left = budget - cost(encoded(frame)) - _RESERVE
+    kept: list[dict[str, Any]] = []
+    for result in results:
+        spent = cost(encoded(result)) + 2
+        if spent > left:
+            break
+        kept.append(result)
+        left -= spent
+    if not kept:
+        kept = [_cut(results[0], left)]
+    said = messages.truncated("search", f"/results: {len(kept)}/{len(results)}", language)
+    notice = f"{answer['notice']} {said}" if "notice" in answer else said
+    return encoded({**frame, "total_results": len(kept), "results": kept, "notice": notice})
+
+
+def _cut(result: dict[str, Any], left: int) -> dict[str, Any]:
+    """A hit with as much of its text as fits. The text still stands at its range."""
+    chunk = result["chunk"]
+    text: str = chunk["chunk_text"]
+    while text and (spent := cost(encoded({**result, "chunk": {**chunk, "chunk_text": text}}))) > left:
+        text = text[: min(len(text) - 1, int(len(text) * 0.95 * left / spent))] if left > 0 else ""
+    return {**result, "chunk": {**chunk, "chunk_text": text, "char_end": chunk["char_start"] + len(text)}}

@@ -1,0 +1,124 @@
+"""Endpoints: make one with its tools, bind and unbind, enable, change the key. Names are unique within an endpoint."""
+
+import contextlib
+import secrets
+from collections.abc import Iterator, Sequence
+
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from findspot.content.keys import hashed
+from findspot.errors import FindspotError, not_found
+from findspot.models import Binding, Endpoint, Tool
+from findspot.store import endpoints as rows
+from findspot.store import tools as tool_rows
+from findspot.store.database import Store
+
+PREFIX = "fse_"  # no other key begins like this, so that people tell them apart
+
+
+class Endpoints:
+    """The endpoints of every project. Whatever is asked is read from the store, so a change holds from that moment."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def create(self, project_id: int, name: str, tool_ids: Sequence[int] = ()) -> tuple[Endpoint, str]:
+        """A new endpoint with these tools bound to it, and its key, which cannot be shown again. All or nothing."""
+        secret = _new_key()
+        with names_apart():
+            async with self._store.write() as connection:
+                endpoint = await rows.create(connection, project_id, name, hashed(secret))
+                for tool_id in dict.fromkeys(tool_ids):
+                    await self._bind(connection, endpoint, tool_id)
+        return endpoint, secret
+
+    async def get(self, endpoint_id: int) -> Endpoint:
+        async with self._store.read() as connection:
+            endpoint = await rows.get(connection, endpoint_id)
+        if endpoint is None:
+            raise not_found("endpoint")
+        return endpoint
+
+    async def every(self, project_id: int) -> list[Endpoint]:
+        async with self._store.read() as connection:
+            return await rows.every(connection, project_id)
+
+    async def delete(self, endpoint_id: int) -> None:
+        async with self._store.write() as connection:
+            if not await rows.delete(connection, endpoint_id):
+                raise not_found("endpoint")
+
+    async def rotate(self, endpoint_id: int) -> str:
+        """A new key; the one before opens nothing from this moment on."""
+        secret = _new_key()
+        async with self._store.write() as connection:
+            if not await rows.set_key(connection, endpoint_id, hashed(secret)):
+                raise not_found("endpoint")
+        return secret
+
+    async def by_key(self, secret: str) -> Endpoint | None:
+        """The endpoint that a key opens; None if it opens none (any more)."""
+        async with self._store.read() as connection:
+            return await rows.by_hash(connection, hashed(secret))
+
+    async def opened_by(self, secret: str) -> tuple[Endpoint, list[Tool]] | None:
+        """The endpoint that a key opens, with the tools that can be called there; None if it opens none (any more)."""
+        async with self._store.glance() as connection:
+            return await rows.opened_by(connection, hashed(secret))
+
+    # ── bindings ──
+
+    async def bindings(self, endpoint_id: int) -> list[Binding]:
+        """The tools of an endpoint in order of their ids, also those that are not enabled."""
+        async with self._store.read() as connection:
+            return await rows.bound(connection, endpoint_id)
+
+    async def tools_of(self, endpoint_id: int) -> list[Tool]:
+        """The tools that can be called at an endpoint, in order of their ids."""
+        return [binding.tool for binding in await self.bindings(endpoint_id) if binding.enabled]
+
+    async def bind(self, endpoint_id: int, tool_id: int) -> None:
+        """Bind a tool of the same project; once bound, binding it again changes nothing."""
+        with names_apart():
+            async with self._store.write() as connection:
+                endpoint = await rows.get(connection, endpoint_id)
+                if endpoint is None:
+                    raise not_found("endpoint")
+                await self._bind(connection, endpoint, tool_id)
+
+    async def unbind(self, endpoint_id: int, tool_id: int) -> None:
+        async with self._store.write() as connection:
+            if not await rows.unbind(connection, endpoint_id, tool_id):
+                raise not_found("binding")
+
+    async def enable(self, endpoint_id: int, tool_id: int, enabled: bool) -> None:
+        async with self._store.write() as connection:
+            if not await rows.enable(connection, endpoint_id, tool_id, enabled):
+                raise not_found("binding")
+
+    async def _bind(self, connection: AsyncConnection, endpoint: Endpoint, tool_id: int) -> None:
+        tool = await tool_rows.get(connection, tool_id)
+        if tool is None or tool.project_id != endpoint.project_id:
+            raise not_found("tool", tool_id=tool_id)
+        if not await rows.is_bound(connection, endpoint.id, tool_id):
+            await rows.bind(connection, endpoint.id, tool_id, tool.name)
+
+
+@contextlib.contextmanager
+def names_apart() -> Iterator[None]:
+    """The database keeps names unique in an endpoint; here its refusal gets its words."""
+    try:
+        yield
+    except IntegrityError as error:
+        said = str(error.orig)
+        if "uq_bindings" in said or "bindings.tool_name" in said:
+            message = "An endpoint has another tool of this name. Nothing was changed."
+            raise FindspotError("TOOL_NAME_CONFLICT", message) from None
+        if "pk_bindings" in said or "bindings.tool_id" in said:
+            return  # bound by someone else at the same moment
+        raise not_found("endpoint or tool") from None  # deleted at the same moment
+
+
+def _new_key() -> str:
+    return PREFIX + secrets.token_urlsafe(32)

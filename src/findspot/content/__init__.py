@@ -1,0 +1,1 @@
+"""What do people put in, and how is it read and changed?"""

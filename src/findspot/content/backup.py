@@ -1,0 +1,218 @@
+"""Backups: the store at one moment, without what the index makes of it, as one file; and back into an empty store."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from findspot import __version__
+from findspot.content.backup_file import BadBackup, Block, Header, Reader, Writer, pack
+from findspot.errors import FindspotError
+from findspot.models import TableShape
+from findspot.runtime.data_folder import DataFolder
+from findspot.settings import Settings
+from findspot.store import migrate, snapshot
+from findspot.store.database import Store, make_private
+
+_AHEAD = 2  # blocks that are packed while the next rows are read
+_SLICE = 256 * 1024
+_BESIDE = "findspot.db.restoring"
+_SQLITE_FILES = ("", "-wal", "-shm", "-journal")
+
+Watch = Callable[[int], None]  # told how many bytes of the file have been read
+
+
+class NotEmpty(Exception):
+    """The store that is to be restored into holds something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A backup that was read from its first byte to its last and found whole."""
+
+    file: Path
+    header: Header
+    rows: dict[str, int]
+    size: int
+    unpacked: int
+    digest: bytes
+
+
+# ── making one ──
+
+
+async def stream(store: Store, *, embeddings: bool = True) -> AsyncGenerator[bytes, None]:
+    """The bytes of a backup of this moment, while others go on writing."""
+    async with store.snapshot() as connection:
+        schema = str(await migrate.revision(connection))
+        tables = await snapshot.shapes(connection, embeddings=embeddings)
+        writer = Writer(Header(__version__, schema, store.kind, datetime.now(UTC), tables))
+        yield writer.begin()
+        async with contextlib.aclosing(_blocks(connection, tables)) as blocks:
+            async for block in blocks:
+                frame = memoryview(await asyncio.to_thread(writer.seal, block))
+                for start in range(0, len(frame), _SLICE):  # no connection's buffer is filled at a stroke
+                    yield bytes(frame[start : start + _SLICE])
+        yield writer.end()
+
+
+async def _blocks(connection: AsyncConnection, tables: tuple[TableShape, ...]) -> AsyncGenerator[Block, None]:
+    """Rows, packed in threads: the event loop only hands them on."""
+    ahead: deque[asyncio.Future[list[Block]]] = deque()
+    loop = asyncio.get_running_loop()
+    for number, table in enumerate(tables):
+        async with contextlib.aclosing(snapshot.rows(connection, table.name)) as batches:
+            async for batch in batches:
+                ahead.append(loop.run_in_executor(None, pack, number, batch))
+                if len(ahead) > _AHEAD:
+                    for block in await ahead.popleft():
+                        yield block
+    while ahead:
+        for block in await ahead.popleft():
+            yield block
+
+
+# ── looking at one ──
+
+
+def verify(file: Path, watch: Watch = lambda read: None) -> Verified:
+    """Read a backup to its end. Raises BadBackup unless it is whole and can be restored by this Findspot."""
+    with _opened(file) as reader:
+        _check_schema(reader.header)
+        for _ in reader.blocks():
+            watch(reader.position)
+        assert reader.end is not None
+        rows = {table.name: count for table, count in zip(reader.header.tables, reader.end.rows, strict=True)}
+        return Verified(file, reader.header, rows, reader.position, reader.end.size, reader.digest)
+
+
+@contextlib.contextmanager
+def _opened(file: Path) -> Iterator[Reader]:
+    with file.open("rb") as opened:
+        yield Reader(opened, os.fstat(opened.fileno()).st_size)
+
+
+def _check_schema(header: Header) -> None:
+    if header.schema > migrate.HEAD:
+        raise BadBackup(
+            f"The backup was made by a newer Findspot ({header.findspot}, schema {header.schema}; this one knows "
+            f"{migrate.HEAD}). Restore it with that version or a later one."
+        )
+    if header.schema < migrate.HEAD:
+        if not migrate.known(header.schema):
+            raise BadBackup(f"The backup has a schema that no Findspot had: {header.schema}.")
+        return
+    given = [(table.name, table.columns) for table in header.tables]
+    both = [snapshot.contained(embeddings=embeddings) for embeddings in (True, False)]
+    if given not in [[(table.name, snapshot.columns(table)) for table in tables] for tables in both]:
+        raise BadBackup(f"The backup was altered: its tables are not those of schema {header.schema}.")
+
+
+# ── going back to one ──
+
+
+async def restore(verified: Verified, settings: Settings, watch: Watch = lambda read: None) -> None:
+    """Put everything from a backup into the empty store of these settings: all of it, or nothing."""
+    with contextlib.ExitStack() as closing:
+        if not settings.shared:
+            folder = DataFolder(settings.data).claim()
+            closing.callback(folder.release)
+        if settings.database_url:
+            async with _unprepared(settings.database_url.get_secret_value(), settings.data) as store:
+                await _fill(verified, store, watch)
+        else:
+            await _into_sqlite(verified, settings.data / "findspot.db", watch)
+
+
+async def _into_sqlite(verified: Verified, file: Path, watch: Watch) -> None:
+    """Into a new file beside the empty one, which it replaces in one step when it is whole and on the disk."""
+    if _is_there(file):
+        async with _unprepared(None, file) as store, store.write() as connection:
+            await _check_target(connection)
+    beside = file.with_name(_BESIDE)
+    _remove(beside)
+    _check_room(verified, file.parent)
+    make_private(beside)
+    try:
+        async with _unprepared(None, beside) as store:
+            await _fill(verified, store, watch)
+        _sync(beside)
+        _remove(file)  # with its log, which must not be taken for the new one's
+        beside.replace(file)
+        _sync(file.parent)
+    except BaseException:
+        _remove(beside)
+        raise
+
+
+async def _fill(verified: Verified, store: Store, watch: Watch) -> None:
+    """One transaction: the schema of that time, the rows, and then what has been added to the schema since."""
+    try:
+        async with store.write() as connection:
+            await _check_target(connection)
+            await migrate.rebuild(connection, verified.header.schema)
+            await snapshot.defer_references(connection)
+            await _load(verified, connection, watch)
+            await snapshot.check_references(connection)
+            await snapshot.set_last_ids(connection, verified.header.tables)
+            await migrate.upgrade(connection)
+    except DBAPIError as error:  # a database that cannot be used is told otherwise, by the store
+        said = str(error.orig).splitlines()[0].rstrip(".")
+        raise BadBackup(f"The rows of the backup do not fit this database: {said}. Nothing was changed.") from error
+
+
+async def _load(verified: Verified, connection: AsyncConnection, watch: Watch) -> None:
+    with _opened(verified.file) as reader:
+        blocks = reader.blocks()
+        while (block := await asyncio.to_thread(next, blocks, None)) is not None:
+            await snapshot.load(connection, *block)
+            watch(reader.position)
+        if reader.digest != verified.digest:
+            raise BadBackup("The backup was exchanged while it was being restored. Nothing was changed.")
+
+
+async def _check_target(connection: AsyncConnection) -> None:
+    await migrate.check(connection)
+    if not await snapshot.is_empty(connection):
+        raise NotEmpty("There is something in this store already, and a backup is only restored into an empty one.")
+
+
+@contextlib.asynccontextmanager
+async def _unprepared(url: str | None, file: Path) -> AsyncIterator[Store]:
+    store = Store.unprepared(url, file)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def _check_room(verified: Verified, folder: Path) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < verified.unpacked:
+        message = f"{verified.unpacked:,} bytes are to be restored, but the disk has room for {free:,}."
+        raise FindspotError("STORE_UNAVAILABLE", message)
+
+
+def _is_there(file: Path) -> bool:
+    return file.exists()
+
+
+def _remove(file: Path) -> None:
+    for suffix in _SQLITE_FILES:
+        file.with_name(file.name + suffix).unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

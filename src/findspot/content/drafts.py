@@ -1,0 +1,100 @@
+"""The calculations on documents: bytes in, bytes out, so that any of them can run in a helper process."""
+
+import re
+from typing import Literal
+
+import msgspec
+
+from findspot.errors import FindspotError, invalid
+from findspot.jsontext.check import check
+from findspot.jsontext.operations import Operation
+from findspot.sources.stored import read_stored
+from findspot.versions.diff import diff
+from findspot.versions.words import word_count
+
+MAX_DIFF = 2_000_000  # bytes of either text
+
+Format = Literal["tiptap", "markdown", "text"]
+
+_FIELD = re.compile(r"\$\.(\w+)|field `(\w+)`")
+_TEXT = msgspec.json.Decoder(str)
+
+
+class _Body(msgspec.Struct, forbid_unknown_fields=True):
+    """What a client sends to make or change a document; which fields are needed depends on which of the two."""
+
+    title: str | None = None
+    type: str | None = None
+    content: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    format: Format | None = None
+    baseRevision: int | None = None
+    reason: Literal["manual", "autosave", "replace", "restore"] | None = None
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """A body after it was looked at: everything but the content itself."""
+
+    has_content: bool
+    word_count: int
+    title: str | None
+    type: str | None
+    format: Format | None
+    baseRevision: int | None
+    reason: str | None
+
+
+_BODY = msgspec.json.Decoder(_Body)
+
+
+def open_document(body: bytes, default_format: bytes, limit: bytes) -> tuple[bytes, ...]:
+    """A body as a draft, and the content as it will be kept: a tree as its JSON text, other formats as their source."""
+    try:
+        sent = _BODY.decode(check(body))
+    except msgspec.ValidationError as error:
+        found = _FIELD.search(str(error))
+        raise invalid((found[1] or found[2]) if found else "body", str(error)) from None
+    content, words = b"", 0
+    if sent.content is not msgspec.UNSET:
+        form = sent.format or default_format.decode()
+        if not form:
+            raise invalid("format", "is missing: 'tiptap', 'markdown' or 'text'")
+        content = _content(sent.content, form, int(limit))
+        words = word_count(read_stored(content, form).text)
+    draft = Draft(
+        sent.content is not msgspec.UNSET, words, sent.title, sent.type, sent.format, sent.baseRevision, sent.reason
+    )
+    return msgspec.json.encode(draft), content
+
+
+def _content(sent: msgspec.Raw, form: str, limit: int) -> bytes:
+    if form == "tiptap":
+        content = bytes(sent)
+    else:
+        try:
+            content = _TEXT.decode(sent).encode()
+        except msgspec.ValidationError:
+            raise invalid("content", f"must be a string when the format is '{form}'") from None
+    if len(content) > limit:
+        message = f"A document may have {limit} bytes (FINDSPOT_MAX_DOCUMENT); this one has {len(content)}."
+        raise FindspotError("CONTENT_TOO_LARGE", message, limit=limit)
+    return content
+
+
+def show_document(content: bytes, form: bytes) -> tuple[bytes, ...]:
+    """A kept content and its text, as the two members of an answer."""
+    text = read_stored(content, form.decode()).text
+    kept = content if form == b"tiptap" else msgspec.json.encode(content.decode())
+    return (b'"content":' + kept + b',"text":' + msgspec.json.encode(text),)
+
+
+def compare_documents(old: bytes, old_form: bytes, new: bytes, new_form: bytes) -> tuple[bytes, ...]:
+    """The changes from one content's text to another's, by word."""
+    texts = read_stored(old, old_form.decode()).text, read_stored(new, new_form.decode()).text
+    for text in texts:
+        if len(text.encode()) > MAX_DIFF:
+            message = f"Texts of more than {MAX_DIFF:,} bytes are not compared by word. Read both versions instead."
+            raise FindspotError("CONTENT_TOO_LARGE", message, limit=MAX_DIFF)
+    return (msgspec.json.encode([{"op": change.op, "text": change.text} for change in diff(*texts)]),)
+
+
+OPERATIONS: dict[str, Operation] = {each.__name__: each for each in (open_document, show_document, compare_documents)}

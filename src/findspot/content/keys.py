@@ -1,0 +1,54 @@
+"""Keys: who is calling? Secrets are shown once and kept as hashes; the owner's token opens everything."""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable
+
+from findspot.models import OWNER, Caller, Key, Role
+from findspot.runtime.owner_token import PREFIX
+from findspot.store import keys as rows
+from findspot.store.database import Store
+
+_HINT = len(PREFIX) + 4
+
+
+def hashed(secret: str) -> str:
+    """A plain hash is enough here: the secret is 256 random bits, so there is nothing to guess."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def query_hash(token: str) -> Callable[[str], str]:
+    """What stands for a query in logs: a hash with a secret of this installation, since what people type can be
+    guessed."""
+    key = hashlib.sha256(f"queries:{token}".encode()).digest()
+    return lambda query: hmac.new(key, query.encode(errors="surrogatepass"), hashlib.sha256).hexdigest()[:16]
+
+
+class Keys:
+    """Issues keys and recognises them."""
+
+    def __init__(self, store: Store, token: str) -> None:
+        self._store = store
+        self._token = hashed(token)
+        self.browser_pass = hashed(f"browser:{token}")  # what a signed-in browser keeps: useless for anything else
+
+    async def issue(self, project_id: int, name: str, role: Role) -> tuple[Key, str]:
+        """A new key and its secret, which cannot be shown again."""
+        secret = PREFIX + secrets.token_urlsafe(32)
+        async with self._store.write() as connection:
+            key = await rows.create(connection, project_id, name, role, hashed(secret), secret[:_HINT])
+        return key, secret
+
+    def admits(self, browser_pass: str) -> Caller | None:
+        """Who a browser signed in as by the owner's link."""
+        return OWNER if hmac.compare_digest(browser_pass, self.browser_pass) else None
+
+    async def identify(self, secret: str) -> Caller | None:
+        """Who this secret belongs to; None for no one (any more)."""
+        digest = hashed(secret)
+        if hmac.compare_digest(digest, self._token):
+            return OWNER
+        async with self._store.glance() as connection:
+            key = await rows.by_hash(connection, digest)
+        return Caller(key.role, key.name, key.project_id, key.id) if key else None

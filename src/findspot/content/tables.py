@@ -1,0 +1,250 @@
+"""Tables: create, read at a pointer, set, patch. The one door through which a JSON value is changed."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Literal, TypeAlias
+from weakref import WeakValueDictionary
+
+import msgspec
+from sqlalchemy.exc import IntegrityError
+
+from findspot import pointer as pointers
+from findspot.errors import FindspotError, not_found
+from findspot.models import Table
+from findspot.names import checked
+from findspot.runtime.helpers import Offload, Part, Text
+from findspot.store import tables as rows
+from findspot.store.database import Store
+from findspot.store.indexing import note_changes
+
+Fate: TypeAlias = Literal["created", "changed", "unchanged"]
+
+EVERYWHERE = ("",)
+
+_TRIES = 100  # against writers in other processes; those of this one take turns
+
+
+class Tables:
+    """The tables of every project, over the store. Texts go in and out in pieces, never as one large copy."""
+
+    def __init__(self, store: Store, offload: Offload, max_table: int) -> None:
+        self._store = store
+        self._offload = offload
+        self._limit = str(max_table).encode()
+        self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+
+    async def create(self, project_id: int, body: Part) -> Table:
+        """Make a table from the body `{name, data}`."""
+        raw_name, text = await self._offload.run("open_table", body, self._limit)
+        name = checked(raw_name.decode())
+        try:
+            return await self._insert(project_id, name, text)
+        except IntegrityError:
+            raise not_found("project") from None
+
+    async def read(self, table_id: int, pointer: str) -> tuple[Table, list[Text]]:
+        """A table and the JSON text of its value at a pointer."""
+        pointers.parse(pointer)
+        async with self._store.read() as connection:
+            loaded = await rows.load(connection, table_id)
+        if loaded is None:
+            raise not_found("table")
+        table, text = loaded
+        if pointer:
+            return table, list(await self._offload.run("read", text, pointer.encode()))
+        return table, list(text)
+
+    async def put(self, table_id: int, pointer: str, body: Part, expected: int | None) -> int:
+        """Set the value at a pointer; answers the new revision."""
+        pointers.parse(pointer)
+        if pointer:
+            return await self._edit(table_id, expected, lambda text: self._put(text, pointer, body))
+        if expected is not None:
+            await self._require(table_id, expected)  # before the work; the switch decides
+        (text,) = await self._offload.run("accept", body, self._limit)
+        revision = await self._place(table_id, text, expected, EVERYWHERE)
+        return revision if revision is not None else await self._moved_on(table_id)
+
+    async def patch(self, table_id: int, body: Part, expected: int | None) -> int:
+        """Apply a JSON Patch, all of it or nothing; answers the new revision."""
+        return await self._edit(table_id, expected, lambda text: self._patch(text, body))
+
+    async def edit(self, table_id: int, action: str, scope: str, arguments: bytes) -> Text:
+        """Create, update or delete elements of the object or list at a pointer: all that the arguments name, or none.
+        Answers their keys as a JSON text."""
+        keys: Text = b""
+
+        async def change(text: list[bytes]) -> tuple[Text, Sequence[str]]:
+            nonlocal keys
+            parts = action.encode(), scope.encode(), arguments, self._limit
+            changed, places, keys = await self._offload.run("edit", text, *parts)
+            return changed, msgspec.json.decode(places, type=list[str])
+
+        await self._edit(table_id, None, change)
+        return keys
+
+    async def _put(self, text: list[bytes], pointer: str, body: Part) -> tuple[Text, Sequence[str]]:
+        (changed,) = await self._offload.run("put", text, pointer.encode(), body, self._limit)
+        return changed, [pointer.removesuffix("/-")]
+
+    async def _patch(self, text: list[bytes], body: Part) -> tuple[Text, Sequence[str]]:
+        changed, places = await self._offload.run("patch", text, body, self._limit)
+        return changed, msgspec.json.decode(places, type=list[str])
+
+    async def import_file(self, project_id: int, path: str, name: str, text: Text) -> Fate:
+        """Make the table of a file, or make it equal to the file."""
+        async with self._store.read() as connection:
+            present = (await rows.by_paths(connection, project_id, [path])).get(path)
+            if present is not None and present.size == len(text):
+                loaded = await rows.load(connection, present.id)
+                if loaded is not None and _equal(loaded[1], text):
+                    return "unchanged"
+        if present is None:
+            await self._insert(project_id, name, text, path)
+            return "created"
+        if await self._place(present.id, text, None, EVERYWHERE) is None:
+            raise not_found("table")
+        return "changed"
+
+    async def _edit(
+        self,
+        table_id: int,
+        expected: int | None,
+        change: Callable[[list[bytes]], Awaitable[tuple[Text, Sequence[str]]]],
+    ) -> int:
+        """Read, change, write. If someone else wrote in between, the change is made again on what they left."""
+        async with self._turns.setdefault(table_id, asyncio.Lock()):
+            for _ in range(_TRIES):
+                async with self._store.read() as connection:
+                    loaded = await rows.load(connection, table_id)
+                if loaded is None:
+                    raise not_found("table")
+                table, text = loaded
+                if expected is not None and table.revision != expected:
+                    return await self._moved_on(table_id)
+                changed, places = await change(text)
+                if _equal(text, changed):
+                    return table.revision
+                revision = await self._place(table_id, changed, table.revision, places)
+                if revision is not None:
+                    return revision
+        raise FindspotError("VERSION_CONFLICT", "Others keep changing this table. Nothing was changed; try again.")
+
+    async def _insert(self, project_id: int, name: str, text: Text, path: str | None = None) -> Table:
+        text_id, size = rows.new_text_id(), len(text)
+        groups = list(rows.cut(text))
+        small = len(groups) == 1
+        async with self._store.write() as connection:
+            revision, known_as = (1, path) if small else (0, None)
+            table = await rows.create(connection, project_id, name, text_id, size, revision, known_as)
+            if small:
+                await rows.write_pieces(connection, table.id, text_id, 0, groups[0])
+                return table
+        async with self._nothing_left(table.id, text_id, new=True):
+            await self._stage(table.id, text_id, text)
+        async with self._store.write() as connection:
+            await rows.switch(connection, table.id, text_id, size, expected=0)
+            if path is not None:  # not before: what a killed process leaves behind must not stand in the way
+                await rows.set_path(connection, table.id, path)
+            shown = await rows.get(connection, table.id)
+        if shown is None:
+            raise not_found("project")
+        return shown
+
+    async def _place(self, table_id: int, text: Text, expected: int | None, places: Sequence[str]) -> int | None:
+        """Make `text` the table's value; None if the table is not at revision `expected` any more. It differs from what
+        was there at these places or below."""
+        text_id = rows.new_text_id()
+        groups = list(rows.cut(text))
+        small = len(groups) == 1
+        if not small:
+            async with self._nothing_left(table_id, text_id):
+                await self._stage(table_id, text_id, text)
+        async with self._store.write() as connection:
+            switched = await rows.switch(connection, table_id, text_id, len(text), expected)
+            if switched:
+                await note_changes(connection, table_id, switched[0], places)
+            if switched and small:
+                await rows.write_pieces(connection, table_id, text_id, 0, groups[0])
+                more = await rows.forget(connection, table_id, switched[1])
+        if switched is None or not small or more:
+            await self._forget(table_id, switched[1] if switched else text_id)
+        return switched[0] if switched else None
+
+    async def _stage(self, table_id: int, text_id: int, text: Text) -> None:
+        """Write a large text beside the one in place, a little at a time, so that no other writer waits long."""
+        try:
+            for number, group in enumerate(rows.cut(text)):
+                async with self._store.write(durable=False) as connection:
+                    await rows.write_pieces(connection, table_id, text_id, number, group)
+        except IntegrityError:
+            raise not_found("table") from None
+
+    async def _forget(self, table_id: int, text_id: int) -> None:
+        more = True
+        while more:
+            async with self._store.write(durable=False) as connection:
+                more = await rows.forget(connection, table_id, text_id)
+
+    @contextlib.asynccontextmanager
+    async def _nothing_left(self, table_id: int, text_id: int, *, new: bool = False) -> AsyncIterator[None]:
+        """If a large write is broken off, take away what it has written so far."""
+        try:
+            yield
+        except BaseException:
+            await asyncio.shield(self._take_away(table_id, text_id, new))
+            raise
+
+    async def _take_away(self, table_id: int, text_id: int, new: bool) -> None:
+        with contextlib.suppress(FindspotError):  # a database that is gone keeps it; the next start sweeps
+            await self._forget(table_id, text_id)
+            if new:
+                async with self._store.write() as connection:
+                    await rows.delete_hidden(connection, table_id)
+
+    async def delete(self, table_id: int) -> None:
+        """Hide a table at once, then remove it little by little, so that no writer waits long."""
+        async with self._store.write() as connection:
+            if not await rows.hide(connection, table_id):
+                raise not_found("table")
+        await self._remove(table_id)
+
+    async def delete_all(self, project_id: int) -> None:
+        """Remove every table of a project."""
+        async with self._store.write() as connection:
+            hidden = await rows.hide_all(connection, project_id)
+        for table_id in hidden:
+            await self._remove(table_id)
+
+    async def _remove(self, table_id: int) -> None:
+        more = True
+        while more:
+            async with self._store.write(durable=False) as connection:
+                more = await rows.forget_any(connection, table_id)
+        async with self._store.write() as connection:
+            await rows.delete_hidden(connection, table_id)
+
+    async def _require(self, table_id: int, expected: int) -> None:
+        async with self._store.read() as connection:
+            table = await rows.get(connection, table_id)
+        if table is None or table.revision != expected:
+            await self._moved_on(table_id)
+
+    async def _moved_on(self, table_id: int) -> int:
+        """Say why a write with an expected revision did not happen."""
+        async with self._store.read() as connection:
+            table = await rows.get(connection, table_id)
+        if table is None:
+            raise not_found("table")
+        message = f"The table is at revision {table.revision} now. Nothing was changed."
+        raise FindspotError("PRECONDITION_FAILED", message, revision=table.revision)
+
+
+def _equal(pieces: Sequence[bytes], text: Text) -> bool:
+    view, at = memoryview(text), 0
+    for piece in pieces:
+        if bytes(view[at : at + len(piece)]) != piece:  # a view would be compared byte by byte
+            return False
+        at += len(piece)
+    return at == len(view)

@@ -1,0 +1,1 @@
+"""How does content become searchable?"""

@@ -1,0 +1,76 @@
+"""Chunk rows → terms and vectors: what an engine is given. Pages are read ahead, terms are taken in helpers."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+import msgspec
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from findspot.engines.protocol import Batch, Source, Vectors
+from findspot.indexing import cutting
+from findspot.models import ChunkToIndex
+from findspot.runtime.embeddings import Embeddings
+from findspot.runtime.helpers import Offload
+from findspot.store.database import Store
+
+CHUNKS_AT_ONCE = 5000
+TERMS_AT_ONCE = 500
+
+Reading: TypeAlias = Callable[[AsyncConnection, str, int, int], Awaitable[list[ChunkToIndex]]]
+
+
+class Batches:
+    """Prepares chunks for an engine."""
+
+    def __init__(self, store: Store, embeddings: Embeddings, offload: Offload) -> None:
+        self._store = store
+        self._embeddings = embeddings
+        self._offload = offload
+
+    async def pages(self, reading: Reading, namespace: str) -> AsyncGenerator[list[ChunkToIndex], None]:
+        """Chunks in order of their ids, so many at a time. The next ones are read while these are worked on."""
+
+        async def read(after: int) -> list[ChunkToIndex]:
+            async with self._store.read() as connection:
+                return await reading(connection, namespace, after, CHUNKS_AT_ONCE)
+
+        coming = asyncio.create_task(read(0))
+        try:
+            while some := await coming:
+                if len(some) < CHUNKS_AT_ONCE:  # the last
+                    yield some
+                    return
+                coming = asyncio.create_task(read(some[-1].id))
+                yield some
+        finally:
+            coming.cancel()
+            await asyncio.gather(coming, return_exceptions=True)
+
+    async def make(self, some: Sequence[ChunkToIndex]) -> Batch:
+        texts = [row.text for row in some]
+        vectors, terms = await asyncio.gather(self._embeddings.documents(texts), self._terms(texts))
+        return _batch(some, terms, vectors)
+
+    async def by_words(self, some: Sequence[ChunkToIndex], dimension: int) -> Batch:
+        """The same without their meaning, which is all that can be had while the embedder is away."""
+        import numpy as np
+
+        terms = await self._terms([row.text for row in some])
+        return _batch(some, terms, np.zeros((len(some), dimension), np.float32))
+
+    async def _terms(self, texts: list[str]) -> list[str]:
+        """In several parts, because there are several helpers."""
+        parts = [texts[start : start + TERMS_AT_ONCE] for start in range(0, len(texts), TERMS_AT_ONCE)]
+        answers = await asyncio.gather(
+            *(self._offload.run("index_terms", msgspec.msgpack.encode(part)) for part in parts)
+        )
+        return [terms for (answer,) in answers for terms in cutting.TEXTS.decode(answer)]
+
+
+def _batch(some: Sequence[ChunkToIndex], terms: list[str], vectors: Vectors) -> Batch:
+    return Batch([row.id for row in some], [row.doc_id for row in some], list(map(_source, some)), terms, vectors)
+
+
+def _source(row: ChunkToIndex) -> Source:
+    return Source(row.document_id, row.json_pointer, row.chunk_size, row.chunk_overlap, row.node_length)

@@ -1,0 +1,1 @@
+"""What do all parts of a running Findspot share?"""

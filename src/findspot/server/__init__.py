@@ -1,0 +1,1 @@
+"""Which processes serve, and who watches over them?"""

@@ -1,0 +1,123 @@
+"""Sources into chunks, as a helper does it: of what is new the text, of what is known or gone the name."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from findspot.errors import FindspotError
+from findspot.indexing import cutting
+from findspot.indexing.cutting import Cut, DocumentToCut, TableToCut
+
+TABLE = {"a": {"x": "some words", "y": "更多的文字"}, "b": ["short", "x" * 50, "👩‍👩‍👧 e\u0301"]}
+EVERYWHERE = (Cut(100, 10, (("", 1),)),)
+
+
+def cut(data: Any, cuts: tuple[Cut, ...], *known: list[cutting.Known], **limits: int) -> tuple[Any, Any, Any]:
+    request = TableToCut(7, cuts, **({"max_length": 1000, "max_chunks": 10, "room": 10_000} | limits))
+    parts = [msgspec.msgpack.encode(part) for part in known]
+    head, *rest = cutting.cut_table(msgspec.msgpack.encode(request), json.dumps(data).encode(), *parts)
+    summary = cutting.SUMMARY.decode(head)
+    gone = [node for part in rest[: summary.gone_parts] for node in cutting.NODES.decode(part)]
+    return summary, gone, [chunk for part in rest[summary.gone_parts :] for chunk in cutting.NODE_CHUNKS.decode(part)]
+
+
+def names(chunks: list[cutting.NodeChunk]) -> list[cutting.Known]:
+    return list(dict.fromkeys((each.pointer, each.content_hash, each.size, each.overlap) for each in chunks))
+
+
+def test_a_new_table_comes_with_all_its_texts() -> None:
+    summary, gone, chunks = cut(TABLE, EVERYWHERE)
+    assert (summary.nodes, summary.chunks, gone, summary.skipped) == (5, 5, [], ())
+    assert {each.pointer: each.text for each in chunks} == {
+        "/a/x": "some words",
+        "/a/y": "更多的文字",
+        "/b/0": "short",
+        "/b/1": "x" * 50,
+        "/b/2": "👩‍👩‍👧 e\u0301",
+    }
+    assert all((each.start, each.end) == (0, len(each.text)) == (0, each.length) for each in chunks)
+
+
+def test_of_a_known_table_only_what_changed_comes_back() -> None:
+    known = names(cut(TABLE, EVERYWHERE)[2])
+    changed = {"a": TABLE["a"], "b": ["short", "other", "👩‍👩‍👧 e\u0301"]}
+    summary, gone, chunks = cut(changed, EVERYWHERE, known[:2], known[2:])
+    assert (summary.nodes, summary.chunks) == (5, 5)
+    assert [each.text for each in chunks] == ["other"]
+    assert gone == [node for node in known if node[0] == "/b/1"]
+
+
+def test_without_tools_everything_is_gone() -> None:
+    known = names(cut(TABLE, EVERYWHERE)[2])
+    summary, gone, chunks = cut(None, (), known)
+    assert (summary.nodes, summary.chunks, sorted(gone), chunks) == (0, 0, sorted(known), [])
+
+
+def test_scopes_and_thresholds_of_one_cut_are_taken_together_and_cuts_apart() -> None:
+    cuts = (Cut(100, 10, (("/a", 1), ("/b", 20), ("/b/0", 1))), Cut(30, 0, (("/b", 20),)))
+    summary, _, chunks = cut(TABLE, cuts)
+    assert {(each.pointer, each.size) for each in chunks} == {
+        ("/a/x", 100),
+        ("/a/y", 100),
+        ("/b/0", 100),
+        ("/b/1", 100),
+        ("/b/1", 30),
+    }
+    assert summary.nodes == 4
+    assert "".join(each.text for each in chunks if each.size == 30) == "x" * 50
+    assert len({each.doc_id for each in chunks}) == len(chunks)
+
+
+def test_what_is_too_long_or_too_much_is_named() -> None:
+    data = {"long": "x" * 1001, "much": "word " * 100, "fine": "fine"}
+    summary, _, chunks = cut(data, (Cut(20, 0, (("", 1),)),))
+    assert dict(summary.skipped) == {"/long": "content_too_long", "/much": "too_many_chunks"}
+    assert [each.pointer for each in chunks] == ["/fine"]
+
+
+def test_large_answers_come_in_parts() -> None:
+    data = [f"{number} " + "字" * 900 for number in range(1500)]
+    request = msgspec.msgpack.encode(TableToCut(7, (Cut(1000, 0, (("", 1),)),), 10_000, 10, 10_000))
+    _, *parts = cutting.cut_table(request, json.dumps(data).encode())
+    assert len(parts) > 2
+    chunks = [chunk for part in parts for chunk in cutting.NODE_CHUNKS.decode(part)]
+    assert [chunk.text for chunk in chunks] == data
+    known = [msgspec.msgpack.encode(names(chunks))]
+    summary = cutting.SUMMARY.decode(cutting.cut_table(request, b"[]", *known)[0])
+    assert summary.gone_parts == 1
+
+
+def test_known_passages_come_without_their_text() -> None:
+    content = "alpha\n\nbeta 乙\n\nalpha".encode()
+
+    def passages(known: frozenset[str]) -> list[cutting.Passage]:
+        request = msgspec.msgpack.encode([DocumentToCut(3, "text", known), DocumentToCut(4, "text", frozenset())])
+        parts = cutting.cut_documents(request, content, b"other")
+        return [passage for part in parts for passage in cutting.PASSAGES.decode(part)]
+
+    first = passages(frozenset())
+    assert [each.text for each in first] == ["alpha", "beta 乙", "alpha", "other"]
+    assert [(each.start, each.end, each.index, each.total) for each in first[:3]] == [
+        (0, 5, 0, 3),
+        (7, 13, 1, 3),
+        (15, 20, 2, 3),
+    ]
+    again = passages(frozenset({first[0].doc_id, first[2].doc_id}))
+    assert [each.text for each in again] == [None, "beta 乙", None, "other"]
+    assert [each.doc_id for each in again] == [each.doc_id for each in first]
+
+
+def test_a_document_that_cannot_be_read_is_an_error_and_not_the_end_of_a_helper() -> None:
+    request = msgspec.msgpack.encode([DocumentToCut(3, "tiptap", frozenset())])
+    with pytest.raises(FindspotError, match="Document 3 cannot be read"):
+        cutting.cut_documents(request, b"{")
+
+
+def test_every_text_has_its_terms() -> None:
+    (answer,) = cutting.index_terms(msgspec.msgpack.encode(["The Rivers", "圖書館", ""]))
+    english, chinese, nothing = cutting.TEXTS.decode(answer)
+    assert "river" in english.split()
+    assert chinese
+    assert nothing == ""

@@ -1,0 +1,109 @@
+"""A project with more vectors than it may have gives up those that were hits least recently."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from findspot.app import App, open_app
+from findspot.engines.protocol import Damaged
+from findspot.indexing.eviction import coldest
+from findspot.models import Place, documents_namespace, table_namespace
+from findspot.search.table_search import Ask, Mode
+from findspot.settings import Settings
+from tests import flows
+from tests.flows import Telling
+
+
+def test_what_was_never_a_hit_is_coldest_then_what_was_one_longest_ago() -> None:
+    held = {"one": np.array([1, 5, 9], np.int64), "other": np.array([3, 7], np.int64)}
+    assert coldest(held, [5, 7, 9], 3) == {"one": [1, 5], "other": [3]}
+    assert coldest(held, [9, 4, 3, 1], 4) == {"one": [5, 9], "other": [3, 7]}
+    assert coldest(held, [], 1) == {"one": [1]}
+
+
+async def shown(app: App, project: int, query: str, mode: Mode, limit: int = 3) -> list[str]:
+    found = await app.searching.search(Ask(project, documents_namespace(project), query, limit, mode))
+    return [hit.found.chunk.text for hit in found.hits]
+
+
+@pytest.mark.scenario("004.capacity.vectors", "D16")
+async def test_past_the_limit_the_coldest_vectors_go_and_words_still_find_their_chunks(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder = Telling()
+    flows.use(monkeypatch, embedder)
+    limited = settings.model_copy(update={"max_vectors": 10 * embedder.dimension})
+    async with open_app(limited) as app:
+        project = await flows.make_project(app)
+        old = [f"旧的段落 old{number}" for number in range(8)]
+        await flows.make_document(app, project, *old)
+        await flows.settle(app)
+        assert await shown(app, project, old[2], Mode.VECTOR) != []  # from now on it is warm
+        warm = (await shown(app, project, old[2], Mode.KEYWORD))[0]
+        assert warm == old[2]
+        await flows.make_document(app, project, *(f"新的段落 fresh{number}" for number in range(4)))
+        await flows.settle(app)
+        (report,) = await app.indexing.report(project)
+        assert (report.chunks, report.vectors, report.evicted) == (12, 9, 3)
+        assert old[2] in await shown(app, project, old[2], Mode.VECTOR)
+        lost = [text for text in old if (await shown(app, project, text, Mode.VECTOR))[:1] != [text]]
+        assert len(lost) == 3
+        assert old[2] not in lost
+        for text in lost:
+            assert (await shown(app, project, text, Mode.KEYWORD))[0] == text
+            assert text in await shown(app, project, text, Mode.HYBRID, 12)
+        await app.indexing.rebuild(Place(project, None))  # which makes every vector anew
+        (report,) = await app.indexing.report(project)
+        assert (report.vectors, report.evicted) == (9, 3)
+    async with open_app(limited) as app:  # as it was, without anyone's help
+        await flows.settle(app)
+        (report,) = await app.indexing.report(project)
+        assert (report.chunks, report.vectors, report.evicted) == (12, 9, 3)
+
+
+@pytest.mark.parametrize("call", ["vector_ids", "evict"])
+async def test_damage_that_is_found_while_room_is_made_is_healed_where_it_is(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    embedder = Telling()
+    flows.use(monkeypatch, embedder)
+    async with open_app(settings.model_copy(update={"max_vectors": 10 * embedder.dimension})) as app:
+        project, engine = await flows.make_project(app), flows.watched(app)
+        table = await flows.make_table(app, project, {f"n{number}": f"行 row{number}" for number in range(6)})
+        await flows.add_tool(app, table)
+        await flows.settle(app)
+        damaged, built = table_namespace(project, table.id), list[str]()
+
+        def fails(namespace: str, *more: Any) -> Any:
+            if namespace == damaged and damaged not in built:
+                raise Damaged("a file is gone")
+            return getattr(engine.engine, call)(namespace, *more)
+
+        def build(namespace: str, *more: Any) -> Any:
+            built.append(namespace)
+            return engine.engine.build(namespace, *more)
+
+        engine.instead |= {call: fails, "build": build}
+        await flows.make_document(app, project, *(f"新的段落 fresh{number}" for number in range(6)))
+        await flows.settle(app)
+        assert built == [damaged]
+        assert sum(report.vectors for report in await app.indexing.report(project)) == 9
+
+
+async def test_an_index_is_built_although_no_room_can_be_made(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = await flows.make_project(app)
+    document, tries = await flows.make_document(app, project, "words"), 0
+    await flows.settle(app)
+
+    async def fails(project_id: int) -> None:
+        nonlocal tries
+        tries += 1
+        raise OSError("too many open files")
+
+    monkeypatch.setattr(app.indexing.warmth, "make_room", fails)
+    app.indexing.renew(documents_namespace(project))
+    await flows.settle(app)
+    assert tries == 1
+    assert await flows.texts(app, document, "words") == ["words"]
+    assert [report.errors for report in await app.indexing.report(project)] == [()]

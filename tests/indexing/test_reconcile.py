@@ -1,0 +1,51 @@
+"""Store and engine are compared, and what differs is put right, on both databases."""
+
+import numpy as np
+import pytest
+
+from findspot.app import App
+from findspot.indexing import reconcile
+from findspot.indexing.reconcile import differences
+from findspot.models import documents_namespace
+from findspot.settings import Settings
+from findspot.store import chunks as chunk_rows
+from tests import flows
+from tests.flows import Telling, make_document, make_project, rows, settle, texts
+
+
+@pytest.fixture
+def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Whatever is opened has an engine that can be watched."""
+    flows.use(monkeypatch, Telling())
+    return settings
+
+
+def test_what_is_missing_too_much_or_waiting_is_told_apart() -> None:
+    found = differences([1, 2, 3, 4, 5], [4, 5], np.array([1, 3, 5, 9], np.int64))
+    assert (found.missing, found.extra, found.unheld) == ([2], [9], {4})
+    nothing = differences([], [], np.empty(0, np.int64))
+    assert (nothing.missing, nothing.extra, nothing.unheld) == ([], [], set())
+
+
+async def test_what_the_engine_lost_is_marked_little_by_little_and_indexed_again(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconcile, "MARKED_AT_ONCE", 3)
+    project = await make_project(app)
+    document = await make_document(app, project, *(f"苍鹭 heron {number}" for number in range(8)))
+    await settle(app)
+    namespace, marked, mark = documents_namespace(project), list[int](), chunk_rows.mark
+
+    async def counted(connection: object, ids: list[int], *, indexed: bool) -> None:
+        if not indexed:
+            marked.append(len(ids))
+        await mark(connection, ids, indexed=indexed)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(chunk_rows, "mark", counted)
+    lost = [row.id for row in await rows(app)][:7]
+    app.engine.delete(namespace, lost)
+    app.indexing.doubt(namespace)
+    await settle(app)
+    assert marked == [3, 3, 1]
+    assert app.engine.ids(namespace).tolist() == sorted(row.id for row in await rows(app))
+    assert len(await texts(app, document, "苍鹭")) == 8

@@ -1,0 +1,424 @@
+"""Vectors are made once: the cache in the store, on both databases, and the one for queries in memory."""
+
+import asyncio
+import hashlib
+import random
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from findspot.embedding.calibration import Calibration
+from findspot.embedding.protocol import Vector, Vectors, refused
+from findspot.errors import FindspotError
+from findspot.runtime import embeddings as embeddings_module
+from findspot.runtime.embeddings import QUERIES_AT_ONCE, Embeddings, QueryCache
+from findspot.settings import Settings
+from findspot.store import embeddings as stored
+from findspot.store.database import Store
+
+
+class Counting:
+    """An embedder that notes what it is asked. Texts about nothing are zero; 'bad' is refused; 'away' fails."""
+
+    id = "counting"
+    dimension = 8
+    batch = 4
+    calibration = Calibration(10, -3)
+    vector_weight = 0.25
+    is_quick = True
+
+    def __init__(self, fingerprint: str = "one") -> None:
+        self.fingerprint = fingerprint
+        self.calls: list[list[str]] = []
+
+    def documents(self, texts: Sequence[str], *, soon: bool = False) -> Vectors:
+        self.calls.append(list(texts))
+        for index, text in enumerate(texts):
+            if text.startswith("bad"):
+                raise refused(index, "it is bad.")
+            if text == "away":
+                raise FindspotError("EMBEDDING_UNAVAILABLE", "away")
+        return np.stack([self.query(text) for text in texts])
+
+    def query(self, text: str) -> Vector:
+        if not text.strip():
+            return np.zeros(8, np.float32)
+        values = np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8)[:8].astype(np.float32) - 127.5
+        unit: Vector = values / np.linalg.norm(values)
+        return unit
+
+    def knows(self, text: str) -> bool:
+        return True
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    @property
+    def asked(self) -> list[str]:
+        return [text for call in self.calls for text in call]
+
+
+@pytest.fixture
+def embedder() -> Counting:
+    return Counting()
+
+
+async def test_vectors_come_in_the_order_of_the_texts(store: Store, embedder: Counting) -> None:
+    texts = [f"text {number}" for number in range(11)]
+    vectors = await Embeddings(store, embedder, 60).documents(texts)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(vectors, [embedder.query(text) for text in texts], atol=1e-3)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    assert [len(call) for call in embedder.calls] == [4, 4, 3]
+
+
+@pytest.mark.scenario("003.cache.same-text")
+async def test_the_same_text_is_embedded_once_in_a_batch_across_batches_and_after_a_restart(
+    database_url: str | None, tmp_path: Path, embedder: Counting
+) -> None:
+    texts = ["a", "b", "a", "c", "b", "d", "a", "e", "e"]
+    found = []
+    for _ in range(2):
+        store = await Store.open(database_url, tmp_path / "findspot.db")
+        found.append(await Embeddings(store, embedder, 60).documents(texts))
+        found.append((await Embeddings(store, embedder, 60).documents(texts[::-1]))[::-1])
+        await store.close()
+    assert embedder.asked == ["a", "b", "c", "d", "e"]
+    assert all(np.array_equal(found[0], each) for each in found)
+
+
+async def test_two_who_need_the_same_texts_at_once_have_them_embedded_once(store: Store, embedder: Counting) -> None:
+    embeddings = Embeddings(store, embedder, 60)
+    texts = [f"text {number}" for number in range(10)]
+    first, second = await asyncio.gather(embeddings.documents(texts), embeddings.documents(texts))
+    assert np.array_equal(first, second)
+    assert sorted(embedder.asked) == sorted(texts)
+
+
+async def test_another_fingerprint_is_another_vector(store: Store) -> None:
+    one, two = Counting("one"), Counting("two")
+    for each in (one, two):
+        await Embeddings(store, each, 60).documents(["a"])
+    assert one.asked == two.asked == ["a"]
+    async with store.write() as connection:
+        assert await stored.forget(connection, "two") == 1
+    await Embeddings(store, two, 60).documents(["a"])
+    await Embeddings(store, one, 60).documents(["a"])
+    assert (one.asked, two.asked) == (["a", "a"], ["a"])
+
+
+async def test_a_vector_of_zeros_stays_one_and_is_not_made_again(store: Store, embedder: Counting) -> None:
+    for _ in range(2):
+        vectors = await Embeddings(store, embedder, 60).documents(["a", " ", "b"])
+        assert vectors.any(axis=1).tolist() == [True, False, True]
+    assert len(embedder.calls) == 1
+
+
+async def test_no_texts(store: Store, embedder: Counting) -> None:
+    assert (await Embeddings(store, embedder, 60).documents([])).shape == (0, 8)
+
+
+async def test_a_refused_text_is_zeros_and_the_others_are_what_they_are(store: Store, embedder: Counting) -> None:
+    embeddings = Embeddings(store, embedder, 60)
+    await embeddings.documents(["a", "b"])
+    texts = ["a", "a", "b", "c", "d", "d", "bad", "e", "bad"]
+    for _ in range(2):
+        vectors = await embeddings.documents(texts)
+        assert vectors.any(axis=1).tolist() == [text != "bad" for text in texts]
+        np.testing.assert_allclose(vectors[7], embedder.query("e"), atol=1e-3)
+    assert [call for call in embedder.calls if "e" in call] == [
+        ["d", "bad", "e"],
+        ["e"],
+    ]  # it was kept, the other was not
+
+
+@pytest.mark.parametrize("bad", [1, 30, 63, 64])
+async def test_many_refused_texts_are_told_from_others_without_asking_for_all_again_and_again(
+    store: Store, embedder: Counting, bad: int
+) -> None:
+    embedder.batch = 64
+    chance = random.Random(bad)
+    texts = [f"bad {number}" if number < bad else f"good {number}" for number in range(64)]
+    chance.shuffle(texts)
+    vectors = await Embeddings(store, embedder, 60).documents(texts)
+    assert vectors.any(axis=1).tolist() == [text.startswith("good") for text in texts]
+    assert len(embedder.calls) <= 3 * bad + 1
+    assert sum(map(len, embedder.calls)) <= 64 * 7
+
+
+async def test_a_failure_loses_no_more_than_its_own_batch(store: Store, embedder: Counting) -> None:
+    embeddings = Embeddings(store, embedder, 60)
+    with pytest.raises(FindspotError, match="away"):
+        await embeddings.documents(["a", "b", "c", "d", "away"])
+    await embeddings.documents(["a", "b", "c", "d"])
+    assert embedder.calls == [["a", "b", "c", "d"], ["away"]]
+
+
+async def test_whoever_is_broken_off_after_vectors_were_made_leaves_nothing_behind(
+    store: Store, embedder: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_busy, going_on, unpacked = threading.Event(), threading.Event(), embeddings_module._unpacked
+
+    def slowly(vectors: Sequence[bytes]) -> Vectors:
+        is_busy.set()
+        assert going_on.wait(PATIENCE_S)
+        return unpacked(vectors)
+
+    monkeypatch.setattr(embeddings_module, "_unpacked", slowly)
+    embeddings = Embeddings(store, embedder, 60)
+    work = asyncio.create_task(embeddings.documents(["a", "文"]))
+    assert await asyncio.to_thread(is_busy.wait, PATIENCE_S)
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)
+    going_on.set()
+    await embeddings.close()
+    assert embeddings._unstored == {}
+    await Embeddings(store, embedder, 60).documents(["a", "文"])
+    assert embedder.calls == [["a", "文"]]  # it was stored nevertheless
+
+
+async def test_thousands_of_vectors_are_found_again(store: Store) -> None:
+    vectors = {hashlib.sha256(str(number).encode()).digest(): bytes([number % 256]) * 8 for number in range(2300)}
+    async with store.write() as connection:
+        await stored.put(connection, "f", vectors)
+        await stored.put(connection, "f", {next(iter(vectors)): b"other"})
+    async with store.read() as connection:
+        assert await stored.get(connection, "f", list(vectors)) == vectors
+        assert await stored.get(connection, "g", list(vectors)) == {}
+
+
+# ── queries ──
+
+
+@pytest.mark.scenario("003.cache.embedding")
+async def test_a_query_is_kept_for_its_time_and_no_longer(store: Store, embedder: Counting) -> None:
+    now = [0.0]
+    asked: list[str] = []
+    embed: Callable[[str], Vector] = embedder.query
+
+    def noted(text: str) -> Vector:
+        asked.append(text)
+        return embed(text)
+
+    embedder.query = noted  # type: ignore[method-assign]
+    embeddings = Embeddings(store, embedder, 3600, lambda: now[0])
+    for moment, calls in ((0.0, 1), (3599.0, 1), (3600.0, 2), (3601.0, 2)):
+        now[0] = moment
+        assert np.array_equal(await embeddings.query("why"), embed("why"))
+        assert len(asked) == calls
+
+
+@pytest.mark.scenario("003.cache.embedding")
+def test_the_number_of_queries_that_are_kept_is_bounded() -> None:
+    cache = QueryCache(60, lambda: 0.0, most=3)
+    for number in range(5):
+        cache.put(str(number), np.full(2, number, np.float32))
+    assert len(cache) == 3
+    assert [cache.get(str(number)) is not None for number in range(5)] == [False, False, True, True, True]
+
+
+def test_queries_whose_time_has_passed_leave_the_memory() -> None:
+    now = [0.0]
+    cache = QueryCache(10, lambda: now[0])
+    cache.put("old", np.zeros(2, np.float32))
+    now[0] = 11.0
+    cache.put("new", np.zeros(2, np.float32))
+    assert len(cache) == 1
+
+
+@pytest.mark.scenario("003.setting.enable-embedding-cache")
+@pytest.mark.parametrize(
+    ("changes", "kept"), [({}, 1), ({"enable_embedding_cache": False}, 0), ({"embedding_cache_ttl": 0}, 0)]
+)
+async def test_queries_are_kept_unless_the_settings_say_otherwise(
+    tmp_path: Path, changes: dict[str, Any], kept: int
+) -> None:
+    store = await Store.open(None, tmp_path / "findspot.db")
+    embeddings = Embeddings.open(store, Settings(**changes))
+    await embeddings.query("why")
+    assert len(embeddings._queries) == kept
+    await embeddings.close()
+    await store.close()
+
+
+# ── outages ──
+
+PATIENCE_S = 30.0
+
+
+class Remote(Counting):
+    """An embedder like a service: it notes the queries it is asked, and fails, or holds them, as it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queries: list[str] = []
+        self.error: FindspotError | None = None
+        self.open = threading.Event()
+        self.open.set()
+        self.is_busy = threading.Semaphore(0)  # released for every query that has come in
+
+    def query(self, text: str) -> Vector:
+        self.queries.append(text)
+        self.is_busy.release()
+        if not self.open.wait(PATIENCE_S):
+            raise TimeoutError("no one opened the embedder")
+        if self.error is not None:
+            raise self.error
+        return super().query(text)
+
+
+@pytest.fixture
+def remote() -> Remote:
+    return Remote()
+
+
+@pytest.fixture
+def now() -> list[float]:
+    return [0.0]
+
+
+@pytest.fixture
+async def away(tmp_path: Path, remote: Remote, now: list[float]) -> AsyncIterator[Embeddings]:
+    """Embeddings of a service that went away after it was asked for 'before'."""
+    store = await Store.open(None, tmp_path / "findspot.db")
+    embeddings = Embeddings(store, remote, 3600, lambda: now[0])
+    await embeddings.query("before")
+    remote.error = FindspotError("EMBEDDING_UNAVAILABLE", "away")
+    await fails(embeddings, "then")
+    remote.queries.clear()
+    yield embeddings
+    remote.open.set()
+    await embeddings.close()
+    await store.close()
+
+
+async def fails(embeddings: Embeddings, text: str) -> str:
+    with pytest.raises(FindspotError) as caught:
+        await embeddings.query(text)
+    return caught.value.code
+
+
+async def busy(remote: Remote, queries: int = 1) -> None:
+    for _ in range(queries):
+        assert await asyncio.to_thread(remote.is_busy.acquire, timeout=PATIENCE_S)
+
+
+async def test_a_service_that_is_away_is_not_asked_by_every_query(away: Embeddings, remote: Remote) -> None:
+    for number in range(20):
+        assert await fails(away, f"text {number} 文字") == "EMBEDDING_UNAVAILABLE"
+    with pytest.raises(FindspotError, match="away"):
+        await away.passing(["now"])
+    assert (remote.queries, remote.calls) == ([], [])
+
+
+@pytest.mark.parametrize("code", ["EMBEDDING_UNAVAILABLE", "EMBEDDING_DIMENSION_MISMATCH"])
+async def test_whatever_is_wrong_with_a_service_is_said_again_without_asking(
+    away: Embeddings, remote: Remote, now: list[float], code: str
+) -> None:
+    now[0] += 1
+    remote.error = FindspotError(code, "wrong")
+    for number in range(3):
+        assert await fails(away, f"text {number}") == code
+    assert remote.queries == ["text 0"]
+
+
+async def test_a_query_that_is_refused_is_no_outage(away: Embeddings, remote: Remote, now: list[float]) -> None:
+    now[0] += 1
+    remote.error = None
+    await away.query("back")
+    remote.error = refused(0, "too long")
+    assert await fails(away, "a query 查询") == "EMBEDDING_UNAVAILABLE"
+    remote.error = None
+    await away.query("now")
+    assert remote.queries == ["back", "a query 查询", "now"]
+
+
+async def test_a_query_that_was_asked_before_has_its_vector_while_the_service_is_away(
+    away: Embeddings, remote: Remote
+) -> None:
+    assert np.array_equal(await away.query("before"), Counting().query("before"))
+    assert remote.queries == []
+
+
+async def test_a_service_that_is_back_is_asked_by_one_while_the_others_do_not_wait(
+    away: Embeddings, remote: Remote, now: list[float]
+) -> None:
+    now[0] += 1
+    remote.error = None
+    remote.open.clear()
+    await busy(remote, 2)  # those from before
+    first = asyncio.create_task(away.query("first"))
+    await busy(remote)
+    for number in range(20):
+        assert await fails(away, f"text {number}") == "EMBEDDING_UNAVAILABLE"
+    assert not first.done()
+    remote.open.set()
+    await first
+    await away.query("second")
+    assert remote.queries == ["first", "second"]
+
+
+async def test_queries_that_waited_for_a_thread_while_the_service_failed_do_not_ask_it(
+    away: Embeddings, remote: Remote, now: list[float]
+) -> None:
+    remote.error = None
+    now[0] += 1
+    await away.query("back")
+    remote.open.clear()
+    asking = [asyncio.create_task(fails(away, f"text {number}")) for number in range(50)]
+    await busy(remote, 3 + QUERIES_AT_ONCE)
+    remote.error = FindspotError("EMBEDDING_UNAVAILABLE", "away again")
+    remote.open.set()
+    assert set(await asyncio.gather(*asking)) == {"EMBEDDING_UNAVAILABLE"}
+    assert len(remote.queries) == 1 + QUERIES_AT_ONCE
+
+
+async def test_texts_that_are_embedded_for_an_index_show_that_the_service_is_back(
+    away: Embeddings, remote: Remote
+) -> None:
+    remote.error = None
+    await away.documents(["a", "b"])
+    remote.queries.clear()
+    await away.query("now")
+    assert remote.queries == ["now"]
+
+
+async def test_a_query_that_no_one_waits_for_any_more_is_not_asked(away: Embeddings, remote: Remote) -> None:
+    remote.error = None
+    await away.documents(["a"])
+    remote.open.clear()
+    before = len(remote.queries)
+    asking = [asyncio.create_task(away.query(f"text {number}")) for number in range(50)]
+    await busy(remote, 3 + QUERIES_AT_ONCE)
+    for each in asking:
+        each.cancel()
+    await asyncio.gather(*asking, return_exceptions=True)
+    remote.open.set()
+    await away.query("now")
+    assert len(remote.queries) - before == QUERIES_AT_ONCE + 1
+
+
+# ── the loop ──
+
+
+async def test_the_event_loop_goes_on_while_many_texts_are_embedded(tmp_path: Path) -> None:
+    """99 of 100 turns of the loop are quick, however busy the machine; bench/ measures the longest."""
+    from findspot.embedding.offline import OfflineEmbedder
+
+    store = await Store.open(None, tmp_path / "findspot.db")
+    embeddings = Embeddings(store, OfflineEmbedder(), 60)
+    await embeddings.prepare()
+    work = asyncio.create_task(embeddings.documents([f"{n} 号文件 about number {n} " * 30 for n in range(3000)]))
+    loop, waits = asyncio.get_running_loop(), []
+    while not work.done():
+        started = loop.time()
+        await asyncio.sleep(0)
+        waits.append(loop.time() - started)
+    assert (await work).shape == (3000, 384)
+    assert sorted(waits)[len(waits) * 99 // 100] < 0.01
+    await embeddings.close()
+    await store.close()

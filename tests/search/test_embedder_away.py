@@ -1,0 +1,127 @@
+"""While the embedder is away: words are indexed and found, what is deleted goes, and meaning follows later."""
+
+from typing import Any
+
+import pytest
+
+from findspot.app import App, open_app
+from findspot.engines.protocol import Damaged
+from findspot.errors import FindspotError
+from findspot.models import documents_namespace
+from findspot.runtime import limits
+from findspot.search.table_search import Mode
+from findspot.settings import Settings
+from findspot.store import indexing as states
+from tests import flows
+from tests.flows import Telling, make_document, make_project, rows, settle, texts
+
+pytestmark = pytest.mark.telling
+
+
+@pytest.fixture
+def settings(settings: Settings, embedder: Telling, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Whatever is opened has this embedder, and does not wait for it for long."""
+    from datetime import timedelta
+
+    monkeypatch.setattr(states, "FIRST_PAUSE", timedelta(milliseconds=50))
+    monkeypatch.setattr(limits, "FIRST_REST_S", 0.05)
+    return settings
+
+
+def take_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An embedder of which nothing is known, because it never answered."""
+
+    def away(_: Telling) -> Any:
+        raise FindspotError("EMBEDDING_UNAVAILABLE", "The service is away.")
+
+    for name in ("dimension", "fingerprint"):
+        monkeypatch.setattr(Telling, name, property(away, lambda *_: None), raising=False)
+
+
+async def test_what_is_deleted_is_forgotten_though_the_embedder_is_away(
+    app: App, embedder: Telling, project: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, gone = await make_document(app, project, "kept 留"), await make_document(app, project, "gone 走")
+    await settle(app)
+
+    take_away(monkeypatch)
+    await app.documents.delete(gone.id)
+    await settle(app)
+    held = app.engine.ids(documents_namespace(project)).tolist()
+    assert held == [row.id for row in await rows(app, document_id=kept.id)]
+
+
+async def test_what_is_saved_while_the_embedder_is_away_is_found_by_its_words_at_once(
+    app: App, embedder: Telling, project: int
+) -> None:
+    before = await make_document(app, project, "before 之前")
+    await settle(app)
+    engine, writes = flows.watched(app), 0
+
+    def write(*given: Any) -> None:
+        nonlocal writes
+        writes += 1
+        engine.engine.write(*given)
+
+    engine.instead["write"] = write
+    embedder.fails_on = "heron"
+    document = await make_document(app, project, "a heron 苍鹭 🐦", "another heron")
+
+    async def tried_again() -> bool:
+        return bool((await flows.state(app, document)).attempts > 2)
+
+    await flows.until(app, tried_again)
+    assert writes == 1  # by words; that it is tried again changes nothing in the index
+    assert sorted(await texts(app, document, "heron")) == ["a heron 苍鹭 🐦", "another heron"]
+    assert await texts(app, document, "苍鹭") == ["a heron 苍鹭 🐦"]
+    assert await texts(app, before, "before") == ["before 之前"]
+    embedder.fails_on = "\0"
+    await settle(app)
+    assert app.engine.status(documents_namespace(project)).vectors == 3
+    assert await texts(app, document, "another heron", mode=Mode.VECTOR) == [
+        "another heron",
+        "a heron 苍鹭 🐦",
+        "before 之前",
+    ]
+
+
+async def test_without_its_embedder_a_server_finds_words_and_with_it_meaning_again(
+    settings: Settings, embedder: Telling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as down:
+        take_away(down)
+        async with open_app(settings) as app:
+            project = await make_project(app)
+            document = await make_document(app, project, "a heron 苍鹭", "a kite")
+
+            async def behind() -> bool:
+                return bool((await flows.state(app, document)).status == "error")
+
+            await flows.until(app, behind)
+            assert await texts(app, document, "heron") == ["a heron 苍鹭"]
+            assert await texts(app, document, "苍鹭") == ["a heron 苍鹭"]
+    async with open_app(settings) as app:
+        await settle(app)
+        assert app.engine.status(documents_namespace(project)).vectors == 2
+        assert await texts(app, document, "a kite", mode=Mode.VECTOR) == ["a kite", "a heron 苍鹭"]
+
+
+async def test_a_damaged_index_is_rebuilt_by_words_while_the_embedder_is_away(
+    app: App, embedder: Telling, project: int
+) -> None:
+    document = await make_document(app, project, "a heron 苍鹭", "a kite")
+    await settle(app)
+    async with app.store.write() as connection:
+        await connection.exec_driver_sql("DELETE FROM embedding_cache")
+    embedder.fails_on = "kite"
+    app.indexing.heal(documents_namespace(project), Damaged("as a test says"))
+
+    async def rebuilt() -> bool:
+        return not app.indexing.rebuilds and (await flows.state(app, document)).status == "error"
+
+    await flows.until(app, rebuilt)
+    assert await texts(app, document, "heron") == ["a heron 苍鹭"]
+    assert app.engine.status(documents_namespace(project)).vectors == 0
+    embedder.fails_on = "\0"
+    await settle(app)
+    assert app.engine.status(documents_namespace(project)).vectors == 2

@@ -1,0 +1,75 @@
+"""A score in a sentence."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from findspot.search.reasons import Reasons, sentence
+
+WHY = Reasons(["lit", "lantern"], (2, 3), (0, 0), 0.3, 2, 0.8, 0.28, 1, timedelta(days=3), 0.09, 0.67, False)
+
+
+def test_a_sentence_says_words_meaning_age_and_the_total() -> None:
+    assert sentence(WHY, "en") == (
+        "It has 2 of 3 words (“lit”, “lantern”, rank 2 by keyword), which counts 0.30; its meaning is close to the "
+        "query (0.80, rank 1), which counts 0.28; it was changed 3 days ago, which counts 0.09. Together 0.67."
+    )
+    assert sentence(WHY, "zh") == (
+        "命中 3 个词中的 2 个（“lit”“lantern”，关键词排名第 2），计 0.30 分；"
+        "与查询语义相近（0.80，语义排名第 1），计 0.28 分；"
+        "3 天前更新，计 0.09 分。合计 0.67 分。"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "characters", "english", "chinese"),
+    [
+        ((1, 1), (0, 0), "the one word (", "命中唯一的词（"),
+        ((2, 2), (0, 0), "both words (", "命中全部 2 个词（"),
+        ((3, 3), (0, 0), "all 3 words (", "命中全部 3 个词（"),
+        ((0, 0), (1, 1), "the one character (", "命中唯一的字（"),
+        ((0, 0), (4, 5), "4 of 5 characters (", "命中 5 个字中的 4 个（"),
+        ((1, 2), (5, 5), "1 of 2 words and all 5 characters (", "命中 2 个词中的 1 个、全部 5 个字（"),
+        ((1, 1), (4, 5), "the one word and 4 of 5 characters (", "命中唯一的词、5 个字中的 4 个（"),
+        ((0, 1), (2, 2), "both characters but no word (", "命中全部 2 个字，未命中任何词（"),
+        ((1, 1), (0, 2), "the one word but no character (", "命中唯一的词，未命中任何字（"),
+        ((0, 1), (0, 0), "a part of a word (", "命中词的一部分（"),
+    ],
+)
+def test_words_and_characters_are_counted_as_people_do(
+    words: tuple[int, int], characters: tuple[int, int], english: str, chinese: str
+) -> None:
+    why = replace(WHY, words=words, characters=characters)
+    assert sentence(why, "en").startswith(f"It has {english}“lit”")
+    assert sentence(why, "zh").startswith(f"{chinese}“lit”")
+
+
+def test_what_is_missing_is_said_too() -> None:
+    nothing = replace(WHY, stretches=[], similarity=None, keyword_rank=None, vector_rank=None, hidden=True)
+    down = replace(nothing, without_meaning=True)
+    assert sentence(down, "en").startswith("It has none of the words; the search by meaning was not possible; ")
+    assert sentence(down, "en").endswith("That is under 0.25, so a hybrid search hides it.")
+    assert sentence(down, "zh").startswith("未命中任何关键词；无法进行语义检索；")
+    characters = replace(nothing, words=(0, 0), characters=(0, 4))
+    assert sentence(characters, "en").startswith("It has none of the characters; it was changed ")
+    far = replace(WHY, similarity=0.1, vector_rank=None, age=timedelta(hours=5))
+    assert "its meaning is far from the query (0.10), which counts" in sentence(far, "en")
+    assert "与查询语义相去较远（0.10），计" in sentence(far, "zh")
+    assert "it was changed today" in sentence(far, "en")
+    assert "今天更新" in sentence(far, "zh")
+
+
+def test_where_there_is_no_meaning_to_compare_nothing_is_said_of_it() -> None:
+    mute = replace(WHY, similarity=None)
+    assert sentence(mute, "en").startswith("It has 2 of 3 words (“lit”, “lantern”, rank 2 by keyword), which counts")
+    assert "0.30; it was changed 3 days ago" in sentence(mute, "en")
+    assert "0.30 分；3 天前更新" in sentence(mute, "zh")
+
+
+def test_what_a_query_leaves_out_is_said_to_be_left_out() -> None:
+    why = replace(WHY, hidden=True, left_out=True)
+    assert sentence(why, "en").endswith(
+        "Together 0.67. A search leaves it out: it lacks a phrase of the query, or holds what the query excludes."
+    )
+    assert sentence(why, "zh").endswith("合计 0.67 分。检索不显示此段：缺少查询要求的短语，或含有查询排除的词。")

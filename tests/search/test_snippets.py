@@ -1,0 +1,67 @@
+"""What is shown of a hit, and what is marked in it."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from findspot.search.snippets import LENGTH, snippet
+from findspot.words import Highlights, parse
+from tests.chunking.texts import texts
+
+QUIET = "Nothing moved on the water. "
+静 = "水面上什么动静也没有。"
+
+
+@settings(deadline=None)
+@given(texts, texts, st.integers(40, 300))
+def test_a_snippet_is_a_stretch_of_the_text_and_its_marks_are_matches(text: str, asked: str, length: int) -> None:
+    highlights = Highlights(parse(asked[:30]))
+    start, end, marks = snippet(highlights, text, length)
+    assert 0 <= start <= end <= len(text)
+    assert end - start <= length
+    done = 0
+    for first, last in marks:
+        assert done <= first < last <= end - start
+        done = last
+    if len(text.strip()) <= length:
+        assert [(first + start, last + start) for first, last in marks] == highlights(text)
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "shown", "marked"),
+    [
+        ("heron reeds", f"A heron. {QUIET * 12}The heron stood in the reeds. {QUIET * 12}", "heron stood in the reeds",
+         ["heron", "reeds"]),
+        ("苍鹭 芦苇", f"一只苍鹭。{静 * 30}苍鹭站在芦苇里。{静 * 30}", "苍鹭站在芦苇里。", ["苍鹭", "芦苇"]),
+        ("蒼鷺", f"{静 * 30}苍鹭 heron 🐦 café", "苍鹭 heron 🐦 café", ["苍鹭"]),
+        ("cafe 🐦", f"{QUIET * 12}A bird 🐦 at the cafe\u0301. {QUIET * 12}", "A bird 🐦 at the cafe\u0301.",
+         ["🐦", "cafe\u0301"]),
+        ('"in the reeds"', f"The reeds. {QUIET * 12}He hid in the reeds. {QUIET * 12}", "He hid in the reeds.",
+         ["in the reeds"]),
+    ],
+)  # fmt: skip
+def test_the_place_where_most_words_stand_together_is_shown(
+    query: str, text: str, shown: str, marked: list[str]
+) -> None:
+    start, end, marks = snippet(Highlights(parse(query)), text)
+    stretch = text[start:end]
+    assert shown in stretch
+    assert len(stretch) <= LENGTH
+    assert [stretch[first:last] for first, last in marks] == marked
+
+
+def test_without_a_match_the_beginning_is_shown() -> None:
+    start, end, marks = snippet(Highlights(parse("zebra")), f"The beginning. {QUIET * 30}")
+    assert (start, marks) == (0, ())
+    assert end <= LENGTH
+
+
+@pytest.mark.parametrize("words", [1, 3, 8, 40])
+def test_no_word_is_cut_however_much_of_the_text_matches(words: int) -> None:
+    text = "high-pressure steam engines were built in 1801 by Richard Trevithick of Cornwall " * 12
+    matching = " ".join(text.split()[20 : 20 + words])
+    for cut in range(10):
+        stretch = snippet(Highlights(parse(matching)), text[cut:])
+        inside = text[cut:]
+        assert inside[stretch.end - 1 : stretch.end + 1].strip() != inside[stretch.end - 1 : stretch.end + 1]
+        assert not inside[stretch.start - 1 : stretch.start].strip() or not stretch.start

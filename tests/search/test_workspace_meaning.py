@@ -1,0 +1,64 @@
+"""Workspace search with the offline model, over a thousand paragraphs: what is found that lacks the words."""
+
+import pytest
+
+from findspot.app import App
+from findspot.search.paging import Question, Strategy
+from tests.embedding.test_meaning import ITS_WORDS, LONELY, lines, stories
+from tests.flows import make_document, make_project, settle
+
+
+@pytest.fixture
+def database_url() -> None:
+    """What is found does not depend on the database: SQLite is enough here."""
+    return
+
+
+@pytest.mark.scenario("004.embedding", "004.embedding.finds-meaning")
+@pytest.mark.parametrize("language", ["zh", "en"])
+async def test_a_search_by_meaning_shows_loneliness_among_the_first_five(app: App, language: str) -> None:
+    project = await make_project(app)
+    lonely = lines(f"lonely.{language}.txt")
+    told = stories(language)
+    for first in range(0, len(told), 100):
+        await make_document(app, project, *told[first : first + 100])
+    await make_document(app, project, *lonely)
+    await settle(app)
+    page = await app.finding.find(Question(project, LONELY[language], Strategy.SEMANTIC))
+    best = [each.found.chunk.text for each in page.results[:5]]
+    assert sum(text in lonely for text in best) >= 4
+    for text in best:
+        if text in lonely:
+            assert not any(word in text.lower() for word in ITS_WORDS[language])
+    assert page.total == len(told) + len(lonely)
+
+
+@pytest.mark.scenario("004.embedding.finds-meaning")
+@pytest.mark.parametrize(("language", "least"), [("en", 17), ("zh", 12)])
+async def test_most_paraphrases_are_among_the_first_five_of_a_thousand(app: App, language: str, least: int) -> None:
+    project = await make_project(app)
+    pairs = [line.split("\t") for line in lines(f"paraphrases.{language}.tsv")]
+    others = lines(f"others.{language}.txt")[: 1000 - len(pairs)]
+    for first in range(0, len(others), 100):
+        await make_document(app, project, *others[first : first + 100])
+    await make_document(app, project, *(answer for _, answer in pairs))
+    await settle(app)
+    found = 0
+    for asked, answer in pairs:
+        page = await app.finding.find(Question(project, asked, Strategy.SEMANTIC))
+        found += answer in [each.found.chunk.text for each in page.results[:5]]
+    assert found >= least
+
+
+async def test_words_that_no_one_knows_find_nothing_and_those_that_stand_there_do(app: App) -> None:
+    project = await make_project(app)
+    await make_document(app, project, *stories("en")[:200], "The daemon xyzzyd is started at boot.", "林远和旧灯塔")
+    await settle(app)
+    for strategy in Strategy:
+        for query in ("zzqqxx", "12345678901", "qwertz"):
+            page = await app.finding.find(Question(project, query, strategy))
+            assert (page.results, page.total, page.has_more) == ((), 0, False), query
+        page = await app.finding.find(Question(project, "xyzzyd", strategy))
+        assert "xyzzyd" in page.results[0].snippet
+        page = await app.finding.find(Question(project, "qwertz 林远", strategy, low_scores=True))
+        assert page.results[0].snippet == "林远和旧灯塔"

@@ -1,0 +1,299 @@
+"""`findspot serve` and the process under it that serves: what happens when either is killed or asked to end."""
+
+import contextlib
+import http.client
+import itertools
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from findspot.runtime.data_folder import DataFolder, FolderInUse
+from tests.cli.command import Terminal, findspot
+from tests.servers import Server, serving_under
+
+Start = Callable[..., Server]
+_END_S = 30
+_SENTENCE = "The server was killed by {} and is being started again."
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _END_S
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def ended(server: Server) -> int:
+    """The exit code, once no process has the server's output open any more: the one under it is gone as well."""
+    code = server.process.wait(_END_S)
+    assert server.reader
+    server.reader.join(_END_S)
+    assert not server.reader.is_alive()
+    return code
+
+
+def printed(server: Server, text: str) -> int:
+    return sum(text in line for line in server.output)
+
+
+@contextlib.contextmanager
+def writing(server: Server, table: int) -> Iterator[list[int]]:
+    """Values are written one after another until the connection breaks, or the server was killed between two of them
+    and the next one reaches its successor; gives those that were acknowledged."""
+    acknowledged: list[int] = []
+    enough = threading.Event()
+
+    def write() -> None:
+        with server.client() as client, contextlib.suppress(httpx2.TransportError):
+            for number in itertools.count():
+                answer = client.put(f"/api/v1/tables/{table}/data", json=number)
+                assert answer.status_code == 200
+                acknowledged.append(number)
+                if enough.is_set():
+                    return
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    until(lambda: len(acknowledged) > 2)
+    yield acknowledged
+    enough.set()
+    thread.join(_END_S)
+    assert not thread.is_alive()
+
+
+def new_table(server: Server) -> int:
+    with server.client() as client:
+        project = client.post("/api/v1/projects", json={"name": "p"}).json()["id"]
+        table: int = client.post(f"/api/v1/projects/{project}/tables", json={"name": "t", "data": -1}).json()["id"]
+    return table
+
+
+def test_a_server_that_is_killed_at_work_answers_the_next_request_and_has_lost_nothing(start_server: Start) -> None:
+    server = start_server()
+    table = new_table(server)
+    for by in (signal.SIGBUS, signal.SIGSEGV, signal.SIGKILL):
+        before = server.serving
+        with writing(server, table) as acknowledged:
+            os.kill(before, by)
+        with server.client() as client:
+            held = client.get(f"/api/v1/tables/{table}").json()["data"]
+        assert held in (acknowledged[-1], acknowledged[-1] + 1)
+        assert server.serving != before
+    assert server.stop() == 0
+    for by in (signal.SIGBUS, signal.SIGSEGV, signal.SIGKILL):
+        assert printed(server, _SENTENCE.format(by.name)) == 1
+    assert printed(server, "/?token=") == printed(server, "Findspot has stopped.") == 1
+
+
+def test_a_server_that_is_killed_before_it_is_up_prints_its_link_all_the_same(tmp_path: Path) -> None:
+    with starting(tmp_path / "data") as process:
+        os.kill(next_serving(process, None), signal.SIGKILL)
+        assert process.stdout
+        lines = iter(process.stdout.readline, "")
+        assert _SENTENCE.format("SIGKILL") in next(lines)
+        link = next(found for line in lines if (found := re.search(r"http://\S+(?=/\?token=)", line)))
+        assert httpx2.get(f"{link[0]}/healthz", trust_env=False).status_code == 200
+        process.terminate()
+        assert process.wait(_END_S) == 0
+
+
+def test_the_folder_stays_taken_while_the_server_is_started_anew(start_server: Start, tmp_path: Path) -> None:
+    server = start_server(data=tmp_path / "data")
+    first = server.serving
+    os.kill(first, signal.SIGKILL)
+    with pytest.raises(FolderInUse, match=f"process {server.process.pid}.*{server.url}"):
+        DataFolder(tmp_path / "data").claim()
+    refused = findspot("serve", "--port", "0", "--data", str(tmp_path / "data"))
+    assert (refused.code, refused.out) == (7, "")
+    assert f"is in use by another Findspot (process {server.process.pid}) at {server.url}" in refused.err
+    os.kill(next_serving(server.process, first), signal.SIGKILL)
+    assert findspot("project", "create", "p", "--data", str(tmp_path / "data")).code == 0  # waits for the server
+    with server.client() as client:
+        assert [project["name"] for project in client.get("/api/v1/projects").json()["projects"]] == ["p"]
+
+
+def test_a_supervisor_that_is_killed_takes_the_server_along_and_a_new_one_starts_on_the_same_folder_and_port(
+    start_server: Start, tmp_path: Path
+) -> None:
+    server = start_server(data=tmp_path / "data")
+    table = new_table(server)
+    with writing(server, table) as acknowledged:
+        server.process.kill()
+        server.process.wait(_END_S)
+        again = start_server("--port", server.url.rpartition(":")[2], data=tmp_path / "data")
+    assert ended(server) == -signal.SIGKILL
+    with again.client() as client:
+        assert client.get(f"/api/v1/tables/{table}").json()["data"] in (acknowledged[-1], acknowledged[-1] + 1)
+
+
+_WITHOUT_THE_KERNELS_HELP = """
+import os, signal, socket, sys
+sys.platform = "another"
+from findspot.server.supervising import Line
+ours, theirs = socket.socketpair()
+if os.fork():
+    theirs.close()
+else:
+    ours.close()
+    line = Line(theirs, greeted=False)
+    print("serving", flush=True)
+signal.pause()
+"""
+
+
+def test_the_server_notices_on_every_platform_that_its_supervisor_is_gone() -> None:
+    command = [sys.executable, "-c", _WITHOUT_THE_KERNELS_HELP]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "serving\n"
+        process.kill()
+        assert process.stdout.read() == ""  # comes to an end only when both are gone
+
+
+def test_sigterm_ends_both_whether_one_gets_it_or_each(start_server: Start) -> None:
+    for send in (os.kill, os.killpg):
+        server = start_server()
+        send(server.process.pid, signal.SIGTERM)
+        assert ended(server) == 0
+        assert server.output[-1] == "Findspot has stopped.\n"
+        assert printed(server, "Findspot has stopped.") == 1
+        assert printed(server, "killed") == 0
+
+
+def test_sigterm_for_the_server_alone_is_no_accident(start_server: Start) -> None:
+    server = start_server()
+    os.kill(server.serving, signal.SIGTERM)
+    assert ended(server) == 0
+    assert server.output[-1] == "Findspot has stopped.\n"
+
+
+def test_sigterm_while_the_server_is_started_anew_ends_it(start_server: Start) -> None:
+    server = start_server()
+    killed = server.serving
+    os.kill(killed, signal.SIGKILL)
+    next_serving(server.process, killed)
+    server.process.terminate()
+    assert ended(server) in (0, -signal.SIGTERM)  # as it has come to hear signals, or not yet
+    assert printed(server, "Traceback") == 0
+
+
+def test_a_server_that_dies_again_and_again_is_given_up(tmp_path: Path) -> None:
+    with starting(tmp_path / "data") as process:
+        killed: int | None = None
+        for _ in range(5):
+            killed = next_serving(process, killed)
+            os.kill(killed, signal.SIGBUS)
+        output, _ = process.communicate(timeout=_END_S)
+        assert process.returncode == 7
+    assert output.count(_SENTENCE.format("SIGBUS")) == 4
+    assert "The server was killed by SIGBUS, for the 5th time within 30 seconds." in " ".join(output.split())
+    assert "findspot doctor" in output
+    assert "Traceback" not in output
+
+
+def test_ctrl_c_ends_both_and_lets_a_request_finish_that_has_begun(tmp_path: Path) -> None:
+    with Terminal.running("serve", "--port", "0", "--data", str(tmp_path / "data")) as terminal:
+        with half_a_request(terminal) as (connection, rest):
+            terminal.type("\x03")
+            until_refused(connection)
+            connection.sendall(rest)
+            assert status(connection) == 201
+        assert terminal.end() == 0
+        assert terminal.text.count("Findspot has stopped.") == 1
+        assert "Traceback" not in terminal.text
+
+
+def test_a_second_ctrl_c_waits_for_no_one(tmp_path: Path) -> None:
+    with Terminal.running("serve", "--port", "0", "--data", str(tmp_path / "data")) as terminal:
+        with half_a_request(terminal) as (connection, _):
+            terminal.type("\x03")
+            until_refused(connection)
+            terminal.type("\x03")
+            assert terminal.end() == 0
+        assert "timeout graceful shutdown exceeded" not in terminal.text
+
+
+def test_the_supervisor_loads_nothing_that_the_server_alone_needs(tmp_path: Path) -> None:
+    loaded = subprocess.run(
+        [sys.executable, "-c", _LIGHT, str(tmp_path / "data")], capture_output=True, text=True, check=True
+    )
+    heavy = {"fastapi", "starlette", "uvicorn", "uvloop", "sqlalchemy", "httpx2", "numpy", "litellm", "tokenizers"}
+    assert heavy.isdisjoint(loaded.stdout.split())
+
+
+_LIGHT = """
+import sys
+from findspot.surfaces.cli import main, serve, supervising
+def watch(self):
+    print(*sys.modules)
+    raise SystemExit
+supervising.Supervisor.run = watch
+main.run(["serve", "--port", "0", "--data", sys.argv[1]])
+"""
+
+
+@contextlib.contextmanager
+def starting(data: Path) -> "Iterator[subprocess.Popen[str]]":
+    """`findspot serve` from the first moment on."""
+    command = [sys.executable, "-m", "findspot", "serve", "--port", "0", "--data", str(data)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def next_serving(process: "subprocess.Popen[str]", before: int | None) -> int:
+    """The serving process that follows the one before."""
+    deadline = time.monotonic() + _END_S
+    while (serving := serving_under(process)) in (None, before):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    assert serving
+    return serving
+
+
+@contextlib.contextmanager
+def half_a_request(terminal: Terminal) -> Iterator[tuple[socket.socket, bytes]]:
+    """A request that the server has begun to read, and the part of it that is still to be sent."""
+    terminal.until("Ctrl-C stops it.")
+    found = re.search(r"http://127.0.0.1:(\d+)/\?token=(\S+)", terminal.text)
+    assert found
+    body = b'{"name": "half"}'
+    head = (
+        f"POST /api/v1/projects HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {found[2]}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", int(found[1])), timeout=_END_S) as connection:
+        connection.sendall(head.encode())
+        assert b" 100 " in connection.recv(1000)
+        connection.sendall(body[:5])
+        yield connection, body[5:]
+
+
+def status(connection: socket.socket) -> int:
+    with contextlib.closing(http.client.HTTPResponse(connection)) as response:
+        response.begin()
+        return response.status
+
+
+def until_refused(connection: socket.socket) -> None:
+    """Until the server takes no more connections: it has begun to end."""
+    address = connection.getpeername()
+
+    def refused() -> bool:
+        with socket.socket() as another:
+            another.settimeout(_END_S)
+            return another.connect_ex(address) != 0
+
+    until(refused)
