@@ -23,12 +23,12 @@ import sqlalchemy as sa
 from findspot.app import App, open_app
 from findspot.engines.opening import open_engine
 from findspot.engines.protocol import EVERYTHING, Within
-from findspot.models import OWNER, Place, documents_namespace, table_namespace
+from findspot.models import OWNER, NamespaceKey, documents_namespace, table_namespace
 from findspot.search.table_search import Ask, Found, Mode
 from findspot.server.serving import tune_process
 from findspot.settings import Settings
 from findspot.store import documents as document_rows
-from findspot.store import indexing as states
+from findspot.store import index_states as states
 from findspot.store import projects
 from findspot.store.database import Store
 from findspot.store.schema import tools
@@ -258,7 +258,7 @@ async def _until(app: App, word: str, wanted: int) -> None:
 
 
 async def _rebuilt(app: App, queries: Sequence[str], count: int) -> Result:
-    place = Place(PROJECT, None)
+    place = NamespaceKey(PROJECT, None)
     took, _ = await _timed(app.indexing.rebuild(place))
     building = asyncio.create_task(app.indexing.rebuild(place))
     times: list[float] = []

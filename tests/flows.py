@@ -21,7 +21,7 @@ from findspot.errors import FindspotError
 from findspot.models import OWNER, Document, Table, documents_namespace, table_namespace
 from findspot.search.table_search import Ask, Found, Mode
 from findspot.settings import Settings
-from findspot.store import indexing as states
+from findspot.store import index_states as states
 from findspot.store import projects
 from findspot.store.schema import chunks, gone_chunks, index_states, tools
 

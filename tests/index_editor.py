@@ -14,11 +14,11 @@ import sqlalchemy as sa
 from findspot.app import App, open_app
 from findspot.engines.embedded import index
 from findspot.errors import FindspotError
-from findspot.models import OWNER, Place
+from findspot.models import OWNER, NamespaceKey
 from findspot.settings import Settings
 from findspot.store import documents, projects
 from findspot.store import tables as table_rows
-from findspot.store.indexing import request
+from findspot.store.index_states import request
 from findspot.store.schema import tools
 
 WORDS = [
@@ -72,7 +72,7 @@ async def _edit(app: App, project_id: int, table_id: int, chance: random.Random)
     elif kind == "table":
         await app.tables.put(table_id, f"/{chance.randint(0, 9)}", json.dumps(text(chance)).encode(), None)
     elif kind == "rebuild":
-        await app.indexing.rebuild(chance.choice([Place(project_id, None), Place(project_id, table_id)]))
+        await app.indexing.rebuild(chance.choice([NamespaceKey(project_id, None), NamespaceKey(project_id, table_id)]))
 
 
 async def prepare(app: App) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from findspot.content.keys import Keys, query_hash
 from findspot.content.tables import Tables
 from findspot.engines.opening import open_engine
 from findspot.engines.protocol import Engine
+from findspot.indexing.status import IndexStatus
 from findspot.indexing.worker import Indexing
 from findspot.runtime import data_folder
 from findspot.runtime.data_folder import DataFolder
@@ -30,7 +31,7 @@ from findspot.search.workspace_search import Finding
 from findspot.settings import Settings
 from findspot.store import tables as table_rows
 from findspot.store.database import Store
-from findspot.store.indexing import identity
+from findspot.store.index_states import identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class App:
     engine: Engine
     embeddings: Embeddings
     indexing: Indexing
+    index_status: IndexStatus
     searching: Searching
     tools: Tools
     endpoints: Endpoints
@@ -91,6 +93,7 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         gate = Gate()
         indexing = Indexing(store, engine, embeddings, bulk, gate, settings)
         closing.push_async_callback(indexing.close)
+        index_status = IndexStatus(store, indexing)
         searching = Searching(store, engine, embeddings, indexing, gate)
         closing.push_async_callback(searching.close)
         documents = Documents(store, offload, settings.max_document)
@@ -112,8 +115,9 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
             engine,
             embeddings,
             indexing,
+            index_status,
             searching,
-            Tools(store, indexing, Answering(store, tables, searching, offload, settings), settings),
+            Tools(store, index_status, Answering(store, tables, searching, offload, settings), settings),
             Endpoints(store),
             finding,
             Explaining(store, engine, embeddings, searching, gate),

@@ -262,7 +262,7 @@ def documents_namespace(project_id: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NamespaceKey:
     """A namespace, by what it is of: one table, or the documents of a project."""
 
     project_id: int
@@ -275,7 +275,7 @@ class Place:
         return table_namespace(self.project_id, self.table_id)
 
     @classmethod
-    def of(cls, namespace: str) -> "Place":
+    def of(cls, namespace: str) -> "NamespaceKey":
         _, project, *table = namespace.split("_")
         return cls(int(project), int(table[1]) if len(table) == 2 else None)
 

@@ -12,7 +12,7 @@ from findspot.models import documents_namespace
 from findspot.runtime import limits
 from findspot.search.paging import Question, Strategy
 from findspot.settings import Settings
-from findspot.store import indexing as states
+from findspot.store import index_states as states
 from tests import flows
 from tests.embedding import service
 from tests.embedding.conftest import MakeLitellm

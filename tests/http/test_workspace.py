@@ -19,7 +19,7 @@ from findspot.app import App
 from findspot.embedding.protocol import refused
 from findspot.engines.protocol import Damaged
 from findspot.errors import FindspotError
-from findspot.models import Place, documents_namespace
+from findspot.models import NamespaceKey, documents_namespace
 from findspot.runtime import logs
 from findspot.runtime.limits import SEARCHES
 from findspot.store.schema import embedding_cache
@@ -469,13 +469,13 @@ async def test_a_reindex_is_queued_while_the_old_index_answers(
 async def test_a_third_rebuild_of_a_project_waits_and_is_told_its_place(
     owner: httpx2.AsyncClient, project: int
 ) -> None:
-    app, others = app_of(owner), [Place(project, 901), Place(project, 902)]
+    app, others = app_of(owner), [NamespaceKey(project, 901), NamespaceKey(project, 902)]
     async with app.indexing._gate.rebuild(project), app.indexing._gate.rebuild(project):
         assert [await app.indexing.enqueue(place) for place in others] == [0, 0]
         assert (await ask(owner, project, "search:fts:reindex")).json()["position"] == 1
-        fourth = Place(project, 903)
+        fourth = NamespaceKey(project, 903)
         assert await app.indexing.enqueue(fourth) == 2
-        again = [await app.indexing.enqueue(place) for place in (*others, Place(project, None), fourth)]
+        again = [await app.indexing.enqueue(place) for place in (*others, NamespaceKey(project, None), fourth)]
         assert again == [0, 0, 1, 2]  # whoever asks again stays where they are
     await settle(app)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from findspot.app import App
-from findspot.models import OWNER, Document, Place, documents_namespace
+from findspot.models import OWNER, Document, NamespaceKey, documents_namespace
 from findspot.search.paging import Question, Strategy
 from tests import flows
 from tests.flows import Telling, make_document, make_project, rows, save, settle, text_of
@@ -100,7 +100,7 @@ async def test_a_chunk_knows_where_it_stands_since_when_and_has_one_vector(
     await settle(app)
     await save(app, document.id, "zero 零", "one 一", "three 三")
     await settle(app)
-    await app.indexing.rebuild(Place(project, None))
+    await app.indexing.rebuild(NamespaceKey(project, None))
     await settle(app)
     namespace, text = documents_namespace(project), await text_of(app, document.id)
     mine = await rows(app, document_id=document.id)
@@ -109,7 +109,7 @@ async def test_a_chunk_knows_where_it_stands_since_when_and_has_one_vector(
     assert app.engine.vector_ids(namespace).tolist() == sorted(row.id for row in mine)
     assert app.engine.status(namespace).fingerprint == embedder.fingerprint
     for row in mine:
-        assert Place.of(row.turbopuffer_namespace) == Place(project, None)
+        assert NamespaceKey.of(row.turbopuffer_namespace) == NamespaceKey(project, None)
         assert text[row.char_start : row.char_end] == row.chunk_text
         assert began <= row.updated_at <= datetime.now(UTC)
         nearest = app.engine.recall(namespace, None, embedder.query(row.chunk_text), limit=1).vector

@@ -8,7 +8,7 @@ import pytest
 from findspot.app import App, open_app
 from findspot.engines.protocol import Damaged
 from findspot.indexing.eviction import coldest
-from findspot.models import Place, documents_namespace, table_namespace
+from findspot.models import NamespaceKey, documents_namespace, table_namespace
 from findspot.search.table_search import Ask, Mode
 from findspot.settings import Settings
 from tests import flows
@@ -53,7 +53,7 @@ async def test_past_the_limit_the_coldest_vectors_go_and_words_still_find_their_
         for text in lost:
             assert (await shown(app, project, text, Mode.KEYWORD))[0] == text
             assert text in await shown(app, project, text, Mode.HYBRID, 12)
-        await app.indexing.rebuild(Place(project, None))  # which makes every vector anew
+        await app.indexing.rebuild(NamespaceKey(project, None))  # which makes every vector anew
         (report,) = await app.indexing.report(project)
         assert (report.vectors, report.evicted) == (9, 3)
     async with open_app(limited) as app:  # as it was, without anyone's help

@@ -12,11 +12,11 @@ import sqlalchemy as sa
 from findspot.app import App, open_app
 from findspot.engines.embedded.engine import EmbeddedEngine
 from findspot.engines.protocol import Batch, Damaged, Source
-from findspot.models import Place, documents_namespace, table_namespace
+from findspot.models import NamespaceKey, documents_namespace, table_namespace
 from findspot.runtime import limits as gate
 from findspot.search.table_search import Mode
 from findspot.settings import Settings
-from findspot.store import indexing as states
+from findspot.store import index_states as states
 from findspot.store import projects
 from findspot.store import tables as table_rows
 from findspot.store.database import Store
@@ -389,7 +389,7 @@ async def test_a_rest_that_ends_while_the_worker_looks_around_is_not_slept_throu
 ) -> None:
     document = await make_document(app, project, "words")
     await settle(app)
-    place = Place(project, None)
+    place = NamespaceKey(project, None)
     look = app.indexing._start_work
 
     async def slowly() -> None:
@@ -626,7 +626,7 @@ async def test_the_index_follows_when_the_app_is_closed_in_the_middle(settings: 
         assert len(await rows(app)) == 40
         assert all(row.indexed for row in await rows(app))
         assert len(await texts(app, document, "turn")) == 10
-        assert Place.of(documents_namespace(project)) == Place(project, None)
+        assert NamespaceKey.of(documents_namespace(project)) == NamespaceKey(project, None)
 
 
 async def test_it_can_be_closed_at_the_very_moment_something_is_written(app: App, project: int) -> None:

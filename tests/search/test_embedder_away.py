@@ -11,7 +11,7 @@ from findspot.models import documents_namespace
 from findspot.runtime import limits
 from findspot.search.table_search import Mode
 from findspot.settings import Settings
-from findspot.store import indexing as states
+from findspot.store import index_states as states
 from tests import flows
 from tests.flows import Telling, make_document, make_project, rows, settle, texts
 

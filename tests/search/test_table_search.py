@@ -16,7 +16,7 @@ from findspot.models import Table, documents_namespace, table_namespace
 from findspot.ranking.fusion import Weights
 from findspot.runtime.limits import SEARCHES
 from findspot.search.table_search import Ask, Mode
-from findspot.store import indexing as states
+from findspot.store import index_states as states
 from findspot.store.schema import chunks, documents, index_states, tables
 from tests import flows
 from tests.flows import PARAGRAPHS, Telling, add_tool, make_document, make_project, make_table, search, settle, texts

@@ -16,11 +16,11 @@ from findspot.engines.embedded.index import Index
 from findspot.engines.embedded.keywords import Keywords
 from findspot.engines.embedded.rows import Rows
 from findspot.errors import FindspotError
-from findspot.models import OWNER, Document, Place, documents_namespace
+from findspot.models import OWNER, Document, NamespaceKey, documents_namespace
 from findspot.runtime import limits
 from findspot.search.paging import Question, Strategy
 from findspot.settings import Settings
-from findspot.store import indexing as states
+from findspot.store import index_states as states
 from findspot.store.schema import documents
 from tests import flows
 from tests.flows import Telling, make_document, make_project, rows, save, settle, text_of
@@ -156,7 +156,7 @@ async def test_a_rebuild_that_fails_leaves_the_old_index_says_why_and_is_tried_a
 ) -> None:
     document = await make_document(app, project, BEFORE, AFTER)
     await settle(app)
-    place = Place(project, None)
+    place = NamespaceKey(project, None)
     engine, fails, tries = flows.watched(app), True, 0
 
     def failing(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -268,7 +268,7 @@ async def test_past_its_limit_a_project_saves_what_it_does_not_search_and_says_s
         assert await found(app, project, "stork") == ["stork 鹳"]
         assert (await flows.state(app, fits)).status == "ready"
         with pytest.raises(FindspotError) as caught:
-            await app.indexing.enqueue(Place(project, None))
+            await app.indexing.enqueue(NamespaceKey(project, None))
         assert caught.value.code == "SEARCH_CAPACITY_EXCEEDED"
         await save(app, first.id, "heron 苍鹭")
         await settle(app)

@@ -7,9 +7,9 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from findspot.models import Place, documents_namespace, table_namespace
+from findspot.models import NamespaceKey, documents_namespace, table_namespace
 from findspot.store import chunks as rows
-from findspot.store import indexing as states
+from findspot.store import index_states as states
 from findspot.store.database import Store
 from findspot.store.schema import chunks, documents, gone_chunks, index_states, projects, tables
 
@@ -115,11 +115,11 @@ async def test_a_found_chunk_comes_with_its_source_as_it_is_now(filled: Store) -
 async def test_a_source_is_ready_when_none_of_its_chunks_waits(filled: Store) -> None:
     async with filled.write() as connection:
         await connection.execute(sa.update(index_states).values(status="indexing"))
-        for place, ready in ((Place(PROJECT, None), [(2, None)]), (Place(PROJECT, 1), [(2, None)])):
+        for place, ready in ((NamespaceKey(PROJECT, None), [(2, None)]), (NamespaceKey(PROJECT, 1), [(2, None)])):
             await states.finish(connection, place)
             assert await _ready(connection) == ready
         await rows.mark(connection, await rows.waiting_ids(connection, table_namespace(PROJECT, 1)), indexed=True)
-        await states.finish(connection, Place(PROJECT, 1))
+        await states.finish(connection, NamespaceKey(PROJECT, 1))
         assert await _ready(connection) == [(2, None), (None, 1)]
 
 
@@ -164,7 +164,7 @@ QUERIES: dict[str, Callable[[Any], Any]] = {
     "work": states.work,
     "next_retry": states.next_retry,
     "pending_documents": lambda connection: states.pending_documents(connection, PROJECT, 10, 1000),
-    "finish": lambda connection: states.finish(connection, Place(PROJECT, None)),
+    "finish": lambda connection: states.finish(connection, NamespaceKey(PROJECT, None)),
     "of_project": lambda connection: states.of_project(connection, PROJECT),
 }
 

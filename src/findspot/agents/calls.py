@@ -20,7 +20,7 @@ from findspot.runtime import messages, metrics
 from findspot.runtime.helpers import Offload
 from findspot.search.table_search import Ask, Found, Hit, Mode, Searching
 from findspot.settings import Settings
-from findspot.store import indexing as states
+from findspot.store import index_states as states
 from findspot.store.database import Store
 
 _RESERVE = 250  # tokens for the notice

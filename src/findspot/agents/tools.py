@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -16,12 +17,12 @@ from findspot.agents.calls import Answering
 from findspot.agents.endpoints import names_apart
 from findspot.agents.schemas import NewSearchTool, SearchConfig, ToolChange
 from findspot.errors import FindspotError, invalid, not_found
-from findspot.indexing.worker import Indexing
+from findspot.indexing.status import IndexStatus, rebuilding
 from findspot.models import Caller, Role, SourceState, Table, Tool, ToolCard, ToolType, table_namespace
 from findspot.runtime import messages
 from findspot.settings import Settings
 from findspot.store import chunks as chunk_rows
-from findspot.store import indexing as states
+from findspot.store import index_states as states
 from findspot.store import tables as table_rows
 from findspot.store import tools as rows
 from findspot.store.database import Store
@@ -57,9 +58,9 @@ class _Sight(NamedTuple):
 class Tools:
     """The tools of every project."""
 
-    def __init__(self, store: Store, indexing: Indexing, answering: Answering, settings: Settings) -> None:
+    def __init__(self, store: Store, index_status: IndexStatus, answering: Answering, settings: Settings) -> None:
         self._store = store
-        self._indexing = indexing
+        self._index_status = index_status
         self._answering = answering
         self._settings = settings
 
@@ -69,8 +70,8 @@ class Tools:
         """Make a tool. What a search tool needs indexed is noted with it, and is done in the background: what is there
         already is not made twice, and what has got lost of it is made anew."""
         if spec.kind is ToolType.SEARCH:
-            await self._indexing.require_room(project_id)
-            self._indexing.doubt(table_namespace(project_id, spec.table_id))
+            await self._index_status.require_room(project_id)
+            await self._index_status.request_comparison(table_namespace(project_id, spec.table_id))
         try:
             async with self._store.write() as connection:
                 return await self._insert(connection, project_id, spec)
@@ -111,7 +112,7 @@ class Tools:
                 first = await chunk_rows.first_waiting(connection, namespace)
             return first is None or first > last
 
-        await self._indexing.settled(done)
+        await self._index_status.wait_until(done)
 
     async def get(self, tool_id: int) -> Tool:
         async with self._store.read() as connection:
@@ -195,8 +196,8 @@ class Tools:
     async def rebuild_chunks(self, tool_id: int) -> None:
         """Have what a search tool sees looked through and given to the engine anew. Searches go on meanwhile."""
         tool = await self._search_tool(tool_id)
-        await self._indexing.require_room(tool.project_id)
-        self._indexing.doubt(table_namespace(tool.project_id, tool.table_id))
+        await self._index_status.require_room(tool.project_id)
+        await self._index_status.request_comparison(table_namespace(tool.project_id, tool.table_id))
         after: int | None = 0
         while after is not None:
             async with self._store.write() as connection:
@@ -250,7 +251,7 @@ class Tools:
         if indexed_at is not None and indexed_at < datetime.fromisoformat(configured):
             indexed_at = None  # that was before this tool asked for it
         index = {
-            "status": self._status(tool, state),
+            "status": await connection.run_sync(_status, tool, state),
             "configured_at": configured,
             "indexed_at": _moment(indexed_at) if indexed_at else None,
             "nodes_count": nodes,
@@ -261,12 +262,6 @@ class Tools:
         }
         updated_at = max(tool.updated_at, state.updated_at) if state else tool.updated_at
         return replace(tool, metadata={**tool.metadata, "search_index": index}, updated_at=updated_at)
-
-    def _status(self, tool: Tool, state: SourceState | None) -> str:
-        if state is None:
-            return "pending"
-        rebuilding = table_namespace(tool.project_id, tool.table_id) in self._indexing.rebuilds
-        return "indexing" if state.status == "ready" and rebuilding else state.status
 
     def _sight(self, tool: Tool) -> _Sight:
         config = SearchConfig(**(tool.search_config or {}))
@@ -326,6 +321,14 @@ def _configured() -> dict[str, Any]:
 
 def _moment(value: datetime) -> str:
     return value.isoformat().replace("+00:00", "Z")
+
+
+def _status(connection: sa.Connection, tool: Tool, state: SourceState | None) -> str:
+    if state is None:
+        return "pending"
+    if state.status == "ready" and rebuilding(connection, table_namespace(tool.project_id, tool.table_id)):
+        return "indexing"
+    return state.status
 
 
 def _skipped(state: SourceState | None, scope: str) -> list[dict[str, str]]:

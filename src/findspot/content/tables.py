@@ -16,7 +16,7 @@ from findspot.names import checked
 from findspot.runtime.helpers import Offload, Part, Text
 from findspot.store import tables as rows
 from findspot.store.database import Store
-from findspot.store.indexing import note_changes
+from findspot.store.index_states import note_changes
 
 Fate: TypeAlias = Literal["created", "changed", "unchanged"]
 

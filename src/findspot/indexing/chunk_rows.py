@@ -9,12 +9,12 @@ import msgspec
 
 from findspot.errors import FindspotError
 from findspot.indexing import cutting
-from findspot.models import Place, SourceState, Table
+from findspot.models import NamespaceKey, SourceState, Table
 from findspot.runtime import metrics
 from findspot.runtime.helpers import Offload, Text
 from findspot.settings import Settings
 from findspot.store import chunks as rows
-from findspot.store import indexing as states
+from findspot.store import index_states as states
 from findspot.store import tables as table_rows
 from findspot.store import tools as tool_rows
 from findspot.store.database import Store
@@ -38,13 +38,13 @@ class Following:
         any_text = msgspec.msgpack.encode([cutting.DocumentToCut(0, "text", frozenset())])
         await self._offload.run("cut_documents", any_text, b"Any text.")
 
-    async def follow(self, place: Place) -> bool:
+    async def follow(self, place: NamespaceKey) -> bool:
         """Follow the sources of a namespace that have changed; whether there were any."""
         return await (self._documents(place) if place.table_id is None else self._table(place, place.table_id))
 
     # ── documents ──
 
-    async def _documents(self, place: Place) -> bool:
+    async def _documents(self, place: NamespaceKey) -> bool:
         async with self._store.read() as connection:
             pending = await states.pending_documents(connection, place.project_id, DOCUMENTS_AT_ONCE, BYTES_AT_ONCE)
             if not pending:
@@ -61,7 +61,7 @@ class Following:
                 await self._follow_alone(place, row, known)
         return True
 
-    async def _follow_alone(self, place: Place, row: Any, known: dict[int, dict[str, Any]]) -> None:
+    async def _follow_alone(self, place: NamespaceKey, row: Any, known: dict[int, dict[str, Any]]) -> None:
         try:
             await self._follow(place, [row], known)
         except FindspotError as error:
@@ -71,7 +71,7 @@ class Following:
                 await states.fail(connection, states.is_document(row.id), said(error), pending=True)
             self._store.written.set()  # for the worker, to know how long to rest
 
-    async def _follow(self, place: Place, pending: Sequence[Any], known: dict[int, dict[str, Any]]) -> None:
+    async def _follow(self, place: NamespaceKey, pending: Sequence[Any], known: dict[int, dict[str, Any]]) -> None:
         asked = [cutting.DocumentToCut(row.id, row.format, frozenset(known[row.id])) for row in pending]
         contents = [row.content for row in pending]
         with metrics.CHUNKING_DURATION.time():
@@ -101,7 +101,7 @@ class Following:
                 [(row.id, row.revision, changes[row.id].total, now[row.id] == row.revision) for row in there],
             )
 
-    async def _require_room(self, place: Place, more: int) -> None:
+    async def _require_room(self, place: NamespaceKey, more: int) -> None:
         if more > 0:
             async with self._store.read() as connection:
                 taken = await states.chunks_of_project(connection, place.project_id)
@@ -110,7 +110,7 @@ class Following:
 
     # ── tables ──
 
-    async def _table(self, place: Place, table_id: int) -> bool:
+    async def _table(self, place: NamespaceKey, table_id: int) -> bool:
         async with self._store.read() as connection:
             state = await states.of_table(connection, table_id)
         if state is None or not state.is_due(datetime.now(UTC)):
@@ -169,7 +169,7 @@ class Following:
     # Rows come and go in short transactions, so that no writer waits long. A row is never older than the revision that
     # is noted, which is all that a search relies on.
 
-    async def _insert(self, place: Place, table_id: int, parts: Sequence[Text]) -> bool:
+    async def _insert(self, place: NamespaceKey, table_id: int, parts: Sequence[Text]) -> bool:
         """Add chunks; False if the table is gone."""
         for part in parts:
             new = [_node_row(place, table_id, each) for each in cutting.NODE_CHUNKS.decode(part)]
@@ -222,7 +222,7 @@ class _Changes(NamedTuple):
     total: int
 
 
-def _changes(place: Place, known: dict[str, Any], found: Sequence[cutting.Passage]) -> _Changes:
+def _changes(place: NamespaceKey, known: dict[str, Any], found: Sequence[cutting.Passage]) -> _Changes:
     names = {passage.doc_id for passage in found}
     gone = [old.id for name, old in known.items() if name not in names]
     new = [_document_row(place, each) for each in found if each.doc_id not in known]
@@ -236,7 +236,7 @@ def _changes(place: Place, known: dict[str, Any], found: Sequence[cutting.Passag
     return _Changes(gone, new, moved, len(found))
 
 
-def _document_row(place: Place, passage: cutting.Passage) -> rows.NewChunk:
+def _document_row(place: NamespaceKey, passage: cutting.Passage) -> rows.NewChunk:
     return rows.NewChunk(
         table_id=None,
         document_id=passage.document_id,
@@ -255,7 +255,7 @@ def _document_row(place: Place, passage: cutting.Passage) -> rows.NewChunk:
     )
 
 
-def _node_row(place: Place, table_id: int, chunk: cutting.NodeChunk) -> rows.NewChunk:
+def _node_row(place: NamespaceKey, table_id: int, chunk: cutting.NodeChunk) -> rows.NewChunk:
     return rows.NewChunk(
         table_id=table_id,
         document_id=None,

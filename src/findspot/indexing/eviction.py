@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from findspot.engines.protocol import Damaged, Engine
 from findspot.runtime.embeddings import Embeddings
 from findspot.settings import Settings
-from findspot.store import indexing as states
+from findspot.store import index_states as states
 from findspot.store.database import Store
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from findspot.engines.protocol import Abandoned, Batch, Building, Engine
 from findspot.errors import FindspotError
 from findspot.indexing.batches import Batches
 from findspot.indexing.chunk_rows import said
-from findspot.models import ChunkToIndex, Place
+from findspot.models import ChunkToIndex, NamespaceKey
 from findspot.runtime import metrics
 from findspot.runtime.embeddings import Embeddings
 from findspot.runtime.helpers import Offload
 from findspot.store import chunks as rows
-from findspot.store import indexing as states
+from findspot.store import index_states as states
 from findspot.store.database import Store
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Filling:
         self._in_thread = in_thread
         self._building = building  # namespaces whose next index is being written
         self._wordy: set[int] = set()  # chunks that the engine has by their words, and that wait for vectors
-        self.rates: dict[Place, float] = {}  # chunks a second, where something is being filled
+        self.rates: dict[NamespaceKey, float] = {}  # chunks a second, where something is being filled
 
     async def fingerprint(self) -> str:
         fingerprint, _ = await self._embeddings.kind()
@@ -62,7 +62,7 @@ class Filling:
                 raise
             return WORDS_ALONE
 
-    async def fill(self, place: Place, goes_on: Callable[[Place], Awaitable[bool]]) -> bool:
+    async def fill(self, place: NamespaceKey, goes_on: Callable[[NamespaceKey], Awaitable[bool]]) -> bool:
         """Give the engine what it does not have yet, for as long as that `goes_on`; whether there was something. The
         next chunks are prepared while these are written."""
         writing = None
@@ -88,7 +88,7 @@ class Filling:
                 await writing
 
     async def copy(
-        self, place: Place, build: Building, dimension: int, done: Callable[[int], None], *, or_words: bool
+        self, place: NamespaceKey, build: Building, dimension: int, done: Callable[[int], None], *, or_words: bool
     ) -> None:
         """Give a build every chunk. If one cannot be had, it fails: what is in service is worth more than half. Where
         nothing is, words alone are worth more than nothing."""
@@ -115,7 +115,7 @@ class Filling:
         """The engine does not have these any more, be it by their words."""
         self._wordy -= self._wordy & ids  # so that the smaller one is gone through: the other may hold millions
 
-    async def _write(self, place: Place, batch: Batch) -> None:
+    async def _write(self, place: NamespaceKey, batch: Batch) -> None:
         fingerprint = await self.fingerprint()
         await self._give(self._engine.write, place.namespace, fingerprint, batch)
         async with self._store.write(durable=False) as connection:
@@ -131,7 +131,7 @@ class Filling:
                 metrics.UPLOAD_ERRORS.inc()
             raise
 
-    async def _prepared(self, place: Place, some: Sequence[ChunkToIndex]) -> Batch | None:
+    async def _prepared(self, place: NamespaceKey, some: Sequence[ChunkToIndex]) -> Batch | None:
         """A batch of chunks; None if it could not be made, which is noted with their sources."""
         try:
             return await self._batches.make(some)
@@ -144,7 +144,7 @@ class Filling:
             self._store.written.set()  # for the worker, to know how long to rest
             return None
 
-    async def _give_words(self, place: Place, some: Sequence[ChunkToIndex]) -> None:
+    async def _give_words(self, place: NamespaceKey, some: Sequence[ChunkToIndex]) -> None:
         """Let chunks be found by their words from now on."""
         new = [row for row in some if row.id not in self._wordy]
         if new and place.namespace not in self._building:

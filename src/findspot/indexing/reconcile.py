@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from findspot.engines.protocol import Damaged, Engine
 from findspot.indexing.feeding import Filling
-from findspot.models import Place
+from findspot.models import NamespaceKey
 from findspot.store import chunks as rows
-from findspot.store import indexing as states
+from findspot.store import index_states as states
 from findspot.store import projects as project_rows
 from findspot.store import tables as table_rows
 from findspot.store.database import Store
@@ -34,14 +34,14 @@ class Agreeing:
         self._filling = filling
         self._in_thread = in_thread
 
-    async def is_there(self, place: Place) -> bool:
+    async def is_there(self, place: NamespaceKey) -> bool:
         """Whether the store has what a namespace is of."""
         async with self._store.read() as connection:
             if place.table_id is not None:
                 return await table_rows.get(connection, place.table_id) is not None
             return await project_rows.get(connection, place.project_id) is not None
 
-    async def agree(self, place: Place) -> bool:
+    async def agree(self, place: NamespaceKey) -> bool:
         """Let the engine hold just what the store says it holds; whether that is a namespace at all. Raises Damaged if
         the engine has lost everything."""
         if not await self.is_there(place):
@@ -59,7 +59,7 @@ class Agreeing:
         await self._forget(place, found.extra)
         return True
 
-    async def _index_again(self, place: Place, missing: Sequence[int]) -> None:
+    async def _index_again(self, place: NamespaceKey, missing: Sequence[int]) -> None:
         if missing:
             log.warning("%s lacks %d chunks, which are indexed again", place.namespace, len(missing))
         for start in range(0, len(missing), MARKED_AT_ONCE):
@@ -68,7 +68,7 @@ class Agreeing:
                 await rows.mark(connection, some, indexed=False)
                 await states.resume(connection, some)
 
-    async def _forget(self, place: Place, extra: Sequence[int]) -> None:
+    async def _forget(self, place: NamespaceKey, extra: Sequence[int]) -> None:
         if extra:
             async with self._store.read() as connection:  # after: what was written meanwhile is not too much
                 there = await rows.existing(connection, extra)

@@ -17,14 +17,14 @@ from findspot.indexing.chunk_rows import Following, said
 from findspot.indexing.eviction import Warmth
 from findspot.indexing.feeding import Filling
 from findspot.indexing.reconcile import Agreeing
-from findspot.indexing.status import Condition, Rebuild, Reporting
-from findspot.models import Place
+from findspot.indexing.status import Condition, Rebuild, Reporting, _rebuilding
+from findspot.models import NamespaceKey
 from findspot.runtime.embeddings import Embeddings
 from findspot.runtime.helpers import Offload
 from findspot.runtime.limits import REBUILDS, Gate, Rests
 from findspot.settings import Settings
 from findspot.store import chunks as rows
-from findspot.store import indexing as states
+from findspot.store import index_states as states
 from findspot.store.database import Store
 
 log = logging.getLogger(__name__)
@@ -55,16 +55,17 @@ class Indexing:
         self.prepare = self._following.prepare
         self._threads = ThreadPoolExecutor(NAMESPACES_AT_ONCE + 1, thread_name_prefix="index")
         self._seats = asyncio.Semaphore(NAMESPACES_AT_ONCE)
-        self._working: dict[Place, asyncio.Task[None]] = {}
-        self._again: set[Place] = set()  # what is to be looked at once more when the work on it ends
-        self._unsure: set[Place] | None = None  # where store and engine have yet to be compared; None: not known yet
-        self._unfit: set[Place] = set()  # damaged, or with another embedder's vectors: to be built anew
-        self._damaged: set[Place] = set()  # those of them in which nothing can be searched
-        self._rebuilding: dict[Place, asyncio.Task[None]] = {}
-        self._unbuilt: dict[Place, str] = {}  # why the last rebuild failed, until one does not
+        self._working: dict[NamespaceKey, asyncio.Task[None]] = {}
+        self._again: set[NamespaceKey] = set()  # what is to be looked at once more when the work on it ends
+        self._unsure: set[NamespaceKey] | None = None  # to be compared; None: not known yet
+        self._unfit: set[NamespaceKey] = set()  # damaged, or with another embedder's vectors: to be built anew
+        self._damaged: set[NamespaceKey] = set()  # those of them in which nothing can be searched
+        self._rebuilding: dict[NamespaceKey, asyncio.Task[None]] = {}
+        self._unbuilt: dict[NamespaceKey, str] = {}  # why the last rebuild failed, until one does not
         self.rebuilds: dict[str, Rebuild] = {}  # those that have begun
-        self._rests: Rests[Place] = Rests()
+        self._rests: Rests[NamespaceKey] = Rests()
         self.warmth = Warmth(store, engine, embeddings, settings, self.heal)
+        self.touch = self.warmth.touch
         self._filling = Filling(store, engine, embeddings, offload, self._in_thread, self.rebuilds)
         self.report = Reporting(store, engine, self._condition).report
         self._agreeing = Agreeing(store, engine, self._filling, self._in_thread)
@@ -126,9 +127,9 @@ class Indexing:
     async def _start_work(self) -> None:
         async with self._store.read() as connection:
             if self._unsure is None:
-                self._unsure = {Place.of(namespace) for namespace in await rows.namespaces(connection)}
-            places = {Place(*each) for each in await states.work(connection)}
-            places |= {Place.of(namespace) for namespace in await rows.debts(connection)}
+                self._unsure = {NamespaceKey.of(namespace) for namespace in await rows.namespaces(connection)}
+            places = {NamespaceKey(*each) for each in await states.work(connection)}
+            places |= {NamespaceKey.of(namespace) for namespace in await rows.debts(connection)}
         for place in places | self._unsure:
             if place in self._working:
                 self._again.add(place)
@@ -139,7 +140,7 @@ class Indexing:
         for place in self._unfit:
             self._begin_rebuild(place)
 
-    def _worked(self, place: Place, task: asyncio.Task[None]) -> None:
+    def _worked(self, place: NamespaceKey, task: asyncio.Task[None]) -> None:
         del self._working[place]
         if task.cancelled():
             return
@@ -154,7 +155,7 @@ class Indexing:
 
     # ── one namespace ──
 
-    async def _work(self, place: Place) -> None:
+    async def _work(self, place: NamespaceKey) -> None:
         """Follow every source of a namespace until the engine holds just what the store does."""
         async with self._seats:
             try:
@@ -167,7 +168,7 @@ class Indexing:
                 await self._note(place, error)
                 raise
 
-    async def _keep_up(self, place: Place) -> None:
+    async def _keep_up(self, place: NamespaceKey) -> None:
         """Give the engine the chunks of the sources that were followed, while the next ones are."""
         rounds, advanced = 0, asyncio.Event()
 
@@ -196,7 +197,7 @@ class Indexing:
         finally:
             await _cancelled([following])
 
-    async def _note(self, place: Place, error: Exception) -> None:
+    async def _note(self, place: NamespaceKey, error: Exception) -> None:
         """Let everyone see why a namespace is behind."""
         message = said(error)
         try:
@@ -206,22 +207,22 @@ class Indexing:
             log.warning("%s: %s", place.namespace, message)
         await self._tell()
 
-    async def _catch_up(self, place: Place) -> bool:
+    async def _catch_up(self, place: NamespaceKey) -> bool:
         """Bring the engine up to date with the chunk rows; whether there is more to forget."""
         more = await self._forget(place)
         if not self._closing and await self._filling.fill(place, self._takes):
             await self._make_room(place)
         return more
 
-    async def _make_room(self, place: Place) -> None:
+    async def _make_room(self, place: NamespaceKey) -> None:
         """If that fails, it is not the fault of this namespace: there is another chance with the next vectors."""
         await self._patiently(partial(self.warmth.make_room, place.project_id))
 
-    async def _takes(self, place: Place) -> bool:
+    async def _takes(self, place: NamespaceKey) -> bool:
         """Whether more can be written now."""
         return not self._closing and await self._fits(place)
 
-    async def _fits(self, place: Place) -> bool:
+    async def _fits(self, place: NamespaceKey) -> bool:
         """Whether this embedder's vectors can be written: there, or to what is being built there. If not, an index that
         takes them is built, and what waits is written when that has begun."""
         if place.namespace in self.rebuilds:
@@ -232,7 +233,7 @@ class Indexing:
         self.renew(place.namespace)
         return False
 
-    async def _forget(self, place: Place) -> bool:
+    async def _forget(self, place: NamespaceKey) -> bool:
         """Have the engine forget what the store no longer has; a namespace in which nothing is left is freed. Whether
         there may be more."""
         async with self._store.read() as connection:
@@ -248,7 +249,7 @@ class Indexing:
             await rows.settle_debt(connection, gone)
         return len(gone) == GONE_AT_ONCE
 
-    async def _agree(self, place: Place) -> None:
+    async def _agree(self, place: NamespaceKey) -> None:
         """After a start, a rebuild or a doubt: let the engine hold just what the store says it holds."""
         if self._unsure is None or place not in self._unsure:
             return
@@ -278,24 +279,24 @@ class Indexing:
     def doubt(self, namespace: str) -> None:
         """Have store and engine compared before the next work there: what the engine lacks is indexed again."""
         if self._unsure is not None:
-            self._unsure.add(Place.of(namespace))
+            self._unsure.add(NamespaceKey.of(namespace))
             self._store.written.set()
 
     # ── rebuilding ──
 
     def heal(self, namespace: str, damage: Damaged) -> None:
         """Build a damaged namespace anew, unless that is being done."""
-        if Place.of(namespace) not in self._unfit:
+        if NamespaceKey.of(namespace) not in self._unfit:
             log.warning("%s is damaged and is built anew: %s", namespace, damage)
-        self._damaged.add(Place.of(namespace))
+        self._damaged.add(NamespaceKey.of(namespace))
         self.renew(namespace)
 
     def renew(self, namespace: str) -> None:
         """Build a namespace anew from the store, beside the one in service, and switch to it."""
-        self._unfit.add(Place.of(namespace))
-        self._begin_rebuild(Place.of(namespace))
+        self._unfit.add(NamespaceKey.of(namespace))
+        self._begin_rebuild(NamespaceKey.of(namespace))
 
-    async def rebuild(self, place: Place) -> None:
+    async def rebuild(self, place: NamespaceKey) -> None:
         """The same, and wait for it."""
         self.renew(place.namespace)
 
@@ -304,7 +305,7 @@ class Indexing:
 
         await self.settled(done)
 
-    async def enqueue(self, place: Place) -> int:
+    async def enqueue(self, place: NamespaceKey) -> int:
         """Have a namespace built anew, without waiting for it; how many rebuilds of the project come first."""
         await self.require_room(place.project_id)
         self.renew(place.namespace)
@@ -322,11 +323,11 @@ class Indexing:
             message = f"The project has {taken} chunks, and may have {self._settings.max_chunks}. Nothing was changed."
             raise FindspotError("SEARCH_CAPACITY_EXCEEDED", message)
 
-    def _begin_rebuild(self, place: Place) -> None:
+    def _begin_rebuild(self, place: NamespaceKey) -> None:
         if place not in self._rebuilding and not self._rests.holds(place):
             self._rebuilding[place] = asyncio.create_task(self._rebuild(place), name=f"rebuild {place.namespace}")
 
-    async def _rebuild(self, place: Place) -> None:
+    async def _rebuild(self, place: NamespaceKey) -> None:
         try:
             async with self._gate.rebuild(place.project_id):
                 if await self._agreeing.is_there(place):
@@ -346,10 +347,11 @@ class Indexing:
         finally:
             del self._rebuilding[place]
             self.rebuilds.pop(place.namespace, None)
+            _rebuilding.discard(place.namespace)
             self._store.written.set()
         await self._tell()
 
-    async def _build(self, place: Place) -> None:
+    async def _build(self, place: NamespaceKey) -> None:
         or_words = place in self._damaged
         fingerprint, dimension = await self._filling.kind(or_words=or_words)
         async with self._store.read() as connection:
@@ -357,6 +359,7 @@ class Indexing:
         build = await self._in_thread(self._engine.build, place.namespace, fingerprint, dimension)
         try:
             progress = self.rebuilds[place.namespace] = Rebuild(0, total, time.monotonic())
+            _rebuilding.add(place.namespace)
             self._store.written.set()  # what waits can be written from here on
             await self._filling.copy(place, build, dimension, progress.add, or_words=or_words)
             await self._in_thread(build.switch)
@@ -368,7 +371,7 @@ class Indexing:
 
     # ── for those who wait or ask ──
 
-    def _condition(self, place: Place) -> Condition:
+    def _condition(self, place: NamespaceKey) -> Condition:
         """What is being done about a namespace."""
         rebuild, rate = self.rebuilds.get(place.namespace), self._filling.rates.get(place, 0.0)
         return Condition(rebuild, place in self._unfit, self._unbuilt.get(place), rate)

@@ -13,7 +13,7 @@ from findspot.models import FoundChunk
 from findspot.ranking.workspace import Shown
 from findspot.search.snippets import snippet
 from findspot.store import chunks as rows
-from findspot.store import indexing as states
+from findspot.store import index_states as states
 from findspot.store.database import Store
 
 if TYPE_CHECKING:

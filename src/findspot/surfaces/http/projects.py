@@ -77,7 +77,7 @@ async def project_status(request: Request, project_id: int) -> dict[str, Any]:
     app: App = request.app.state.app
     async with app.store.read() as connection:
         holds = await status_rows.contents(connection, project_id)
-    index = await app.indexing.report(project_id)
+    index = await app.index_status.of_project(project_id)
     return {
         "project_id": project_id,
         "tables": holds.tables,

@@ -12,7 +12,7 @@ from pydantic import Field
 from findspot.app import App
 from findspot.engines.protocol import Vectors
 from findspot.errors import FindspotError
-from findspot.models import Place
+from findspot.models import NamespaceKey
 from findspot.ranking.scores import Part
 from findspot.ranking.workspace import DIGITS, HIDES_BELOW, Shown
 from findspot.runtime import messages
@@ -115,8 +115,8 @@ async def embed(request: Request, project_id: int, body: Texts) -> Response:
 
 async def _reindexed(request: Request, project_id: int) -> dict[str, Any]:
     app: App = request.app.state.app
-    place = Place(project_id, None)
-    position = await app.indexing.enqueue(place)
+    place = NamespaceKey(project_id, None)
+    position = await app.index_status.request_rebuild(place)
     return {"jobId": f"rebuild_{place.namespace}", "position": position}
 
 

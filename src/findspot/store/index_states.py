@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from findspot.models import Place, SourceState, Standing, table_namespace
+from findspot.models import NamespaceKey, SourceState, Standing, table_namespace
 from findspot.store.schema import changes, chunks, documents, index_states, installation, tables
 
 FIRST_PAUSE = timedelta(seconds=1)
@@ -195,7 +195,7 @@ async def note_changes(connection: AsyncConnection, table_id: int, revision: int
         await connection.execute(sa.insert(changes), rows)
 
 
-async def finish(connection: AsyncConnection, place: Place) -> None:
+async def finish(connection: AsyncConnection, place: NamespaceKey) -> None:
     """Sources whose chunks are all in the engine become ready."""
     source, column = _column(place), chunks.c.document_id if place.table_id is None else chunks.c.table_id
     waiting = sa.select(column).where(chunks.c.turbopuffer_namespace == place.namespace, sa.text("NOT chunks.indexed"))
@@ -206,11 +206,11 @@ async def finish(connection: AsyncConnection, place: Place) -> None:
     )
 
 
-def _column(place: Place) -> sa.Column[int]:
+def _column(place: NamespaceKey) -> sa.Column[int]:
     return index_states.c.document_id if place.table_id is None else index_states.c.table_id
 
 
-def _of(place: Place) -> sa.ColumnElement[bool]:
+def _of(place: NamespaceKey) -> sa.ColumnElement[bool]:
     """The sources of a namespace."""
     if place.table_id is not None:
         return index_states.c.table_id == place.table_id
@@ -232,7 +232,7 @@ async def fail(
         )
 
 
-async def fail_all(connection: AsyncConnection, place: Place, error: str, pause_s: float) -> None:
+async def fail_all(connection: AsyncConnection, place: NamespaceKey, error: str, pause_s: float) -> None:
     """Let all sources of a namespace rest that are not ready."""
     query = sa.update(index_states).where(_of(place), index_states.c.status != "ready")
     retry_at = datetime.now(UTC) + timedelta(seconds=pause_s)
