@@ -18,6 +18,7 @@ from findspot.settings import Settings
 from findspot.surfaces.http.api import create_api
 
 Lines: TypeAlias = Callable[[], list[dict[str, Any]]]
+Become: TypeAlias = Callable[[httpx2.AsyncClient, str | None], httpx2.AsyncClient]
 
 
 @pytest.fixture
@@ -174,3 +175,23 @@ async def test_an_unexpected_fault_is_logged_with_its_id_and_says_nothing_of_the
     assert answer.headers["x-request-id"] in answer.json()["message"]
     events = [line["event"] for line in log_lines()]
     assert "unexpected_error" in events
+
+
+async def test_an_admin_key_sees_the_metrics_of_its_own_project_only(owner: httpx2.AsyncClient, as_key: Become) -> None:
+    projects = []
+    for name in ("mine", "other"):
+        project = (await owner.post("/api/v1/projects", json={"name": name})).json()["id"]
+        await owner.post(f"/api/v1/projects/{project}/search/fts/query", json={"query": "anything"})
+        projects.append(project)
+    mine, other = (f'search_requests_total{{project_id="{each}",' for each in projects)
+    body = {"name": "scraper", "role": "admin"}
+    key = (await owner.post(f"/api/v1/projects/{projects[0]}/keys", json=body)).json()["key"]
+    async with as_key(owner, key) as admin:
+        shown = (await admin.get("/metrics")).text
+    assert mine in shown
+    assert f'project_id="{projects[1]}"' not in shown
+    assert "findspot_http_" not in shown
+    everything = (await owner.get("/metrics")).text
+    assert mine in everything
+    assert other in everything
+    assert "findspot_http_" in everything

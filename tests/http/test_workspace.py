@@ -350,17 +350,18 @@ async def test_searches_and_chunks_are_counted_under_the_names_of_the_requiremen
     await hybrid(owner, project, "林远 again")
     after = await figures()
 
+    mine = f'project_id="{project}"'
+
     def grown(name: str) -> float:
         return after.get(name, 0.0) - before.get(name, 0.0)  # type: ignore[no-any-return]
 
     for status in ("success", "INVALID_ARGUMENT", "EMBEDDING_UNAVAILABLE"):
-        assert grown(f'search_requests_total{{status="{status}",tool_id="workspace"}}') == 1
-    assert grown("search_duration_seconds_count") == 3
-    assert grown("search_results_count_count") == 2
-    assert after["active_chunks_total"] == 6
-    assert before['chunks_created_total{table_id="documents"}'] >= 6
-    assert before["chunking_duration_seconds_count"] >= 1
-    assert "turbopuffer_upload_errors_total" in after
+        assert grown(f'search_requests_total{{{mine},status="{status}",tool_id="workspace"}}') == 1
+    assert grown(f"search_duration_seconds_count{{{mine}}}") == 3
+    assert grown(f"search_results_count_count{{{mine}}}") == 2
+    assert after[f"active_chunks_total{{{mine}}}"] == 6
+    assert before[f'chunks_created_total{{{mine},table_id="documents"}}'] >= 6
+    assert before[f"chunking_duration_seconds_count{{{mine}}}"] >= 1
 
 
 @pytest.mark.scenario("003.metric.upload-errors")
@@ -370,12 +371,13 @@ async def test_a_write_that_the_engine_refuses_is_counted(
     def full(*_: Any) -> None:
         raise OSError("the disk is full")
 
-    before = (await figures())["turbopuffer_upload_errors_total"]
+    counter = f'turbopuffer_upload_errors_total{{project_id="{project}"}}'
+    before = (await figures()).get(counter, 0)
     flows.watched(app_of(owner)).instead["write"] = full
     body = {"title": "t", "format": "text", "content": "林远又来了。"}
     await owner.post(f"/api/v1/projects/{project}/documents", json=body)
     await settle(app_of(owner), errors=True)
-    assert (await figures())["turbopuffer_upload_errors_total"] > before
+    assert (await figures())[counter] > before
     assert len((await hybrid(owner, project, "林远"))["results"]) == 2  # what was indexed is still found
     flows.watched(app_of(owner)).instead.clear()
     await settle(app_of(owner))
@@ -399,11 +401,12 @@ async def test_writes_that_fail_are_counted_for_a_build_and_for_words_alone_too(
             made.write = full
         return made
 
-    before = (await figures())["turbopuffer_upload_errors_total"]
+    counter = f'turbopuffer_upload_errors_total{{project_id="{project}"}}'
+    before = (await figures()).get(counter, 0)
     engine.instead["build"] = build
     app.indexing.renew(documents_namespace(project))
     await settle(app)
-    assert (await figures())["turbopuffer_upload_errors_total"] == before + 1
+    assert (await figures())[counter] == before + 1
     failed.clear()
     embedder.fails_on = "来"
     engine.instead["write"] = full
@@ -411,7 +414,7 @@ async def test_writes_that_fail_are_counted_for_a_build_and_for_words_alone_too(
     await owner.post(f"/api/v1/projects/{project}/documents", json=body)
     assert await asyncio.to_thread(failed.wait, flows.PATIENCE_S)
     await settle(app, errors=True)
-    assert (await figures())["turbopuffer_upload_errors_total"] > before + 1
+    assert (await figures())[counter] > before + 1
 
 
 async def test_a_search_that_nobody_waits_for_any_more_has_a_status_of_its_own(

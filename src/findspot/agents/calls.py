@@ -117,7 +117,7 @@ class Answering:
         limit = min(usual, self._settings.max_top_k) if asked.top_k is msgspec.UNSET else int(asked.top_k)
         async with self._store.read() as connection:  # before: what is behind now may be missing in what is found
             standing = await states.standing(connection, tool.table_id)
-        with metrics.search(tool.id) as noted:
+        with metrics.search(tool.project_id, tool.id) as noted:
             found = await self._searching.search(self._ask(tool, config, asked.query, limit))
             noted(len(found.hits), found.code)
         ids = config.include_metadata is not False

@@ -74,7 +74,7 @@ class Following:
     async def _follow(self, place: NamespaceKey, pending: Sequence[Any], known: dict[int, dict[str, Any]]) -> None:
         asked = [cutting.DocumentToCut(row.id, row.format, frozenset(known[row.id])) for row in pending]
         contents = [row.content for row in pending]
-        with metrics.CHUNKING_DURATION.time():
+        with metrics.CHUNKING_DURATION.labels(place.project_id).time():
             parts = await self._offload.run("cut_documents", msgspec.msgpack.encode(asked), *contents)
         found: dict[int, list[cutting.Passage]] = {row.id: [] for row in pending}
         for part in parts:
@@ -84,9 +84,9 @@ class Following:
         changes = await asyncio.to_thread(lambda: {id: _changes(place, known[id], each) for id, each in found.items()})
         await self._require_room(place, sum(len(each.new) - len(each.gone) for each in changes.values()))
         for start in range(0, len(pending), WRITTEN_AT_ONCE):  # so that no writer waits long
-            await self._rewrite(pending[start : start + WRITTEN_AT_ONCE], changes)
+            await self._rewrite(place, pending[start : start + WRITTEN_AT_ONCE], changes)
 
-    async def _rewrite(self, followed: Sequence[Any], changes: Mapping[int, "_Changes"]) -> None:
+    async def _rewrite(self, place: NamespaceKey, followed: Sequence[Any], changes: Mapping[int, "_Changes"]) -> None:
         """Make the rows of some documents those of the passages found."""
         async with self._store.write(durable=False) as connection:
             now = await states.revisions(connection, [row.id for row in followed])
@@ -94,7 +94,7 @@ class Following:
             await rows.delete(connection, [id for row in there for id in changes[row.id].gone])
             new = [new for row in there for new in changes[row.id].new]
             await rows.insert(connection, new)
-            metrics.CHUNKS_CREATED.labels(metrics.DOCUMENTS).inc(len(new))
+            metrics.CHUNKS_CREATED.labels(place.project_id, metrics.DOCUMENTS).inc(len(new))
             await rows.move(connection, [moved for row in there for moved in changes[row.id].moved])
             await states.followed_documents(
                 connection,
@@ -133,7 +133,7 @@ class Following:
         summary, gone, new = cutting.TableSummary(0, 0, 0, (), 0), list[Text](), list[Text]()
         if scopes or known:
             text = loaded[1] if loaded else b"null"
-            with metrics.CHUNKING_DURATION.time():
+            with metrics.CHUNKING_DURATION.labels(place.project_id).time():
                 head, *parts = await self._offload.run("cut_table", msgspec.msgpack.encode(request), text, *known)
             summary = cutting.SUMMARY.decode(head)
             gone, new = parts[: summary.gone_parts], parts[summary.gone_parts :]
@@ -177,7 +177,7 @@ class Following:
                 if await states.table_revision(connection, table_id) is None:
                     return False
                 await rows.insert(connection, new)
-            metrics.CHUNKS_CREATED.labels(str(table_id)).inc(len(new))
+            metrics.CHUNKS_CREATED.labels(place.project_id, table_id).inc(len(new))
         return True
 
     async def _delete(self, table_id: int, parts: Sequence[Text]) -> None:

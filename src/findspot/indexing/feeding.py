@@ -105,7 +105,7 @@ class Filling:
                         await self._let_wait(some)
                     if writing is not None:
                         await writing
-                    writing = asyncio.create_task(self._give(build.write, batch))
+                    writing = asyncio.create_task(self._give(place, build.write, batch))
                     done(len(some))
         finally:
             if writing is not None:
@@ -117,18 +117,18 @@ class Filling:
 
     async def _write(self, place: NamespaceKey, batch: Batch) -> None:
         fingerprint = await self.fingerprint()
-        await self._give(self._engine.write, place.namespace, fingerprint, batch)
+        await self._give(place, self._engine.write, place.namespace, fingerprint, batch)
         async with self._store.write(durable=False) as connection:
             await rows.mark(connection, list(batch.ids), indexed=True)
         self._wordy.difference_update(batch.ids)
 
-    async def _give(self, write: Callable[..., None], *what: Any) -> None:
+    async def _give(self, place: NamespaceKey, write: Callable[..., None], *what: Any) -> None:
         """A write to the engine. One that fails is counted, unless it was no longer wanted."""
         try:
             await self._in_thread(write, *what)
         except Exception as error:
             if not isinstance(error, Abandoned):
-                metrics.UPLOAD_ERRORS.inc()
+                metrics.UPLOAD_ERRORS.labels(place.project_id).inc()
             raise
 
     async def _prepared(self, place: NamespaceKey, some: Sequence[ChunkToIndex]) -> Batch | None:
@@ -151,7 +151,7 @@ class Filling:
             status = await self._in_thread(self._engine.status, place.namespace)
             fingerprint, dimension = (status.fingerprint, status.dimension) if status.fingerprint else WORDS_ALONE
             batch = await self._batches.by_words(new, dimension)
-            await self._give(self._engine.write, place.namespace, fingerprint, batch)
+            await self._give(place, self._engine.write, place.namespace, fingerprint, batch)
             self._wordy.update(batch.ids)
 
     async def _let_wait(self, some: Sequence[ChunkToIndex]) -> None:

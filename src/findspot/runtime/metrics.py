@@ -1,11 +1,15 @@
-"""Figures of what this process does, for Prometheus. Their names are those of the requirement; none holds a text."""
+"""Prometheus metrics of this process. The names come from the requirements; no label holds a text.
+
+Every metric has the label `project_id`, so that a project's admin can be shown that project's figures only.
+"""
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.metrics_core import Metric
 
 from findspot.errors import FindspotError
 
@@ -13,38 +17,47 @@ REGISTRY = CollectorRegistry()
 CANCELLED = "cancelled"
 WORKSPACE = "workspace"  # in place of a tool's id
 DOCUMENTS = "documents"  # in place of a table's id
+PROJECT = "project_id"
 
-CHUNKS_CREATED = Counter("chunks_created", "Chunks created.", ["table_id"], registry=REGISTRY)
+CHUNKS_CREATED = Counter("chunks_created", "Chunks created.", [PROJECT, "table_id"], registry=REGISTRY)
 CHUNKING_DURATION = Histogram(
     "chunking_duration_seconds",
     "Time spent cutting content into chunks.",
+    [PROJECT],
     buckets=(0.1, 0.5, 1, 5, 10, 30),
     registry=REGISTRY,
 )
-SEARCH_REQUESTS = Counter("search_requests", "Searches, by how they ended.", ["tool_id", "status"], registry=REGISTRY)
+SEARCH_REQUESTS = Counter(
+    "search_requests", "Searches, by how they ended.", [PROJECT, "tool_id", "status"], registry=REGISTRY
+)
 SEARCH_DURATION = Histogram(
-    "search_duration_seconds", "Time a search took.", buckets=(0.01, 0.05, 0.1, 0.5, 1, 2), registry=REGISTRY
+    "search_duration_seconds", "Time a search took.", [PROJECT], buckets=(0.01, 0.05, 0.1, 0.5, 1, 2), registry=REGISTRY
 )
 SEARCH_RESULTS = Histogram(
-    "search_results_count", "Results of a search.", buckets=(0, 1, 5, 10, 20, 50), registry=REGISTRY
+    "search_results_count", "Results of a search.", [PROJECT], buckets=(0, 1, 5, 10, 20, 50), registry=REGISTRY
 )
-UPLOAD_ERRORS = Counter("turbopuffer_upload_errors", "Failed writes to the engine, of any kind.", registry=REGISTRY)
-ACTIVE_CHUNKS = Gauge("active_chunks_total", "Chunks that the store holds.", registry=REGISTRY)
+UPLOAD_ERRORS = Counter(
+    "turbopuffer_upload_errors", "Failed writes to the engine, of any kind.", [PROJECT], registry=REGISTRY
+)
+ACTIVE_CHUNKS = Gauge("active_chunks_total", "Chunks that the store holds.", [PROJECT], registry=REGISTRY)
 
 
 @contextmanager
-def search(tool_id: int | str) -> Iterator[Callable[[int, str | None], None]]:
-    """Count a search. What is handed out is told how many results there were, and the code of what could not be done:
-    the status is then that code, as it is of a search that fails. One that nobody waits for any more is neither."""
+def search(project_id: int, tool_id: int | str) -> Iterator[Callable[[int, str | None], None]]:
+    """Count and time one search.
+
+    The caller reports the number of results and, if something could not be done, its error code. The status is
+    "success", that code, the code of the error that ended the search, or "cancelled".
+    """
     began, status = time.perf_counter(), "INTERNAL"
 
-    def found(results: int, code: str | None) -> None:
+    def report(results: int, code: str | None) -> None:
         nonlocal status
         status = code or "success"
-        SEARCH_RESULTS.observe(results)
+        SEARCH_RESULTS.labels(project_id).observe(results)
 
     try:
-        yield found
+        yield report
     except FindspotError as error:
         status = error.code
         raise
@@ -52,11 +65,27 @@ def search(tool_id: int | str) -> Iterator[Callable[[int, str | None], None]]:
         status = CANCELLED
         raise
     finally:
-        SEARCH_DURATION.observe(time.perf_counter() - began)
-        SEARCH_REQUESTS.labels(str(tool_id), status).inc()
+        SEARCH_DURATION.labels(project_id).observe(time.perf_counter() - began)
+        SEARCH_REQUESTS.labels(project_id, tool_id, status).inc()
 
 
-def text(active_chunks: int) -> bytes:
-    """Everything as Prometheus reads it."""
-    ACTIVE_CHUNKS.set(active_chunks)
-    return generate_latest(REGISTRY)
+def text(active_chunks: Mapping[int, int], only: int | None = None) -> bytes:
+    """Return the metrics in Prometheus' text format: of every project, or of the project `only`."""
+    ACTIVE_CHUNKS.clear()
+    for project_id, chunks in active_chunks.items():
+        ACTIVE_CHUNKS.labels(project_id).set(chunks)
+    return generate_latest(REGISTRY if only is None else _OneProject(only))
+
+
+class _OneProject(CollectorRegistry):
+    """The registry, limited to the samples of one project."""
+
+    def __init__(self, project_id: int) -> None:
+        super().__init__()
+        self._project = str(project_id)
+
+    def collect(self) -> Iterator[Metric]:
+        for metric in REGISTRY.collect():
+            metric.samples = [each for each in metric.samples if each.labels.get(PROJECT) == self._project]
+            if metric.samples:
+                yield metric

@@ -75,7 +75,7 @@ class Finding:
 
     async def find(self, question: Question, page: int | None = None, cursor: str | None = None) -> Page:
         """A page of what is found: the first one, unless another is named by its number or by the cursor."""
-        with metrics.search(metrics.WORKSPACE) as noted:
+        with metrics.search(question.project_id, metrics.WORKSPACE) as noted:
             found = await self._found(question, page, cursor)
             noted(len(found.results), found.code)
         log.info(

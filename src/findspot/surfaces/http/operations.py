@@ -37,11 +37,14 @@ async def readyz(request: Request) -> dict[str, Any]:
 
 @api.get("/metrics", response_class=Response)
 async def metrics(request: Request) -> Response:
-    """Figures for Prometheus."""
+    """Metrics for Prometheus: of every project and of HTTP for the owner, of its own project for an admin key."""
     app: App = request.app.state.app
+    only = request.state.caller.project_id
     async with app.store.read() as connection:
-        chunks = await status_rows.active_chunks(connection)
-    content = request.app.state.metrics.text() + figures.text(chunks)
+        chunks = await status_rows.active_chunks(connection, only)
+    content = figures.text(chunks, only)
+    if only is None:
+        content = request.app.state.metrics.text() + content
     return Response(content, media_type=request.app.state.metrics.content_type)
 
 
