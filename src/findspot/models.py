@@ -1,5 +1,6 @@
 """The values of the domain: frozen, plain, known to everyone, knowing no one. Words as in docs/glossary.md."""
 
+import random
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -278,6 +279,25 @@ class NamespaceKey:
     def of(cls, namespace: str) -> "NamespaceKey":
         _, project, *table = namespace.split("_")
         return cls(int(project), int(table[1]) if len(table) == 2 else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """How long to wait before a retry: `first_s` after the first failure, then `factor` times longer after each one.
+
+    `jitter` is the largest share of a wait that is randomly left out, so that clients that failed together do not
+    retry together.
+    """
+
+    first_s: float
+    longest_s: float
+    factor: float = 2.0
+    jitter: float = 0.0
+
+    def delay_s(self, failures: int) -> float:
+        """Return the wait after this many failures in a row."""
+        exponent = min(failures - 1, 60)  # a larger one would overflow, and the wait is at its longest by then
+        return min(self.first_s * self.factor**exponent, self.longest_s) * random.uniform(1 - self.jitter, 1)
 
 
 # ── what a backup tells of itself ──

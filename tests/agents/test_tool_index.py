@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from findspot.app import App, open_app
 from findspot.errors import FindspotError
 from findspot.indexing.chunk_rows import Following
-from findspot.models import OWNER, Table, Tool, table_namespace
-from findspot.runtime import limits, messages
+from findspot.models import OWNER, Backoff, Table, Tool, table_namespace
+from findspot.runtime import messages
 from findspot.settings import Settings
 from findspot.store import projects as project_rows
 from findspot.store.schema import chunks, gone_chunks, index_states
@@ -36,8 +36,7 @@ def embedder(monkeypatch: pytest.MonkeyPatch) -> Telling:
 
 @pytest.fixture
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "FIRST_REST_S", 0.01)
-    monkeypatch.setattr(limits, "LONGEST_REST_S", 0.05)
+    monkeypatch.setattr("findspot.indexing.worker.NAMESPACE_BACKOFF", Backoff(0.01, 0.05))
 
 
 def held(app: App, table: Table) -> list[int]:
@@ -105,7 +104,7 @@ async def test_a_tool_made_again_brings_back_chunks_that_the_engine_has_lost(app
 
 
 async def test_a_node_that_was_half_added_when_the_work_broke_off_is_added_as_a_whole(
-    app: App, monkeypatch: pytest.MonkeyPatch, short_pauses: None
+    short_pauses: None, app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = Following._insert
 
@@ -294,7 +293,7 @@ async def test_deleting_the_last_tool_frees_the_namespace_and_a_new_one_fills_it
 @pytest.mark.scenario("D38", "003.edge.table-deleted", "003.namespace.dropped-with-table")
 @pytest.mark.parametrize("what", ["table", "project"])
 async def test_a_table_or_project_is_deleted_though_the_engine_is_away_and_swept_when_it_is_back(
-    app: App, short_pauses: None, what: str
+    short_pauses: None, app: App, what: str
 ) -> None:
     table = await make_table(app, LARGE)
     await make(app, table)
@@ -323,7 +322,7 @@ async def test_a_table_or_project_is_deleted_though_the_engine_is_away_and_swept
 
 
 @pytest.mark.scenario("003.edge.partial-failure")
-async def test_a_tool_whose_engine_is_away_says_so_and_is_ready_when_it_is_back(app: App, short_pauses: None) -> None:
+async def test_a_tool_whose_engine_is_away_says_so_and_is_ready_when_it_is_back(short_pauses: None, app: App) -> None:
     def absent(*arguments: Any) -> None:
         raise FindspotError("ENGINE_UNAVAILABLE", "The engine is away.")
 

@@ -1,6 +1,5 @@
 """How long is a vector? As its embedder says, in the index too; what is of another length never gets there."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,8 +7,7 @@ import pytest
 from findspot.app import App, open_app
 from findspot.embedding.protocol import Embedder
 from findspot.errors import FindspotError
-from findspot.models import documents_namespace
-from findspot.runtime import limits
+from findspot.models import Backoff, documents_namespace
 from findspot.search.paging import Question, Strategy
 from findspot.settings import Settings
 from findspot.store import index_states as states
@@ -72,8 +70,8 @@ async def test_an_api_says_how_long_its_vectors_are_be_that_declared_or_not(
 async def test_a_batch_of_another_length_is_set_aside_while_searches_go_on(
     settings: Settings, server: Service, make_litellm: MakeLitellm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(states, "FIRST_PAUSE", timedelta(milliseconds=50))
-    monkeypatch.setattr(limits, "FIRST_REST_S", 0.05)
+    monkeypatch.setattr(states, "SOURCE_BACKOFF", Backoff(0.05, 60))
+    monkeypatch.setattr("findspot.indexing.worker.NAMESPACE_BACKOFF", Backoff(0.05, 30))
     use(monkeypatch, make_litellm())
 
     def wrong_for_cranes(body: dict[str, Any]) -> service.Reply:

@@ -514,7 +514,6 @@ async def test_embedding_texts_takes_a_place_like_a_search(owner: httpx2.AsyncCl
         assert (answer.status_code, answer.json()["code"]) == (429, "SEARCH_BACKPRESSURE")
         assert answer.json()["retryAfterMs"] > 0
     assert (await ask(owner, project, "embedding:generate", texts=["林远"])).status_code == 200
-    assert not gate._in_flight
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["x"] * 65, ["字" * 8001], "no list", [1], None])

@@ -12,8 +12,7 @@ import sqlalchemy as sa
 from findspot.app import App, open_app
 from findspot.engines.embedded.engine import EmbeddedEngine
 from findspot.engines.protocol import Batch, Damaged, Source
-from findspot.models import NamespaceKey, documents_namespace, table_namespace
-from findspot.runtime import limits as gate
+from findspot.models import Backoff, NamespaceKey, documents_namespace, table_namespace
 from findspot.search.table_search import Mode
 from findspot.settings import Settings
 from findspot.store import index_states as states
@@ -106,8 +105,8 @@ async def test_every_chunk_stands_where_its_row_says(app: App, project: int) -> 
 async def test_more_documents_than_are_read_at_once_are_all_followed(
     app: App, project: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("findspot.indexing.worker.chunk_rows.DOCUMENTS_AT_ONCE", 3)
-    monkeypatch.setattr("findspot.indexing.worker.chunk_rows.BYTES_AT_ONCE", 40)
+    monkeypatch.setattr("findspot.indexing.chunk_rows.DOCUMENTS_AT_ONCE", 3)
+    monkeypatch.setattr("findspot.indexing.chunk_rows.BYTES_AT_ONCE", 40)
     monkeypatch.setattr("findspot.indexing.batches.CHUNKS_AT_ONCE", 4)
     made = [await make_document(app, project, f"number {number}", "x" * number * 5) for number in range(11)]
     await settle(app)
@@ -298,14 +297,17 @@ async def test_a_tool_added_while_its_table_is_cut_gets_its_chunks(
 
 @pytest.fixture
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    from datetime import timedelta
+    monkeypatch.setattr(states, "SOURCE_BACKOFF", Backoff(0.05, 60))
+    monkeypatch.setattr("findspot.indexing.worker.NAMESPACE_BACKOFF", Backoff(0.05, 30))
 
-    monkeypatch.setattr(states, "FIRST_PAUSE", timedelta(milliseconds=50))
-    monkeypatch.setattr(gate, "FIRST_REST_S", 0.05)
+
+@pytest.fixture
+def long_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("findspot.indexing.worker.NAMESPACE_BACKOFF", Backoff(3600, 3600))
 
 
 async def test_a_batch_that_cannot_be_embedded_is_tried_again_and_others_go_on(
-    app: App, project: int, embedder: Telling, short_pauses: None, monkeypatch: pytest.MonkeyPatch
+    short_pauses: None, app: App, project: int, embedder: Telling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("findspot.indexing.batches.CHUNKS_AT_ONCE", 2)
     embedder.fails_on = "doomed"
@@ -339,10 +341,8 @@ async def test_a_text_that_the_embedder_refuses_is_found_by_its_words(
 
 
 async def test_a_namespace_that_fails_for_good_shows_why_and_leaves_time_for_others(
-    app: App, project: int, monkeypatch: pytest.MonkeyPatch
+    long_pauses: None, app: App, project: int
 ) -> None:
-    monkeypatch.setattr(gate, "FIRST_REST_S", 3600.0)
-    monkeypatch.setattr(gate, "LONGEST_REST_S", 3600.0)
     broken, tries = documents_namespace(project), []
 
     def write(namespace: str, fingerprint: str, batch: Batch) -> None:
@@ -365,7 +365,7 @@ async def test_a_namespace_that_fails_for_good_shows_why_and_leaves_time_for_oth
     assert found.last_error == "INTERNAL: Something went wrong (ValueError). The log says where."
 
 
-async def test_what_the_engine_could_not_forget_is_forgotten_later(app: App, project: int, short_pauses: None) -> None:
+async def test_what_the_engine_could_not_forget_is_forgotten_later(short_pauses: None, app: App, project: int) -> None:
     await make_document(app, project, "what stays")
     document = await make_document(app, project, "words", "more words")
     await settle(app)
@@ -394,16 +394,17 @@ async def test_a_rest_that_ends_while_the_worker_looks_around_is_not_slept_throu
 
     async def slowly() -> None:
         await look()
-        app.indexing._rests._kept = {each: (times, 0.0) for each, (times, _) in app.indexing._rests._kept.items()}
+        waiting = app.indexing._retries._failures
+        waiting.update({each: (count, 0.0) for each, (count, _) in waiting.items()})
 
     monkeypatch.setattr(app.indexing, "_start_work", slowly)
-    app.indexing._rests.begin(place)
+    app.indexing._retries.failed(place)
     await save(app, document.id, "other words")
     await settle(app)
     assert await texts(app, document, "other") == ["other words"]
 
 
-async def test_the_worker_survives_whatever_its_steps_raise(app: App, project: int, short_pauses: None) -> None:
+async def test_the_worker_survives_whatever_its_steps_raise(short_pauses: None, app: App, project: int) -> None:
     failures = iter([RuntimeError("once"), OSError("twice")])
 
     def ids(namespace: str) -> Any:

@@ -7,8 +7,7 @@ import pytest
 from findspot.app import App, open_app
 from findspot.engines.protocol import Damaged
 from findspot.errors import FindspotError
-from findspot.models import documents_namespace
-from findspot.runtime import limits
+from findspot.models import Backoff, documents_namespace
 from findspot.search.table_search import Mode
 from findspot.settings import Settings
 from findspot.store import index_states as states
@@ -21,10 +20,8 @@ pytestmark = pytest.mark.telling
 @pytest.fixture
 def settings(settings: Settings, embedder: Telling, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """Whatever is opened has this embedder, and does not wait for it for long."""
-    from datetime import timedelta
-
-    monkeypatch.setattr(states, "FIRST_PAUSE", timedelta(milliseconds=50))
-    monkeypatch.setattr(limits, "FIRST_REST_S", 0.05)
+    monkeypatch.setattr(states, "SOURCE_BACKOFF", Backoff(0.05, 60))
+    monkeypatch.setattr("findspot.indexing.worker.NAMESPACE_BACKOFF", Backoff(0.05, 30))
     return settings
 
 

@@ -233,7 +233,7 @@ async def test_who_reads_on_without_the_embedder_gets_words_and_with_it_the_rest
     assert (pages[-1].has_more, pages[-1].total_is_least) == (False, True)
     assert len(texts(*pages)) >= 203
     embedder.query_error = None
-    app.embeddings._outage.end()
+    app.embeddings._breaker.succeeded()
     pages += await read_on(app, await app.finding.find(question, cursor=pages[-1].cursor), question)
     assert len(texts(*pages)) == len(set(texts(*pages))) == 303
     last = pages[-1]

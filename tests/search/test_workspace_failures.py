@@ -4,7 +4,6 @@ import errno
 import json
 import os
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,8 +15,7 @@ from findspot.engines.embedded.index import Index
 from findspot.engines.embedded.keywords import Keywords
 from findspot.engines.embedded.rows import Rows
 from findspot.errors import FindspotError
-from findspot.models import OWNER, Document, NamespaceKey, documents_namespace
-from findspot.runtime import limits
+from findspot.models import OWNER, Backoff, Document, NamespaceKey, documents_namespace
 from findspot.search.paging import Question, Strategy
 from findspot.settings import Settings
 from findspot.store import index_states as states
@@ -38,10 +36,8 @@ DISK_FULL = (
 @pytest.fixture
 def settings(settings: Settings, embedder: Telling, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """Whatever is opened has this embedder, and does not wait for long before it tries again."""
-    monkeypatch.setattr(states, "FIRST_PAUSE", timedelta(milliseconds=50))
-    monkeypatch.setattr(states, "LONGEST_PAUSE", timedelta(milliseconds=100))
-    monkeypatch.setattr(limits, "FIRST_REST_S", 0.05)
-    monkeypatch.setattr(limits, "LONGEST_REST_S", 0.1)
+    monkeypatch.setattr(states, "SOURCE_BACKOFF", Backoff(0.05, 0.1))
+    monkeypatch.setattr("findspot.indexing.worker.NAMESPACE_BACKOFF", Backoff(0.05, 0.1))
     return settings
 
 

@@ -1,10 +1,9 @@
 """Embedders behind an API: whatever LiteLLM knows, in batches, with patience, and with every answer checked."""
 
 import hashlib
-import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -15,13 +14,14 @@ from findspot.embedding.calibration import Calibration
 from findspot.embedding.litellm_process import LitellmProcess, Problem
 from findspot.embedding.protocol import Vector, Vectors, refused
 from findspot.errors import FindspotError
+from findspot.models import Backoff
 
 # No two models place their cosines alike; `findspot calibrate` fits this. Until then, something in the middle.
 UNFITTED = Calibration(12.0, -5.4)
 
 _PROCEDURE = "1"
 _ATTEMPTS, _ATTEMPTS_SOON = 6, 2  # the second for those whom someone waits for
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 60.0
+_BACKOFF = Backoff(first_s=0.5, longest_s=60.0, jitter=0.5)
 _PASSING = {408, 409, 425, 429}  # and 500 and above
 _TEXT_REFUSED = {400, 413, 422}
 
@@ -139,7 +139,7 @@ class LitellmEmbedder:
     ) -> Vectors:
         """Ask, and again after a pause if the trouble may pass. Problem is raised only for what the texts are to blame
         for."""
-        for attempt, pause in enumerate(_pauses(), 1):
+        for attempt in count(1):
             left = min(timeout_s, deadline - time.monotonic())
             try:
                 return self._ask(texts, max(left, 0.001))
@@ -147,7 +147,7 @@ class LitellmEmbedder:
                 if problem.status in _TEXT_REFUSED:
                     raise
                 passing = problem.status is None or problem.status in _PASSING or problem.status >= 500
-                wait = min(problem.retry_after or pause, _LONGEST_PAUSE_S)
+                wait = min(problem.retry_after or _BACKOFF.delay_s(attempt), _BACKOFF.longest_s)
                 if not passing or attempt == attempts or time.monotonic() + wait >= deadline:
                     raise self._unavailable(problem) from None
                 self._pause(wait)
@@ -193,12 +193,6 @@ class LitellmEmbedder:
 
 def _refuses_it(problem: Problem) -> str:
     return f"the embedding service refuses it, with {problem.status}."
-
-
-def _pauses() -> Iterator[float]:
-    """Twice as long each time, and never quite the same for two who were turned away together."""
-    for attempt in count():
-        yield min(_FIRST_PAUSE_S * 2**attempt, _LONGEST_PAUSE_S) * random.uniform(0.5, 1)
 
 
 def _in_order(answer: Sequence[tuple[int, bytes]], expected: int) -> Vectors:

@@ -18,10 +18,11 @@ from findspot.indexing.eviction import Warmth
 from findspot.indexing.feeding import Filling
 from findspot.indexing.reconcile import Agreeing
 from findspot.indexing.status import Condition, Rebuild, Reporting, _rebuilding
-from findspot.models import NamespaceKey
+from findspot.models import Backoff, NamespaceKey
+from findspot.runtime.backoff import RetrySchedule
 from findspot.runtime.embeddings import Embeddings
 from findspot.runtime.helpers import Offload
-from findspot.runtime.limits import REBUILDS, Gate, Rests
+from findspot.runtime.limits import REBUILDS, Gate
 from findspot.settings import Settings
 from findspot.store import chunks as rows
 from findspot.store import index_states as states
@@ -37,6 +38,7 @@ LONGEST_SLEEP_S = 30.0
 SHARED_SLEEP_S = 1.0  # where other processes may change the store
 CHECK_EVERY_S, FIRST_CHECK_S = 3600.0, 60.0  # of a large index, opening it looks at sizes alone
 GRACE_S = 1.0
+NAMESPACE_BACKOFF = Backoff(first_s=1.0, longest_s=30.0)
 LOOK_PAUSE = 4  # times as long as it takes to look around for work
 
 
@@ -63,7 +65,7 @@ class Indexing:
         self._rebuilding: dict[NamespaceKey, asyncio.Task[None]] = {}
         self._unbuilt: dict[NamespaceKey, str] = {}  # why the last rebuild failed, until one does not
         self.rebuilds: dict[str, Rebuild] = {}  # those that have begun
-        self._rests: Rests[NamespaceKey] = Rests()
+        self._retries: RetrySchedule[NamespaceKey] = RetrySchedule(NAMESPACE_BACKOFF)
         self.warmth = Warmth(store, engine, embeddings, settings, self.heal)
         self.touch = self.warmth.touch
         self._filling = Filling(store, engine, embeddings, offload, self._in_thread, self.rebuilds)
@@ -93,7 +95,7 @@ class Indexing:
     async def _run(self) -> None:
         while True:
             self._store.written.clear()
-            rests = self._rests.left_s()  # before the look: a rest that ends during it is not slept through
+            rests = self._retries.remaining_s()  # before the look: a rest that ends during it is not slept through
             began = time.monotonic()
             await self._patiently(self._start_work)
             pause_s = await self._pause(rests)
@@ -133,7 +135,7 @@ class Indexing:
         for place in places | self._unsure:
             if place in self._working:
                 self._again.add(place)
-            elif not self._rests.holds(place) and (place not in self._unfit or place.namespace in self.rebuilds):
+            elif not self._retries.is_waiting(place) and (place not in self._unfit or place.namespace in self.rebuilds):
                 task = asyncio.create_task(self._work(place), name=place.namespace)
                 self._working[place] = task
                 task.add_done_callback(partial(self._worked, place))
@@ -146,9 +148,9 @@ class Indexing:
             return
         if (error := task.exception()) is not None:
             log.error("indexing %s failed", place.namespace, exc_info=error)
-            self._rests.begin(place)
+            self._retries.failed(place)
         else:
-            self._rests.end(place)
+            self._retries.succeeded(place)
         if error is not None or place in self._again:
             self._again.discard(place)
             self._store.written.set()  # to look again, or to know how long to rest
@@ -202,7 +204,7 @@ class Indexing:
         message = said(error)
         try:
             async with self._store.write(durable=False) as connection:
-                await states.fail_all(connection, place, message, self._rests.next_s(place))
+                await states.fail_all(connection, place, message, self._retries.next_delay_s(place))
         except FindspotError:  # the store is away, which may be all that is wrong
             log.warning("%s: %s", place.namespace, message)
         await self._tell()
@@ -324,7 +326,7 @@ class Indexing:
             raise FindspotError("SEARCH_CAPACITY_EXCEEDED", message)
 
     def _begin_rebuild(self, place: NamespaceKey) -> None:
-        if place not in self._rebuilding and not self._rests.holds(place):
+        if place not in self._rebuilding and not self._retries.is_waiting(place):
             self._rebuilding[place] = asyncio.create_task(self._rebuild(place), name=f"rebuild {place.namespace}")
 
     async def _rebuild(self, place: NamespaceKey) -> None:
@@ -336,14 +338,14 @@ class Indexing:
             self._unfit.discard(place)
             self._damaged.discard(place)
             self._unbuilt.pop(place, None)
-            self._rests.end(place)
+            self._retries.succeeded(place)
             if self._unsure is not None:
                 self._unsure.add(place)
         except Exception as error:
             log.exception("rebuilding %s failed", place.namespace)
             self._unbuilt[place] = said(error)
             await self._note(place, error)
-            self._rests.begin(place)
+            self._retries.failed(place)
         finally:
             del self._rebuilding[place]
             self.rebuilds.pop(place.namespace, None)

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 from findspot.embedding.opening import open_embedder
 from findspot.embedding.protocol import Embedder, Vector, Vectors
 from findspot.errors import FindspotError
-from findspot.runtime.limits import Outage
+from findspot.models import Backoff
+from findspot.runtime.backoff import CircuitBreaker
 from findspot.settings import Settings
 from findspot.store import embeddings as stored
 from findspot.store.database import Store
@@ -25,6 +26,8 @@ log = logging.getLogger(__name__)
 QUERIES_KEPT = 10_000
 QUERIES_AT_ONCE = 8
 TEXTS_AT_ONCE = 4
+BREAKER_BACKOFF = Backoff(first_s=1.0, longest_s=5.0)  # short: searches use vectors again soon after an outage
+OUTAGE_CODES = ("EMBEDDING_UNAVAILABLE", "EMBEDDING_DIMENSION_MISMATCH")
 
 T = TypeVar("T")
 
@@ -40,7 +43,7 @@ class Embeddings:
         self._turn = asyncio.Lock()
         self._unstored: dict[bytes, bytes] = {}  # made, but not yet in the store
         self._storing: set[asyncio.Task[None]] = set()
-        self._outage = Outage(clock)
+        self._breaker = CircuitBreaker(BREAKER_BACKOFF, OUTAGE_CODES, clock)
         self._for_queries = ThreadPoolExecutor(QUERIES_AT_ONCE, thread_name_prefix="embed-query")
         self._for_texts = ThreadPoolExecutor(TEXTS_AT_ONCE, thread_name_prefix="embed-texts")
         self.embedder = embedder
@@ -73,7 +76,7 @@ class Embeddings:
         query is no outage. Whoever has a vector can read the embedder's fingerprint without waiting."""
         vector = self._queries.get(text)
         if vector is None:
-            self._outage.check()
+            self._breaker.check()
             with _accepted():
                 vector = await _in(self._for_queries, self._query, text)
             vector.setflags(write=False)  # it is shared from now on
@@ -104,17 +107,17 @@ class Embeddings:
 
     async def passing(self, texts: Sequence[str]) -> Vectors:
         """Vectors for someone who asks, not for an index: nothing is kept of them."""
-        self._outage.check()
+        self._breaker.check()
         return await _in(self._for_texts, self._passing, texts)
 
     def _query(self, text: str) -> Vector:
-        with self._outage.asking():
+        with self._breaker.calling():
             vector = self.embedder.query(text)
             self._kind()
             return vector
 
     def _passing(self, texts: Sequence[str]) -> Vectors:
-        with self._outage.asking():
+        with self._breaker.calling():
             return self.embedder.documents(texts, soon=True)
 
     def _kind(self) -> tuple[str, int]:
@@ -170,7 +173,7 @@ class Embeddings:
                 raise
             log.warning("a text is found by its words alone: %s", error.fields["reason"])
             return await self._make_around(texts, error.fields["index"])
-        self._outage.end()
+        self._breaker.succeeded()
         return dict(zip(texts, made, strict=True))
 
     async def _make_around(self, texts: Mapping[bytes, str], place: int) -> dict[bytes, bytes]:

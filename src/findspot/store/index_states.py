@@ -7,11 +7,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from findspot.models import NamespaceKey, SourceState, Standing, table_namespace
+from findspot.models import Backoff, NamespaceKey, SourceState, Standing, table_namespace
 from findspot.store.schema import changes, chunks, documents, index_states, installation, tables
 
-FIRST_PAUSE = timedelta(seconds=1)
-LONGEST_PAUSE = timedelta(minutes=1)
+SOURCE_BACKOFF = Backoff(first_s=1.0, longest_s=60.0)
 
 _columns: tuple[sa.ColumnElement[Any], ...] = (
     index_states.c.project_id,
@@ -225,10 +224,10 @@ async def fail(
     here = (source,) if pending else (source, index_states.c.status != "pending")
     attempts = (await connection.execute(sa.select(index_states.c.attempts).where(*here))).scalar_one_or_none()
     if attempts is not None:
-        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(attempts, 16))
+        delay = timedelta(seconds=SOURCE_BACKOFF.delay_s(attempts + 1))
         values = {"status": "error", "last_error": error, "attempts": attempts + 1}
         await connection.execute(
-            sa.update(index_states).where(*here).values(retry_at=datetime.now(UTC) + pause, **values)
+            sa.update(index_states).where(*here).values(retry_at=datetime.now(UTC) + delay, **values)
         )
 
 
