@@ -1,4 +1,4 @@
-"""Queries as people type them."""
+"""Parsing queries, checking texts against them, and highlighting."""
 
 import pytest
 from hypothesis import example, given
@@ -11,26 +11,26 @@ from tests.chunking.texts import texts
 typed = st.text(st.sampled_from("ab -\"“”「」『』－中文.' \u3000"), max_size=25) | texts
 
 
-# ── what holds for everything that can be typed ──
+# ── properties of every query ──
 
 
 @given(typed, st.booleans())
-def test_every_text_is_a_query_and_a_query_is_frozen(text: str, typing: bool) -> None:
+def test_every_text_is_a_query_and_queries_are_values(text: str, typing: bool) -> None:
     query = parse(text, typing=typing)
     assert hash(query) == hash(parse(text, typing=typing))
-    assert len(set(query.scored)) == len(query.scored)
+    assert len(set(query.scored_terms)) == len(query.scored_terms)
 
 
 @given(typed)
 @example('-a"')
-def test_a_query_with_words_finds_something_or_excludes_something(text: str) -> None:
+def test_a_query_is_empty_only_if_it_has_no_words(text: str) -> None:
     query = parse(text)
-    assert query.is_empty == (not query.scored)
+    assert query.is_empty == (not query.scored_terms)
     assert bool(list(tokens(text))) == (not query.is_empty)
 
 
 @given(texts)
-def test_a_text_fulfils_its_own_words_as_a_phrase(text: str) -> None:
+def test_a_text_matches_its_own_words_as_a_phrase(text: str) -> None:
     quoted = text.replace('"', " ")
     query = parse(f'"{quoted}"')
     assert accepts(query, quoted)
@@ -39,7 +39,7 @@ def test_a_text_fulfils_its_own_words_as_a_phrase(text: str) -> None:
 
 
 @given(typed, texts)
-def test_highlights_are_in_order_apart_and_inside_the_text(text: str, body: str) -> None:
+def test_highlights_are_in_order_separate_and_inside_the_text(text: str, body: str) -> None:
     done = 0
     for start, end in Highlights(parse(text, typing=True))(body):
         assert done <= start < end <= len(body)
@@ -49,19 +49,19 @@ def test_highlights_are_in_order_apart_and_inside_the_text(text: str, body: str)
 # ── words ──
 
 
-def test_words_are_terms_each_once() -> None:
+def test_each_term_counts_once() -> None:
     text, terms = "Searching the search engines", ("search", "engin")
-    assert parse(text) == Query(terms, ended=terms, wanted=text)
+    assert parse(text) == Query(terms, complete_terms=terms, positive_text=text)
 
 
 @pytest.mark.parametrize(
     ("text", "expected"), [("to be", ("to", "be")), ("什么", ("什么",)), ("what is it", ("what", "is", "it"))]
 )
-def test_stop_words_count_when_there_is_nothing_else(text: str, expected: tuple[str, ...]) -> None:
+def test_stop_words_count_if_there_are_no_other_words(text: str, expected: tuple[str, ...]) -> None:
     assert parse(text).terms == expected
 
 
-def test_a_chinese_word_is_not_counted_three_times() -> None:
+def test_a_chinese_word_counts_by_its_bigrams_and_not_by_its_characters_too() -> None:
     assert parse("机器学习").terms == ("机器", "器学", "学习")
     assert parse("第3条").terms == ("第", "3", "条")
 
@@ -71,10 +71,10 @@ def test_a_chinese_word_is_not_counted_three_times() -> None:
 
 @pytest.mark.parametrize("text", ['"deep learning"', "“deep learning”", "「deep learning」", "『Deep Learning』"])
 def test_quotes_of_any_kind_make_a_phrase(text: str) -> None:
-    assert parse(text) == Query(phrases=(Phrase(("deep", "learning"), ("deep", "learn")),), wanted=text)
+    assert parse(text) == Query(phrases=(Phrase(("deep", "learning"), ("deep", "learn")),), positive_text=text)
 
 
-def test_chinese_quotes_may_stand_amid_the_words() -> None:
+def test_chinese_quotes_need_no_spaces_around_them() -> None:
     query = parse("查找“深度学习”论文")
     assert query.terms == ("查找", "论文")
     assert query.phrases[0].units == ("深", "度", "学", "习")
@@ -97,33 +97,32 @@ def test_chinese_quotes_may_stand_amid_the_words() -> None:
         ("to be", "to be or not to be", True),
     ],
 )
-def test_a_phrase_is_exact_but_for_case_width_and_accents(phrase: str, text: str, fits: bool) -> None:
+def test_a_phrase_is_exact_except_for_case_width_and_accents(phrase: str, text: str, fits: bool) -> None:
     assert accepts(parse(f'"{phrase}"'), text) == fits
 
 
 @given(st.text(st.sampled_from("ab -'’s_.。中文電é１🦊 \n"), max_size=12), texts, st.booleans())
-def test_a_quick_look_at_a_text_misses_no_phrase(phrase: str, text: str, inside: bool) -> None:
-    """What is judged without being taken apart is judged as if it were."""
+def test_the_quick_phrase_check_agrees_with_the_tokens(phrase: str, text: str, inside: bool) -> None:
     query = parse(f'"{phrase}"')
     body = f"{text} {phrase.upper()} {text}" if inside else text
     units = [token.exact for token in tokens(body) if token.kind == "unit"]
     for each in query.phrases:
         width = len(each.units)
-        stands = any(tuple(units[place : place + width]) == each.units for place in range(len(units)))
-        assert accepts(Query(phrases=(each,)), body) == stands
-        assert accepts(Query(excluded=(each,)), body) != stands
+        occurs = any(tuple(units[first : first + width]) == each.units for first in range(len(units)))
+        assert accepts(Query(phrases=(each,)), body) == occurs
+        assert accepts(Query(excluded=(each,)), body) != occurs
 
 
 @pytest.mark.parametrize(
     ("phrase", "term"),
     [("林远", "林远"), ("林", "林"), ("哈哈哈", None), ("running", None), ("lamp", None), ("5", None)],
 )
-def test_a_phrase_of_one_or_two_chinese_characters_is_known_by_its_term(phrase: str, term: str | None) -> None:
+def test_a_phrase_of_one_or_two_chinese_characters_equals_a_term(phrase: str, term: str | None) -> None:
     (found,) = parse(f'"{phrase}"').phrases
     assert found.term == term
 
 
-# ── without ──
+# ── exclusions ──
 
 
 @pytest.mark.parametrize(
@@ -152,16 +151,16 @@ def test_minus_excludes_a_word_or_a_phrase(text: str, body: str, fits: bool) -> 
 
 
 @pytest.mark.parametrize("text", ["well-known", "a - b", "--flag", "e-mail -", "x--y", "- -"])
-def test_a_dash_elsewhere_is_a_dash(text: str) -> None:
+def test_a_dash_that_does_not_precede_a_word_excludes_nothing(text: str) -> None:
     assert parse(text).excluded == ()
 
 
-def test_a_query_that_only_excludes_is_plain_words() -> None:
+def test_a_query_of_exclusions_only_is_read_as_plain_words() -> None:
     assert parse("-5").terms == ("5",)
     assert parse("-foo -bar").terms == ("foo", "bar")
 
 
-# ── what is no sound syntax ──
+# ── invalid syntax ──
 
 
 @pytest.mark.parametrize(
@@ -176,7 +175,7 @@ def test_a_query_that_only_excludes_is_plain_words() -> None:
         ("field:value^2 [a TO *}", ("field", "valu", "2", "a")),
     ],
 )
-def test_what_is_no_sound_syntax_is_plain_words(text: str, expected: tuple[str, ...]) -> None:
+def test_invalid_syntax_is_read_as_plain_words(text: str, expected: tuple[str, ...]) -> None:
     query = parse(text)
     assert set(query.terms) >= set(expected) - {"a"}
     assert query.phrases == query.excluded == ()
@@ -203,7 +202,7 @@ def test_what_is_no_sound_syntax_is_plain_words(text: str, expected: tuple[str, 
         ("", None),
     ],
 )
-def test_the_last_word_may_be_the_beginning_of_one(text: str, prefix: str | None) -> None:
+def test_while_typing_the_last_word_is_a_prefix(text: str, prefix: str | None) -> None:
     assert parse(text, typing=True).prefix == prefix
     assert parse(text).prefix is None
 
@@ -211,7 +210,7 @@ def test_the_last_word_may_be_the_beginning_of_one(text: str, prefix: str | None
 @pytest.mark.parametrize(
     "word", ["swimming", "hoping", "happiness", "carefully", "organization", "libraries", "relational"]
 )
-def test_a_word_is_found_at_every_letter_that_is_typed_of_it(word: str) -> None:
+def test_a_word_is_found_after_every_typed_letter(word: str) -> None:
     (term,) = terms(word)
     for length in range(3, len(word) + 1):
         query = parse(word[:length], typing=True)
@@ -220,12 +219,12 @@ def test_a_word_is_found_at_every_letter_that_is_typed_of_it(word: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["swimm ", "林远", '"swimm"', "sw"])
-def test_only_what_is_being_typed_may_end_otherwise(text: str) -> None:
+def test_only_a_word_being_typed_has_stems_of_its_completions(text: str) -> None:
     assert parse(text, typing=True).stems == ()
 
 
 @pytest.mark.parametrize(
-    ("text", "ended", "wanted"),
+    ("text", "complete_terms", "positive_text"),
     [
         ("old lighthou", ("old",), "old lighthou"),
         ("old lighthou -rus", ("old", "lighthou"), "old lighthou"),
@@ -234,14 +233,14 @@ def test_only_what_is_being_typed_may_end_otherwise(text: str) -> None:
         ("-old", (), " old"),
     ],
 )
-def test_what_is_typed_to_its_end_and_what_is_wanted_are_told_apart(
-    text: str, ended: tuple[str, ...], wanted: str
+def test_complete_terms_leave_out_the_prefix_and_positive_text_the_exclusions(
+    text: str, complete_terms: tuple[str, ...], positive_text: str
 ) -> None:
     query = parse(text, typing=True)
-    assert (query.ended, query.wanted) == (ended, wanted)
+    assert (query.complete_terms, query.positive_text) == (complete_terms, positive_text)
 
 
-# ── where ──
+# ── highlights ──
 
 
 @pytest.mark.parametrize(
@@ -261,17 +260,17 @@ def test_what_is_typed_to_its_end_and_what_is_wanted_are_told_apart(
         ("👩", "👩🏽‍🚀 🚀 \u200d👩\u200d", ["👩🏽‍🚀", "👩"]),
     ],
 )
-def test_matches_are_marked_in_the_text_as_it_stands(query: str, text: str, marked: list[str]) -> None:
+def test_highlights_are_spans_of_the_original_text(query: str, text: str, marked: list[str]) -> None:
     assert [text[start:end] for start, end in Highlights(parse(query))(text)] == marked
 
 
-def test_the_beginning_of_a_word_marks_the_word() -> None:
+def test_a_prefix_highlights_the_whole_word() -> None:
     spans = Highlights(parse("libr", typing=True))("the Library of libraries")
     assert spans == [(4, 11), (15, 24)]
 
 
 @pytest.mark.parametrize(
-    ("typed", "ended", "prefix"),
+    ("typed", "complete_terms", "prefix"),
     [
         ("anna.le", ("anna",), "le"),
         ("high-pres", ("high",), "pres"),
@@ -281,14 +280,14 @@ def test_the_beginning_of_a_word_marks_the_word() -> None:
         ("swi ", ("swi",), None),
     ],
 )
-def test_of_a_word_that_is_typed_the_parts_before_the_last_have_ended(
-    typed: str, ended: tuple[str, ...], prefix: str | None
+def test_the_prefix_is_only_the_last_part_of_a_joined_word(
+    typed: str, complete_terms: tuple[str, ...], prefix: str | None
 ) -> None:
     query = parse(typed, typing=True)
-    assert (query.ended, query.prefix) == (ended, prefix)
-    assert set(query.begun).isdisjoint(query.ended)
+    assert (query.complete_terms, query.prefix) == (complete_terms, prefix)
+    assert set(query.partial_terms).isdisjoint(query.complete_terms)
 
 
-def test_of_a_long_query_whole_words_are_read() -> None:
+def test_a_long_query_is_cut_between_words() -> None:
     assert parse("lighthouse " * 2000).terms == ("lighthous",)
     assert len(parse("灯塔" * 20_000).terms) == 2

@@ -199,9 +199,9 @@ def _node_chunks(table_id: int, node: Node, chunks: "NodeChunks") -> Iterator[No
 
 def index_terms(texts: bytes) -> tuple[bytes, ...]:
     """The terms of each text, separated by blanks."""
-    from findspot.words import line
+    from findspot.words import joined_terms
 
-    return (msgspec.msgpack.encode([line(text) for text in TEXTS.decode(texts)]),)
+    return (msgspec.msgpack.encode([joined_terms(text) for text in TEXTS.decode(texts)]),)
 
 
 def _parts(rows: Iterable[Any]) -> Iterator[bytes]:

@@ -22,7 +22,7 @@ from findspot.store import chunks as rows
 from findspot.store.database import Store
 
 if TYPE_CHECKING:
-    from findspot.words import Query, Told
+    from findspot.words import Coverage, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Explained:
     ranked: Ranked[int]
     score: Shown
     matched: tuple[Matched, ...]
-    told: "Told"  # what the passage has of the query, as people count
+    coverage: "Coverage"  # what the passage has of the query, as people count
     full_match: bool
     is_left_out: bool  # it lacks a phrase, or holds what is excluded
     age: timedelta
@@ -88,7 +88,7 @@ class Explaining:
         recall, code = await self._searching.recall(ask, query, Deadline.within(ask.timeout_s), words)
         if chunk.id in recall.keyword or chunk.id in recall.vector:
             return recall, code
-        vector = None if code else await self._embeddings.query(query.wanted)
+        vector = None if code else await self._embeddings.query(query.positive_text)
 
         def look() -> Recall:
             by_words = self._engine.scores(ask.namespace, words, [chunk.id])
@@ -99,9 +99,9 @@ class Explaining:
 
     async def _weights(self, ask: Ask, query: "Query", chunk: ChunkRow) -> dict[str, float]:
         """What each term that is there adds to the BM25 score; the word that is being typed counts as one."""
-        looked_for = {term: Words(any_of=(term,)) for term in query.needed}
+        looked_for = {term: Words(any_of=(term,)) for term in query.required_terms}
         if query.prefix:
-            looked_for[query.prefix] = Words(any_of=query.begun, prefix=query.prefix, stems=query.stems)
+            looked_for[query.prefix] = Words(any_of=query.partial_terms, prefix=query.prefix, stems=query.stems)
 
         def look() -> dict[str, float]:
             scores = {term: self._engine.scores(ask.namespace, words, [chunk.id]) for term, words in looked_for.items()}
@@ -112,11 +112,11 @@ class Explaining:
     def _explained(
         self, found: FoundChunk, query: "Query", recall: Recall, weights: dict[str, float], code: str | None
     ) -> Explained:
-        from findspot.words import accepts, as_written, told
+        from findspot.words import accepts, measure_coverage, surface_form
 
         now, text = datetime.now(UTC), found.chunk.text
         updated_at = found.updated_at or now
-        words = len(query.needed) + (query.prefix is not None)
+        words = len(query.required_terms) + (query.prefix is not None)
         full = len(weights) == words <= MANY_WORDS and bool(weights)
         ranked = workspace.explained(
             found.chunk.id,
@@ -127,7 +127,7 @@ class Explaining:
             full_match=full,
         )
         heaviest = sorted(weights.items(), key=lambda each: -each[1])
-        matched = tuple(Matched(as_written(query, term, text), weight) for term, weight in heaviest)
+        matched = tuple(Matched(surface_form(query, term, text), weight) for term, weight in heaviest)
         age, fallback = max(now - updated_at, timedelta(0)), "fts" if code else "none"
-        has, out = told(query, weights.keys(), text), not accepts(query, text)
+        has, out = measure_coverage(query, weights.keys(), text), not accepts(query, text)
         return Explained(found, ranked, workspace.shown(ranked), matched, has, full, out, age, fallback, code)  # type: ignore[arg-type]

@@ -97,13 +97,13 @@ class Recalling:
 
     def _is_nonsense(self, ask: Ask, query: "Query") -> bool:
         """Whether the words of a query are known neither here nor to the embedder: what is near is so by chance."""
-        if self._embedder.knows(query.wanted):
+        if self._embedder.knows(query.positive_text):
             return False
         return ask.mode is not Mode.VECTOR or not self._engine.count(ask.namespace, sought(query))
 
     async def _matches(self, ask: Ask, query: "Query", recall: Recall) -> int:
         recalled = recall.vector if ask.mode is Mode.VECTOR else recall.keyword
-        if len(recalled) < ask.candidates or query.looks_at_texts:
+        if len(recalled) < ask.candidates or query.needs_text_check:
             return len(recalled)
         words = None if ask.mode is Mode.VECTOR else sought(query)  # by meaning, all that have a vector are near or far
         return await self._searching.look(ask, lambda: self._engine.count(ask.namespace, words, ask.within))
@@ -116,7 +116,7 @@ class Recalling:
             ids &= recall.keyword.keys() | recall.keyword_also.keys()
         ids -= ranking.refused
         candidates = {id: document_id for id, document_id in recall.documents.items() if id in ids}
-        unjudged = list(candidates.keys() - set(ranking.ids)) if query.looks_at_texts else []
+        unjudged = list(candidates.keys() - set(ranking.ids)) if query.needs_text_check else []
 
         def look(connection: "sa.Connection") -> tuple[dict[int, datetime], dict[int, str]]:
             changed_at = rows.changed_at(connection, question.project_id, list(set(candidates.values())))
@@ -134,13 +134,13 @@ class Recalling:
 
 def _together(query: "Query") -> tuple[str, ...]:
     """The words that a passage with every word of the query has; none where one word is all there is, or too many."""
-    count = len(query.needed) + (query.prefix is not None)
-    return query.needed if 1 < count <= MANY_WORDS else ()
+    count = len(query.required_terms) + (query.prefix is not None)
+    return query.required_terms if 1 < count <= MANY_WORDS else ()
 
 
 def _full(query: "Query", recall: Recall) -> tuple[Set[int], bool]:
     """Which candidates hold every word, and whether chunks that are no candidates may."""
-    if len(query.needed) + (query.prefix is not None) > 1:
+    if len(query.required_terms) + (query.prefix is not None) > 1:
         return recall.full, recall.more_full
     return recall.keyword.keys() | recall.keyword_also.keys(), True
 

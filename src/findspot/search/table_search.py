@@ -145,7 +145,7 @@ class Searching:
         vector, code = None, None
         if ask.mode is not Mode.KEYWORD:
             try:
-                vector = await self._vector(replace(ask, query=query.wanted), deadline)
+                vector = await self._vector(replace(ask, query=query.positive_text), deadline)
             except FindspotError as error:
                 if ask.mode is Mode.VECTOR or error.code not in NO_VECTOR:
                     raise
@@ -252,7 +252,7 @@ class Searching:
             if query.phrases or query.excluded:
                 hits = await asyncio.to_thread(_accepted, query, hits)
             if not looked:
-                hits, looked = await self._looked_at(replace(ask, query=query.wanted), hits), True
+                hits, looked = await self._looked_at(replace(ask, query=query.positive_text), hits), True
             kept = _collapsed([*kept, *hits])
         return tuple(kept[: ask.limit])
 
@@ -303,7 +303,7 @@ def _parsed(ask: Ask) -> "Query":
 def sought(query: "Query") -> Words:
     """What the engine can look for; whether words follow one another is checked in the texts."""
     return Words(
-        any_of=query.scored,
+        any_of=query.scored_terms,
         all_of=tuple(dict.fromkeys(term for phrase in query.phrases for term in phrase.terms)),
         none_of=tuple(phrase.term for phrase in query.excluded if phrase.term),
         prefix=query.prefix,

@@ -134,7 +134,7 @@ class Finding:
             code = found.code
             if found.is_all_by_words:
                 return code, True
-            if number == 1 and len(ranking) and not ranking.query.looks_at_texts:
+            if number == 1 and len(ranking) and not ranking.query.needs_text_check:
                 break  # a first page ranks two hundred of each leg, be they enough or not
         return code, False
 
@@ -215,7 +215,7 @@ def _counted(ranking: Ranking, found: Candidates, hits: Sequence[Scored[int]]) -
     by_words_alone = len(ranking.codes) == len(ranking)
     if found.is_all_by_words and by_words_alone:
         return len(ranking), False
-    if ranking.query.looks_at_texts:  # what only these can tell is not counted beforehand
+    if ranking.query.needs_text_check:  # what only these can tell is not counted beforehand
         return len(ranking), True
     most = paging.MOST_CANDIDATES
     by_meaning_alone = ranking.question.strategy is Strategy.HYBRID and found.by_meaning

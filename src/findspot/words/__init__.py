@@ -1,27 +1,27 @@
-"""By which words is a text found? One analyser for texts and queries, whatever engine keeps them."""
+"""Which terms is a text found by? One analyser for texts and queries, shared by every engine."""
 
 from __future__ import annotations
 
-from findspot.words.analyser import Token, line, terms, tokens, units
+from findspot.words.analyser import Token, joined_terms, terms, tokens, units
+from findspot.words.coverage import Coverage, MatchCount, measure_coverage, surface_form
 from findspot.words.matching import Acceptance, Highlights, accepts
 from findspot.words.query import Phrase, Query, parse, query_terms
-from findspot.words.telling import Share, Told, as_written, told
 
 __all__ = [
     "Acceptance",
+    "Coverage",
     "Highlights",
+    "MatchCount",
     "Phrase",
     "Query",
-    "Share",
     "Token",
-    "Told",
     "accepts",
-    "as_written",
-    "line",
+    "joined_terms",
+    "measure_coverage",
     "parse",
     "query_terms",
+    "surface_form",
     "terms",
     "tokens",
-    "told",
     "units",
 ]

@@ -1,13 +1,12 @@
-"""From a text to the terms it is found by; docs/words.md has the rules.
+"""The analyser: turns a text into index terms; docs/words.md has the rules.
 
-`terms` is the bag of terms that a chunk is indexed under, quickly and without places; `line` is the same as one string.
-`tokens` gives these terms with their places, for highlighting; `units` the exact words in order, for phrases. Each
-distinct word is taken apart once: what it gives is remembered.
+`terms` returns the bag of terms that a chunk is indexed under, without offsets, which makes it fast. `joined_terms`
+returns them as one string. `tokens` yields the terms with their offsets, for highlighting. `units` returns the exact
+words in order, for phrases. Each distinct word is split once; the result is cached.
 """
 
 from __future__ import annotations
 
-import re
 import sys
 from array import array
 from bisect import bisect_right
@@ -15,24 +14,23 @@ from collections.abc import Iterator, Set
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from findspot.words import writing
+from findspot.words import scripts
 from findspot.words.folding import are_folded, fold_run
-from findspot.words.parts import LONGEST, Part, is_plain, take_apart
+from findspot.words.parts import LONGEST, Part, is_plain, split_word
 from findspot.words.stemming import stem
 
-TokenKind = Literal["unit", "whole", "hump", "pair"]
+TokenKind = Literal["unit", "whole", "subword", "bigram"]
 
-_REMEMBERED = 200_000  # distinct words: about 40 MB
-_BREAK = "\x1f"  # in no run
+_CACHED_WORDS = 200_000  # about 40 MB
+_BREAK = "\x1f"  # separates runs; never part of one
 _UTF_32 = f"utf-32-{sys.byteorder[0]}e"
 _POINT = "I"  # four bytes
 
 
 class Token(NamedTuple):
-    """A term of a text, the form it has there without stemming, and its place: `text[start:end]`, in code points.
+    """A term at one place of a text: `text[start:end]`, in code points. `exact` is the folded form before stemming.
 
-    Units follow one another: `position` counts them. A longer or shorter term has the position of the unit in which
-    it begins.
+    `position` counts units. A longer or shorter term has the position of the unit in which it begins.
     """
 
     term: str
@@ -43,39 +41,39 @@ class Token(NamedTuple):
     kind: TokenKind
 
 
-class _Remembered(dict[str, tuple[str, ...]]):
-    """The terms of every word met so far; forgotten all at once when they are too many."""
+class _TermCache(dict[str, tuple[str, ...]]):
+    """The terms of each word seen so far. Emptied completely when it is full: an LRU order would cost more."""
 
     def __missing__(self, word: str) -> tuple[str, ...]:
         if is_plain(word):
             found: tuple[str, ...] = (stem(word.lower()),)
         else:
-            found = tuple(part.term for part in take_apart(word))
+            found = tuple(part.term for part in split_word(word))
         if len(word) <= LONGEST:
-            if len(self) >= _REMEMBERED:
+            if len(self) >= _CACHED_WORDS:
                 self.clear()
             self[word] = found
         return found
 
 
-_terms_of = _Remembered()
+_terms_of = _TermCache()
 
 
 def terms(text: str) -> list[str]:
-    """All terms that a text is found by, each as often as it occurs; in no particular order.
+    """Return all terms of a text, each as often as it occurs, in no particular order.
 
-    A single Chinese character counts once: it is there to be found, and pairs already tell how often and how long.
+    A single Chinese character counts once. It only has to be findable: bigrams carry term frequency and length.
     """
-    return line(text).split()
+    return joined_terms(text).split()
 
 
-def line(text: str) -> str:
-    """The same, separated by blanks: what an index is given."""
+def joined_terms(text: str) -> str:
+    """Return the terms of a text separated by spaces, ready for an index with a whitespace tokenizer."""
     if text.isascii():
-        return " ".join(chain.from_iterable(map(_terms_of.__getitem__, writing.ASCII_WORD.findall(text))))
-    found = list(chain.from_iterable(map(_terms_of.__getitem__, writing.word().findall(text))))
-    found += writing.SIGN.findall(text)
-    runs = writing.RUN.findall(text)
+        return " ".join(chain.from_iterable(map(_terms_of.__getitem__, scripts.ASCII_WORD.findall(text))))
+    found = list(chain.from_iterable(map(_terms_of.__getitem__, scripts.word_pattern().findall(text))))
+    found += scripts.EMOJI.findall(text)
+    runs = scripts.RUN.findall(text)
     if runs:
         joined = _BREAK.join(("", *runs, ""))
         single = set(joined)
@@ -84,127 +82,135 @@ def line(text: str) -> str:
             single = set(joined)
         single.discard(_BREAK)
         found += single
-        found += _pairs(joined)
+        found += _bigrams(joined)
     return " ".join(found)
 
 
-def _pairs(runs: str) -> list[str]:
-    """The pairs of neighbours in each run, separated by blanks. There is a break before, between and after runs.
+def _bigrams(runs: str) -> list[str]:
+    """Return the bigrams of each run, separated by spaces. `runs` has a break before, between and after runs.
 
-    Every third place of the answer is filled at one stroke with first characters, second characters or blanks: taking
-    pairs one by one would be most of the work that an index costs.
+    Three slice assignments write all first characters, second characters and spaces. Building bigrams one by one would
+    take most of the indexing time.
     """
     points = array(_POINT, runs.encode(_UTF_32))
-    pairs = points[:-1] * 3
-    pairs[::3], pairs[1::3], pairs[2::3] = points[:-1], points[1:], array(_POINT, [ord(" ")]) * (len(points) - 1)
-    written = pairs.tobytes().decode(_UTF_32)
-    return [run[2:-2] for run in written[1:-2].split(f"{_BREAK} {_BREAK}")]  # `a ab bc c` says `ab bc`
+    bigrams = points[:-1] * 3
+    bigrams[::3], bigrams[1::3], bigrams[2::3] = points[:-1], points[1:], array(_POINT, [ord(" ")]) * (len(points) - 1)
+    written = bigrams.tobytes().decode(_UTF_32)
+    return [run[2:-2] for run in written[1:-2].split(f"{_BREAK} {_BREAK}")]  # drops the halves next to a break
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """The same terms in reading order, each at every place where it stands."""
+    """Yield every occurrence of every term in reading order."""
+    pattern = scripts.ascii_token_pattern() if text.isascii() else scripts.token_pattern()
     position = 0
-    for found in _pieces(text).finditer(text):
-        start, piece = found.start(), found[0]
-        if found.lastgroup == "word":
-            parts = take_apart(piece)
+    for match in pattern.finditer(text):
+        start, matched = match.start(), match[0]
+        if match.lastgroup == "word":
+            parts = split_word(matched)
             yield from _word_tokens(parts, start, position)
             position += sum(part.kind == "unit" for part in parts)
-        elif found.lastgroup == "sign":
-            yield Token(piece, piece, start, start + len(piece), position, "unit")
+        elif match.lastgroup == "emoji":
+            yield Token(matched, matched, start, start + len(matched), position, "unit")
             position += 1
         else:
-            yield from _run_tokens(fold_run(piece), start, position)
-            position += len(piece)
+            yield from _run_tokens(fold_run(matched), start, position)
+            position += len(matched)
 
 
-class Places:
-    """Where tokens stand that are wanted, or whose unit begins so. For many texts: only words that may be among them
-    are taken apart, so a text is read in a small part of the time that `tokens` takes."""
+class TermSpans:
+    """Finds the spans of the wanted terms, and of units that begin with a prefix, in many texts.
+
+    Only words that may match are split, so this takes a small part of the time of `tokens`.
+    """
 
     def __init__(self, wanted: Set[str], prefix: str | None = None) -> None:
         self._wanted, self._prefix = wanted, prefix
         single = {prefix} if prefix and len(prefix) == 1 else set()  # a character of a run is a unit
-        self._runs = [term for term in wanted | single if writing.RUN.fullmatch(term)]
-        self._signs = {term for term in wanted if writing.SIGN.fullmatch(term)} | ({prefix} if prefix else set())
-        self._keys = {key(term) for term in wanted - {*self._runs, *self._signs}}
-        self._keys |= {prefix} if prefix else set()
-        self._met: dict[str, tuple[tuple[int, int], ...]] = {}  # what was found in stretches without blanks
+        self._runs = [term for term in wanted | single if scripts.RUN.fullmatch(term)]
+        self._emoji = {term for term in wanted if scripts.EMOJI.fullmatch(term)} | ({prefix} if prefix else set())
+        self._substrings = {required_substring(term) for term in wanted - {*self._runs, *self._emoji}}
+        self._substrings |= {prefix} if prefix else set()
+        self._cache: dict[str, tuple[tuple[int, int], ...]] = {}  # spans in text without white space
 
     def __call__(self, text: str) -> Iterator[tuple[int, int]]:
-        folded = folded_like(text)
+        folded = fold_keeping_offsets(text)
         if folded is None:
-            yield from self._looked_through(text)
+            yield from self._in_every_word(text)
         else:
-            yield from self._of_words(text, folded)
+            yield from self._in_candidate_words(text, folded)
         if not text.isascii():
-            yield from self._of_runs(text, fold_run(text) if folded is None else folded)
-            if self._signs:
-                yield from (found.span() for found in writing.SIGN.finditer(text) if found[0] in self._signs)
+            yield from self._in_runs(text, fold_run(text) if folded is None else folded)
+            if self._emoji:
+                yield from (match.span() for match in scripts.EMOJI.finditer(text) if match[0] in self._emoji)
 
-    def _of_words(self, text: str, folded: str) -> Iterator[tuple[int, int]]:
+    def _in_candidate_words(self, text: str, folded: str) -> Iterator[tuple[int, int]]:
+        """Search only around the occurrences of the substrings that every matching word contains."""
         seen = set[int]()
-        for looked_for in self._keys:
-            place = folded.find(looked_for)
-            while place >= 0:
-                start, end = _stretch(text, place)
+        for substring in self._substrings:
+            at = folded.find(substring)
+            while at >= 0:
+                start, end = _bounds_without_spaces(text, at)
                 if start not in seen:
                     seen.add(start)
-                    stretch = text[start:end]
-                    if stretch not in self._met:
-                        self._met[stretch] = tuple(self._looked_through(stretch))
-                    yield from ((start + first, start + last) for first, last in self._met[stretch])
-                place = folded.find(looked_for, end)
+                    words = text[start:end]
+                    if words not in self._cache:
+                        self._cache[words] = tuple(self._in_every_word(words))
+                    yield from ((start + first, start + last) for first, last in self._cache[words])
+                at = folded.find(substring, end)
 
-    def _looked_through(self, text: str) -> Iterator[tuple[int, int]]:
-        pattern = writing.ASCII_WORD if text.isascii() else writing.word()
-        for found in pattern.finditer(text):
-            if self._prefix or not self._wanted.isdisjoint(_terms_of[found[0]]):
-                for part in take_apart(found[0]):
-                    if self._tells(part):
-                        yield found.start() + part.start, found.start() + part.end
+    def _in_every_word(self, text: str) -> Iterator[tuple[int, int]]:
+        pattern = scripts.ASCII_WORD if text.isascii() else scripts.word_pattern()
+        for word in pattern.finditer(text):
+            if self._prefix or not self._wanted.isdisjoint(_terms_of[word[0]]):
+                for part in split_word(word[0]):
+                    if self._matches(part):
+                        yield word.start() + part.start, word.start() + part.end
 
-    def _tells(self, part: Part) -> bool:
-        begins = self._prefix is not None and part.kind == "unit" and part.exact.startswith(self._prefix)
-        return begins or part.term in self._wanted
+    def _matches(self, part: Part) -> bool:
+        has_prefix = self._prefix is not None and part.kind == "unit" and part.exact.startswith(self._prefix)
+        return has_prefix or part.term in self._wanted
 
-    def _of_runs(self, text: str, folded: str) -> Iterator[tuple[int, int]]:
+    def _in_runs(self, text: str, folded: str) -> Iterator[tuple[int, int]]:
         for term in self._runs:
-            place = folded.find(term)
-            while place >= 0:
-                if writing.RUN.fullmatch(text, place, place + len(term)):
-                    yield place, place + len(term)
-                place = folded.find(term, place + 1)
+            at = folded.find(term)
+            while at >= 0:
+                if scripts.RUN.fullmatch(text, at, at + len(term)):
+                    yield at, at + len(term)
+                at = folded.find(term, at + 1)
 
 
-def folded_like(text: str) -> str | None:
-    """A text as its words are compared, character by character; None where that is not so simple: what is looked for
-    may stand there in other letters, or in more of them."""
+def fold_keeping_offsets(text: str) -> str | None:
+    """Fold a text character by character, so that offsets stay valid.
+
+    Return None if that is impossible: folding a letter of this text may change its length.
+    """
     if text.isascii():
         return text.lower()
-    if writing.FOLDING.search(text):
+    if scripts.NEEDS_FOLDING.search(text):
         return None
     lowered = text.lower().replace("’", "'")
     return lowered if are_folded(set(lowered)) else fold_run(lowered)
 
 
-def key(term: str) -> str:
-    """What every word with this term has in it, as `folded_like` shows it. A stem may end otherwise than its words do,
-    in one letter: `happi` is that of `happy`; and `lie` that of `lying`."""
+def required_substring(term: str) -> str:
+    """Return a substring of every folded word that has this term.
+
+    The last letter of a stem may differ from the word: `happy` has the stem `happi`, and `lying` has `lie`.
+    """
     if len(term) < 3:
         return term
     return term[0] if len(term) == 3 and term.endswith("ie") else term[:-1]
 
 
-def _stretch(text: str, place: int) -> tuple[int, int]:
-    """What stands around a place without a blank or the end of a line: one word or more, all of them whole."""
-    start = max(text.rfind(" ", 0, place), text.rfind("\n", 0, place)) + 1
-    ends = text.find(" ", place), text.find("\n", place)
+def _bounds_without_spaces(text: str, at: int) -> tuple[int, int]:
+    """Return the span around an offset up to the next space or line end on both sides: one or more whole words."""
+    start = max(text.rfind(" ", 0, at), text.rfind("\n", 0, at)) + 1
+    ends = text.find(" ", at), text.find("\n", at)
     return start, min((end for end in ends if end >= 0), default=len(text))
 
 
 def units(text: str) -> list[str]:
-    """The exact words of a text in order: what a phrase is a part of."""
+    """Return the exact words of a text in order. Phrases are matched against them."""
     return [token.exact for token in tokens(text) if token.kind == "unit"]
 
 
@@ -216,13 +222,9 @@ def _word_tokens(parts: tuple[Part, ...], offset: int, position: int) -> Iterato
 
 
 def _run_tokens(run: str, offset: int, position: int) -> Iterator[Token]:
-    for place, character in enumerate(run):
-        here = offset + place
-        yield Token(character, character, here, here + 1, position + place, "unit")
-        if place + 1 < len(run):
-            pair = run[place : place + 2]
-            yield Token(pair, pair, here, here + 2, position + place, "pair")
-
-
-def _pieces(text: str) -> re.Pattern[str]:
-    return writing.ascii_pieces() if text.isascii() else writing.pieces()
+    for index, character in enumerate(run):
+        start = offset + index
+        yield Token(character, character, start, start + 1, position + index, "unit")
+        if index + 1 < len(run):
+            bigram = run[index : index + 2]
+            yield Token(bigram, bigram, start, start + 2, position + index, "bigram")

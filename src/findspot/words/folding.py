@@ -1,6 +1,6 @@
-"""Which spellings are one and the same? Case, width, accents, and traditional and simplified characters.
+"""Folding: makes spellings equal that differ in case, width, accents, or traditional and simplified characters.
 
-`fold_run` keeps one character for one, so offsets stay; it is for Chinese. `fold_word` may change the length.
+`fold_run` replaces one character by one, so offsets stay valid; it is for Chinese. `fold_word` may change the length.
 """
 
 from __future__ import annotations
@@ -9,32 +9,32 @@ import unicodedata
 from functools import cache
 from importlib import resources
 
-# Letters that Unicode does not take apart, and what people type for them.
+# Letters that Unicode does not decompose, and what people type for them.
 _SPELT_OUT = str.maketrans(
     {"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d", "ø": "o", "đ": "d", "ħ": "h", "ł": "l", "ı": "i", "ŋ": "ng"}
     | {"’": "'", "ʼ": "'", "＇": "'", "\u00ad": None, "\u200c": None, "\u200d": None}
 )
-# Marks that a reader may leave out; those of Indic and Thai writing are letters and stay.
+# Marks that a reader may leave out. Marks of Indic and Thai scripts are letters and stay.
 _MARK_SPANS = ((0x300, 0x36F), (0x483, 0x487), (0x591, 0x5C7), (0x610, 0x61A), (0x64B, 0x65F), (0x670, 0x670))
 _LATE_MARK_SPANS = ((0x6D6, 0x6ED), (0x1AB0, 0x1AFF), (0x1DC0, 0x1DFF), (0x20D0, 0x20FF), (0xFE00, 0xFE0F))
 _FOLDED_SCRIPTS = ("LATIN", "GREEK")
 
 
 def fold_word(word: str) -> str:
-    """A word as it is compared: `Ｃafé` and `CAFE` are `cafe`."""
+    """Return the folded form of a word: `Ｃafé` and `CAFE` become `cafe`."""
     if word.isascii():
         return word.lower()
     return unicodedata.normalize("NFKC", word).translate(_letters()).casefold().translate(_SPELT_OUT)
 
 
 def fold_run(run: str) -> str:
-    """Chinese, Japanese or Korean as it is compared, character by character: `電腦` is `电脑`."""
+    """Fold Chinese, Japanese or Korean character by character: `電腦` becomes `电脑`."""
     return run.translate(_characters())
 
 
 def are_folded(characters: set[str]) -> bool:
-    """Whether all of these are known to stay as they are: quicker to see than to fold them."""
-    return characters <= _characters().plain
+    """Return whether folding is known to change none of these characters. Faster than folding them."""
+    return characters <= _characters().unchanged
 
 
 @cache
@@ -48,7 +48,7 @@ def _characters() -> _Characters:
 
 
 class _Letters(dict[int, str]):
-    """What a letter is without its accent, found out when the letter is first met. Leaves out marks of their own."""
+    """Maps a letter to its base letter and a combining mark to nothing. Filled on first use of a letter."""
 
     def __missing__(self, point: int) -> str:
         character = chr(point)
@@ -64,19 +64,19 @@ class _Letters(dict[int, str]):
 
 
 class _Characters(dict[int, str]):
-    """The simplified, full form of a character, which is always one character."""
+    """Maps a character to its simplified, full-width-normalised form, which is always one character."""
 
     def __init__(self) -> None:
         traditional, simplified = resources.files(__package__).joinpath("t2s.txt").read_text("utf-8").split("\n")[:2]
         super().__init__(zip(map(ord, traditional), simplified, strict=True))
-        self.plain: set[str] = set()  # those met so far that stay as they are
+        self.unchanged: set[str] = set()  # characters seen so far that folding does not change
 
     def __missing__(self, point: int) -> str:
         normal = unicodedata.normalize("NFKC", chr(point))
         folded = normal if len(normal) == 1 else chr(point)
         if ord(folded) != point and ord(folded) in self:
             folded = self[ord(folded)]
-        if ord(folded) == point or not folded.isalnum():  # punctuation is in no word
-            self.plain.add(chr(point))
+        if ord(folded) == point or not folded.isalnum():  # punctuation is not part of any word
+            self.unchanged.add(chr(point))
         self[point] = folded
         return folded

@@ -1,33 +1,33 @@
-"""What does a person who types this look for?
+"""Parses a query as people type it.
 
-Words, `"a phrase"`, `-without`, and while typing the beginning of a word. Chinese quotes are quotes. Whatever is no
-sound syntax is plain words, so every text is a query.
+A query has words, `"a phrase"`, `-exclusions`, and while typing the prefix of a word. Chinese quotes work like straight
+ones. Invalid syntax is read as plain words, so every text is a query.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from findspot.words.analyser import Token, tokens
+from findspot.words.scripts import RUN
 from findspot.words.stemming import stem
 from findspot.words.stopwords import STOP_WORDS
-from findspot.words.writing import RUN
 
-LONGEST = 10_000  # characters that are read; who sends more has a text and not a question
-MOST_PHRASES = 50  # quoted or excluded; who sends more has pasted something, and it is plain words
-MIN_PREFIX = 2  # one letter begins too many words to say anything
+LONGEST = 10_000  # characters that are read; a longer text is not a query
+MAX_PHRASES = 50  # quoted or excluded; a query with more was pasted, so its quotes and dashes are read as plain text
+MIN_PREFIX = 2  # a single letter begins too many words
 
-_SHORTEST_BASE = 3  # of a word, without its ending
+_SHORTEST_BASE = 3  # letters of a word without its ending
 _ENDINGS = (
     *("ing", "ed", "ies", "ly", "ness", "ful", "ment", "ation", "ization", "tional", "able", "ible", "ance", "ence"),
     *("ive", "ous", "ity", "ate", "ize", "er", "al", "ism", "ant", "ent"),
 )
 _MINUS = "－−-"
-# A straight quote behind a letter or digit is an inch or a slip; Chinese quotes stand anywhere. A quote that no other
-# closes is a word of its own, and no word at all.
-_PIECE = re.compile(
+# A straight quote after a letter or digit is an inch sign or a typing error. Chinese quotes may follow anything.
+# A quote without a partner is matched as a word of its own, which has no terms.
+_ITEM = re.compile(
     rf"""
     (?P<minus>(?<!\S)[{_MINUS}](?=[^\s{_MINUS}]))?
     (?:
@@ -43,10 +43,10 @@ _SYNTAX = re.compile(rf"[\"“”「」『』{_MINUS}]")
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Words that stand one after the other.
+    """Words in a fixed order.
 
-    `terms` are terms of every text that holds the phrase, so an index can find candidates; whether the words follow
-    one another, `units` tells. A single word without quotes is not `exact`: any form of it will do.
+    Every text that contains the phrase has all of `terms`, so an index can recall candidates by them. `units` are the
+    exact words, for checking their order. A single word without quotes is not `exact`: any form of it matches.
     """
 
     units: tuple[str, ...]
@@ -55,122 +55,147 @@ class Phrase:
 
     @property
     def term(self) -> str | None:
-        """The term of just those texts that hold the phrase, which one or two Chinese characters have; None if there is
-        no such term: `runs` has that of `running`, and `JavaScript` that of `script`."""
+        """The term that exactly the texts with this phrase have, or None.
+
+        Only one or two Chinese characters have such a term: `runs` shares the term of `running`, and `JavaScript` has
+        the term of `script`.
+        """
         whole = "".join(self.units)
         return whole if self.terms == (whole,) and RUN.fullmatch(whole) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What to look for: any of `terms`, all of `phrases`, none of `excluded`. `prefix` begins a word still typed, and
-    `stems` may be its term although they do not begin so: `swimm` will be `swimming`, which is found by `swim`. `ended`
-    are the terms of the other words, and `wanted` is all that was typed but for what is excluded."""
+    """A parsed query: any of `terms`, all of `phrases`, none of `excluded`.
+
+    `prefix` is the word that is still being typed. `stems` are terms that its completions may have although they do not
+    begin with it: `swimm` may become `swimming`, which has the term `swim`. `complete_terms` are the terms of all other
+    words. `positive_text` is the query as typed, without exclusions.
+    """
 
     terms: tuple[str, ...] = ()
     phrases: tuple[Phrase, ...] = ()
     excluded: tuple[Phrase, ...] = ()
     prefix: str | None = None
     stems: tuple[str, ...] = ()
-    ended: tuple[str, ...] = ()
-    wanted: str = ""
+    complete_terms: tuple[str, ...] = ()
+    positive_text: str = ""
 
     @property
-    def needed(self) -> tuple[str, ...]:
-        """The terms of a text that holds every word, but for the one that is being typed."""
-        return _once([*self.ended, *(term for phrase in self.phrases for term in phrase.terms)])
+    def required_terms(self) -> tuple[str, ...]:
+        """The terms of a text that contains every word, except for the word that is being typed."""
+        return _unique([*self.complete_terms, *(term for phrase in self.phrases for term in phrase.terms)])
 
     @property
-    def begun(self) -> tuple[str, ...]:
-        """The terms of the word that is being typed, as if it were whole."""
-        needed = self.needed
-        return tuple(term for term in self.scored if term not in needed)
+    def partial_terms(self) -> tuple[str, ...]:
+        """The terms of the word that is being typed, taken as a whole word."""
+        required = self.required_terms
+        return tuple(term for term in self.scored_terms if term not in required)
 
     @property
-    def scored(self) -> tuple[str, ...]:
+    def scored_terms(self) -> tuple[str, ...]:
         """All terms that count for the score, each once."""
-        return _once([*self.terms, *(term for phrase in self.phrases for term in phrase.terms)])
+        return _unique([*self.terms, *(term for phrase in self.phrases for term in phrase.terms)])
 
     @property
-    def looks_at_texts(self) -> bool:
-        """Whether only a look at a text tells if it is wanted, though it has the terms of all phrases."""
+    def needs_text_check(self) -> bool:
+        """Whether terms alone cannot decide if a text matches, so that its text must be checked."""
         return bool(self.excluded) or any(phrase.term is None for phrase in self.phrases)
 
     @property
     def is_empty(self) -> bool:
-        """Nothing can be found by it."""
+        """Whether the query can match nothing."""
         return not (self.terms or self.phrases or self.prefix)
 
 
+@dataclass(slots=True)
+class _Items:
+    """The items of a query, sorted by kind. `positive` has all but the excluded ones, as typed."""
+
+    words: list[str] = field(default_factory=list)
+    positive: list[str] = field(default_factory=list)
+    phrases: list[Phrase] = field(default_factory=list)
+    excluded: list[Phrase] = field(default_factory=list)
+    ends_with_word: bool = False
+
+
 def parse(text: str, *, typing: bool = False) -> Query:
-    """Read a query as people type it; with `typing`, its last word may be the beginning of one."""
+    """Parse a query. With `typing`, its last word may be the prefix of one."""
     if len(text) > LONGEST:
-        text = text[: LONGEST + 1].rpartition(" ")[0] or text[:LONGEST]  # what is cut off is no word
-    plain: list[str] = []
-    wanted: list[str] = []
-    phrases: list[Phrase] = []
-    excluded: list[Phrase] = []
-    last_is_plain = False
-    for piece in _PIECE.finditer(text):
-        word = piece["word"]
-        phrase = _phrase(piece[piece.lastgroup or 0], quoted=word is None)
-        last_is_plain = word is not None and not piece["minus"]
-        if piece["minus"]:
-            excluded += phrase
-            continue
-        wanted.append(piece[0])
-        if word is None:
-            phrases += phrase
-        else:
-            plain.append(word)
-    if len(phrases) + len(excluded) > MOST_PHRASES:
+        text = text[: LONGEST + 1].rpartition(" ")[0] or text[:LONGEST]  # do not cut inside a word
+    items = _items(text)
+    phrases, excluded = tuple(items.phrases), tuple(items.excluded)
+    if len(phrases) + len(excluded) > MAX_PHRASES:
         return parse(_SYNTAX.sub(" ", text), typing=typing)
-    terms = query_terms(" ".join(plain))
+    terms = query_terms(" ".join(items.words))
     if excluded and not phrases and not terms:
-        return parse(re.sub(rf"[{_MINUS}]", " ", text), typing=typing)  # only “without” finds nothing: they are dashes
-    prefix, ended = None, terms
-    if typing and last_is_plain and not text[-1:].isspace() and (last := _last(plain[-1])):
+        return parse(re.sub(rf"[{_MINUS}]", " ", text), typing=typing)  # exclusions alone match nothing: plain dashes
+    prefix, complete = None, terms
+    if typing and items.ends_with_word and not text[-1:].isspace() and (last := _last_unit(items.words[-1])):
         prefix = last.exact
-        ended = query_terms(" ".join([*plain[:-1], plain[-1][: last.start]]))
-        ended = tuple(term for term in ended if term in terms)  # no stop words, beside the one that is typed
+        complete = query_terms(" ".join([*items.words[:-1], items.words[-1][: last.start]]))
+        complete = tuple(term for term in complete if term in terms)  # drops stop words that only stand beside a prefix
     if phrases:  # a stop word beside a phrase adds nothing
-        terms, ended = (tuple(term for term in each if term not in STOP_WORDS) for each in (terms, ended))
+        terms, complete = (tuple(term for term in each if term not in STOP_WORDS) for each in (terms, complete))
     stems = _stems(prefix) if prefix else ()
-    return Query(terms, tuple(phrases), tuple(excluded), prefix, stems, ended, " ".join(wanted) if excluded else text)
+    return Query(terms, phrases, excluded, prefix, stems, complete, " ".join(items.positive) if excluded else text)
+
+
+def _items(text: str) -> _Items:
+    items = _Items()
+    for item in _ITEM.finditer(text):
+        word = item["word"]
+        items.ends_with_word = word is not None and not item["minus"]
+        if item["minus"]:
+            items.excluded += _phrase(item[item.lastgroup or 0], quoted=word is None)
+            continue
+        items.positive.append(item[0])
+        if word is None:
+            items.phrases += _phrase(item[item.lastgroup or 0], quoted=True)
+        else:
+            items.words.append(word)
+    return items
 
 
 def query_terms(text: str) -> tuple[str, ...]:
-    """The terms of a query without syntax, each once.
+    """Return the terms of a query without syntax, each once.
 
-    A Chinese word counts by its pairs, and by single characters only where one stands alone. Stop words count only
-    when there is nothing else.
+    Chinese words count by their bigrams, and by a single character only where it stands alone. Stop words count only if
+    there is nothing else.
     """
     found = list(tokens(text))
-    paired = {place for token in found if token.kind == "pair" for place in (token.position, token.position + 1)}
-    kept = [token for token in found if token.kind != "unit" or token.position not in paired]
-    telling = [token.term for token in kept if token.exact not in STOP_WORDS]
-    return _once(telling or [token.term for token in kept])
+    in_bigrams = _positions_in_bigrams(found)
+    kept = [token for token in found if token.kind != "unit" or token.position not in in_bigrams]
+    significant = [token.term for token in kept if token.exact not in STOP_WORDS]
+    return _unique(significant or [token.term for token in kept])
 
 
 def _phrase(text: str, *, quoted: bool) -> list[Phrase]:
-    """The phrase in a text; none if it holds no word."""
+    """Return the phrase in a text as a list of one, or an empty list if the text has no words."""
     found = list(tokens(text))
     units = tuple(token.exact for token in found if token.kind == "unit")
     if not units:
         return []
-    return [Phrase(units, _sure_terms(found), exact=quoted or len(units) > 1)]
+    return [Phrase(units, _phrase_terms(found), exact=quoted or len(units) > 1)]
 
 
-def _sure_terms(found: list[Token]) -> tuple[str, ...]:
-    """Terms of every text with this phrase. Wholes are not: `"a b"` has none, though it stands in `a-b`."""
-    paired = {token.position for token in found if token.kind == "pair"}
-    paired |= {place + 1 for place in paired}
-    sure = [token for token in found if token.kind == "pair" or (token.kind == "unit" and token.position not in paired)]
-    return _once([token.term for token in sure])
+def _phrase_terms(found: list[Token]) -> tuple[str, ...]:
+    """Return terms of every text with this phrase. Wholes are left out: `"a b"` has none, but it matches `a-b`."""
+    in_bigrams = _positions_in_bigrams(found)
+    return _unique(
+        token.term
+        for token in found
+        if token.kind == "bigram" or (token.kind == "unit" and token.position not in in_bigrams)
+    )
 
 
-def _last(word: str) -> Token | None:
-    """The unit that may be the beginning of another: the last one, if nothing stands behind it."""
+def _positions_in_bigrams(found: list[Token]) -> set[int]:
+    first = {token.position for token in found if token.kind == "bigram"}
+    return first | {position + 1 for position in first}
+
+
+def _last_unit(word: str) -> Token | None:
+    """Return the last unit of a word if it ends the word and is long enough to be a prefix."""
     last: Token | None = None
     for token in tokens(word):
         if token.kind == "unit":
@@ -179,15 +204,15 @@ def _last(word: str) -> Token | None:
 
 
 def _stems(prefix: str) -> tuple[str, ...]:
-    """The stems of words that go on from here with an ending, part of which may be typed already."""
+    """Return the stems of words that complete a prefix with a common ending, of which a part may be typed already."""
     found = []
     for ending in _ENDINGS:
         for typed in range(len(ending)):
             base = prefix[: len(prefix) - typed]
             if len(base) >= _SHORTEST_BASE and prefix.endswith(ending[:typed]):
                 found.append(stem(base + ending))
-    return _once(each for each in found if not each.startswith(prefix))
+    return _unique(each for each in found if not each.startswith(prefix))
 
 
-def _once(terms: Iterable[str]) -> tuple[str, ...]:
+def _unique(terms: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(terms))

@@ -1,4 +1,4 @@
-"""The English stem of a word (Snowball's Porter2): `searching` and `searched` are `search`."""
+"""English stemming (Snowball's Porter2): `searching` and `searched` become `search`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ _local = threading.local()
 
 
 def stem(word: str) -> str:
-    """The stem of a folded word. What is not made of English letters, or is very short, stays as it is."""
+    """Return the stem of a folded word. Very short words, and words with other than English letters, do not change."""
     if len(word) < 3 or not (word.isascii() and word.replace("'", "").isalpha()):
         return word
     stemmer = getattr(_local, "stemmer", None)
     if stemmer is None:
-        import Stemmer  # here, so that reading a table never loads it
+        import Stemmer  # on first use, so that reading a table does not load it
 
-        # One a thread, because a stemmer works in a buffer of its own; no cache, because the analyser has one.
+        # One per thread, because a stemmer has a mutable buffer. No cache, because the analyser has one.
         stemmer = _local.stemmer = Stemmer.Stemmer("english", 0)
     stemmed: str = stemmer.stemWord(word)
     return stemmed

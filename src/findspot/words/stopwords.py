@@ -1,7 +1,7 @@
-"""Words that say too little to be searched for, unless a query has no others. Texts keep them.
+"""Stop words: left out of a query unless it has no other words. Texts keep theirs.
 
-So “to be or not to be” is found, and phrases are exact. Chinese ones are single characters and pairs, as a query has
-them: 为什么 is 为什 and 什么.
+So “to be or not to be” is found, and phrases are exact. Chinese stop words are single characters and bigrams, like the
+terms of a query: 为什么 is 为什 and 什么.
 """
 
 from __future__ import annotations

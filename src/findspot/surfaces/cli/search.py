@@ -118,8 +118,9 @@ async def _nothing(api: Api, project_id: int, body: dict[str, Any]) -> str:
         return "The query has no words in it, so there is nothing to look for."
     if not (await status_of(api, project_id))["documents"]:
         return f"Project {project_id} has no documents. 'findspot import {project_id} FOLDER' brings some."
-    if query.excluded and await _finds(api, project_id, body | {"query": query.wanted}):
-        return f"All that was found is excluded. Without what stands behind '-' there is more: {query.wanted.strip()}"
+    if query.excluded and await _finds(api, project_id, body | {"query": query.positive_text}):
+        without = query.positive_text.strip()
+        return f"All that was found is excluded. Without what stands behind '-' there is more: {without}"
     advice = "Nothing was found. Check the spelling, or try other words"
     low = await _finds(api, project_id, body | {"includeLowScores": True})
     return f"{advice}; '--low-scores' shows what scores under 0.25." if low else f"{advice}."

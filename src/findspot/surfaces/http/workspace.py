@@ -236,11 +236,11 @@ def _leg(part: Part) -> dict[str, Any]:
 
 def _reasons(explained: Explained) -> Reasons:
     keyword, vector, _ = explained.ranked.parts
-    told = explained.told
+    coverage = explained.coverage
     return Reasons(
-        told.stretches,
-        told.words,
-        told.characters,
+        coverage.matches,
+        coverage.words,
+        coverage.characters,
         explained.score.keyword,
         keyword.rank,
         None if vector.raw is None else vector.norm,

@@ -1,0 +1,76 @@
+"""How much of a query a text contains, counted in words, and in characters for scripts without spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import NamedTuple
+
+from findspot.words import scripts
+from findspot.words.analyser import TermSpans, tokens
+from findspot.words.matching import Highlights
+from findspot.words.query import Query
+
+
+class MatchCount(NamedTuple):
+    """`found` of the `total` words or characters in the query."""
+
+    found: int
+    total: int
+
+
+class Coverage(NamedTuple):
+    """The part of a query that a text contains. `matches` are passages of the text that show every matched term."""
+
+    words: MatchCount
+    characters: MatchCount
+    matches: tuple[str, ...]
+
+
+def measure_coverage(query: Query, found: Set[str], text: str) -> Coverage:
+    """Return which part of the query the text contains, given the query terms that matched.
+
+    A word that is still being typed counts as found when its prefix matched.
+    """
+    scored, required = frozenset(query.scored_terms), frozenset(query.required_terms)
+    words, characters = dict[int, bool](), dict[int, bool]()
+    for token in tokens(query.positive_text):
+        if token.term in scored and token.kind != "subword":  # a part of a word is not the word
+            is_found = (token.term if token.term in required else query.prefix or token.term) in found
+            counts = words if scripts.RUN.fullmatch(token.term) is None else characters
+            for position in range(token.position, token.position + (2 if token.kind == "bigram" else 1)):
+                counts[position] = counts.get(position, False) or is_found
+    return Coverage(_count(words), _count(characters), _matches(query, found, text))
+
+
+def _count(found_by_position: Mapping[int, bool]) -> MatchCount:
+    return MatchCount(sum(found_by_position.values()), len(found_by_position))
+
+
+def _matches(query: Query, found: Set[str], text: str) -> tuple[str, ...]:
+    """Return the fewest passages that together contain all matched terms: 古老的灯塔, not its bigrams."""
+    terms_of = {text[start:end]: _terms_in(query, text[start:end]) for start, end in Highlights(query)(text)}
+    missing, chosen = set(found), list[str]()
+    while best := max(terms_of, key=lambda passage: len(terms_of[passage] & missing), default=""):
+        if not terms_of[best] & missing:
+            break
+        missing -= terms_of.pop(best)
+        chosen.append(best)
+    return (*chosen, *dict.fromkeys(surface_form(query, term, text) for term in sorted(missing)))
+
+
+def surface_form(query: Query, term: str, text: str) -> str:
+    """Return the first occurrence of a term as the text spells it, or the term itself if the text has changed."""
+    is_prefix = term == query.prefix
+    spans = TermSpans(frozenset(query.partial_terms), term) if is_prefix else TermSpans(frozenset({term}))
+    start, end = min(spans(text), default=(0, 0))
+    return text[start:end] or term
+
+
+def _terms_in(query: Query, passage: str) -> set[str]:
+    """Return the terms of a passage, plus the query's prefix if a word of the passage completes it."""
+    found = list(tokens(passage))
+    terms = {token.term for token in found}
+    partial = set(query.terms) - set(query.complete_terms)
+    if query.prefix and (terms & partial or any(token.exact.startswith(query.prefix) for token in found)):
+        terms.add(query.prefix)
+    return terms
