@@ -14,6 +14,7 @@ from pathlib import Path
 from bench.report import Figure, Report, percentile
 from findspot.embedding.offline import MODEL, OfflineEmbedder
 from findspot.runtime.embeddings import Embeddings
+from findspot.runtime.threads import Threads
 from findspot.server.serving import tune_process
 from findspot.store.database import Store
 
@@ -106,7 +107,8 @@ def _timed(call: Callable[[], object]) -> float:
 async def _loop(embedder: OfflineEmbedder, chunks: list[str]) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         store = await Store.open(None, Path(folder) / "findspot.db")
-        embeddings = Embeddings(store, embedder, 60)
+        threads = Threads.open()
+        embeddings = Embeddings(store, embedder, threads, 60)
         work = asyncio.create_task(embeddings.documents(chunks))
         waits = []
         while not work.done():
@@ -114,5 +116,6 @@ async def _loop(embedder: OfflineEmbedder, chunks: list[str]) -> dict[str, float
             await asyncio.sleep(0.001)
             waits.append(time.perf_counter() - started - 0.001)
         await work
+        await threads.close()
         await store.close()
     return {"a turn of the loop, median": percentile(waits, 0.5), "p99": percentile(waits, 0.99), "longest": max(waits)}

@@ -14,6 +14,7 @@ import hypothesis
 import pytest
 
 from findspot.app import App, open_app
+from findspot.runtime.threads import Threads
 from findspot.settings import Settings
 from findspot.store.database import Store
 from findspot.surfaces.http.api import create_api
@@ -94,6 +95,13 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path, database_url: str |
 @pytest.fixture
 async def store(database_url: str | None, tmp_path: Path) -> AsyncIterator[Store]:
     opened = await Store.open(database_url, tmp_path / "findspot.db")
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def threads() -> AsyncIterator[Threads]:
+    opened = Threads.open()
     yield opened
     await opened.close()
 

@@ -23,6 +23,7 @@ from findspot.runtime.embeddings import Embeddings
 from findspot.runtime.helpers import Offload
 from findspot.runtime.limits import Gate
 from findspot.runtime.owner_token import owner_token
+from findspot.runtime.threads import Threads
 from findspot.search.explain import Explaining
 from findspot.search.recall import Recalling
 from findspot.search.results import Showing
@@ -88,14 +89,17 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         async with store.read() as connection:
             engine = await asyncio.to_thread(open_engine, settings, await identity(connection))
         closing.push_async_callback(asyncio.to_thread, engine.close)
-        embeddings = Embeddings.open(store, settings)
+        threads = Threads.open()
+        closing.push_async_callback(threads.close)
+        embeddings = Embeddings.open(store, settings, threads)
         closing.push_async_callback(embeddings.close)
         gate = Gate()
-        indexing = Indexing(store, engine, embeddings, bulk, gate, settings)
+        closing.push_async_callback(threads.index.close)
+        indexing = Indexing(store, engine, embeddings, bulk, gate, threads, settings)
         closing.push_async_callback(indexing.close)
         index_status = IndexStatus(store, indexing)
-        searching = Searching(store, engine, embeddings, indexing, gate)
-        closing.push_async_callback(searching.close)
+        searching = Searching(store, engine, embeddings, indexing, gate, threads)
+        closing.push_async_callback(threads.search.close)
         documents = Documents(store, offload, settings.max_document)
         showing = Showing(store, documents)
         recalling = Recalling(store, engine, embeddings.embedder, searching)

@@ -15,7 +15,8 @@ from findspot.embedding.calibration import Calibration
 from findspot.embedding.protocol import Vector, Vectors, refused
 from findspot.errors import FindspotError
 from findspot.runtime import embeddings as embeddings_module
-from findspot.runtime.embeddings import QUERIES_AT_ONCE, Embeddings, QueryCache
+from findspot.runtime.embeddings import Embeddings, QueryCache
+from findspot.runtime.threads import EMBED_QUERIES, Threads
 from findspot.settings import Settings
 from findspot.store import embeddings as stored
 from findspot.store.database import Store
@@ -67,9 +68,9 @@ def embedder() -> Counting:
     return Counting()
 
 
-async def test_vectors_come_in_the_order_of_the_texts(store: Store, embedder: Counting) -> None:
+async def test_vectors_come_in_the_order_of_the_texts(store: Store, threads: Threads, embedder: Counting) -> None:
     texts = [f"text {number}" for number in range(11)]
-    vectors = await Embeddings(store, embedder, 60).documents(texts)
+    vectors = await Embeddings(store, embedder, threads, 60).documents(texts)
     assert vectors.dtype == np.float32
     np.testing.assert_allclose(vectors, [embedder.query(text) for text in texts], atol=1e-3)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
@@ -78,52 +79,58 @@ async def test_vectors_come_in_the_order_of_the_texts(store: Store, embedder: Co
 
 @pytest.mark.scenario("003.cache.same-text")
 async def test_the_same_text_is_embedded_once_in_a_batch_across_batches_and_after_a_restart(
-    database_url: str | None, tmp_path: Path, embedder: Counting
+    database_url: str | None, tmp_path: Path, threads: Threads, embedder: Counting
 ) -> None:
     texts = ["a", "b", "a", "c", "b", "d", "a", "e", "e"]
     found = []
     for _ in range(2):
         store = await Store.open(database_url, tmp_path / "findspot.db")
-        found.append(await Embeddings(store, embedder, 60).documents(texts))
-        found.append((await Embeddings(store, embedder, 60).documents(texts[::-1]))[::-1])
+        found.append(await Embeddings(store, embedder, threads, 60).documents(texts))
+        found.append((await Embeddings(store, embedder, threads, 60).documents(texts[::-1]))[::-1])
         await store.close()
     assert embedder.asked == ["a", "b", "c", "d", "e"]
     assert all(np.array_equal(found[0], each) for each in found)
 
 
-async def test_two_who_need_the_same_texts_at_once_have_them_embedded_once(store: Store, embedder: Counting) -> None:
-    embeddings = Embeddings(store, embedder, 60)
+async def test_two_who_need_the_same_texts_at_once_have_them_embedded_once(
+    store: Store, threads: Threads, embedder: Counting
+) -> None:
+    embeddings = Embeddings(store, embedder, threads, 60)
     texts = [f"text {number}" for number in range(10)]
     first, second = await asyncio.gather(embeddings.documents(texts), embeddings.documents(texts))
     assert np.array_equal(first, second)
     assert sorted(embedder.asked) == sorted(texts)
 
 
-async def test_another_fingerprint_is_another_vector(store: Store) -> None:
+async def test_another_fingerprint_is_another_vector(store: Store, threads: Threads) -> None:
     one, two = Counting("one"), Counting("two")
     for each in (one, two):
-        await Embeddings(store, each, 60).documents(["a"])
+        await Embeddings(store, each, threads, 60).documents(["a"])
     assert one.asked == two.asked == ["a"]
     async with store.write() as connection:
         assert await stored.forget(connection, "two") == 1
-    await Embeddings(store, two, 60).documents(["a"])
-    await Embeddings(store, one, 60).documents(["a"])
+    await Embeddings(store, two, threads, 60).documents(["a"])
+    await Embeddings(store, one, threads, 60).documents(["a"])
     assert (one.asked, two.asked) == (["a", "a"], ["a"])
 
 
-async def test_a_vector_of_zeros_stays_one_and_is_not_made_again(store: Store, embedder: Counting) -> None:
+async def test_a_vector_of_zeros_stays_one_and_is_not_made_again(
+    store: Store, threads: Threads, embedder: Counting
+) -> None:
     for _ in range(2):
-        vectors = await Embeddings(store, embedder, 60).documents(["a", " ", "b"])
+        vectors = await Embeddings(store, embedder, threads, 60).documents(["a", " ", "b"])
         assert vectors.any(axis=1).tolist() == [True, False, True]
     assert len(embedder.calls) == 1
 
 
-async def test_no_texts(store: Store, embedder: Counting) -> None:
-    assert (await Embeddings(store, embedder, 60).documents([])).shape == (0, 8)
+async def test_no_texts(store: Store, threads: Threads, embedder: Counting) -> None:
+    assert (await Embeddings(store, embedder, threads, 60).documents([])).shape == (0, 8)
 
 
-async def test_a_refused_text_is_zeros_and_the_others_are_what_they_are(store: Store, embedder: Counting) -> None:
-    embeddings = Embeddings(store, embedder, 60)
+async def test_a_refused_text_is_zeros_and_the_others_are_what_they_are(
+    store: Store, threads: Threads, embedder: Counting
+) -> None:
+    embeddings = Embeddings(store, embedder, threads, 60)
     await embeddings.documents(["a", "b"])
     texts = ["a", "a", "b", "c", "d", "d", "bad", "e", "bad"]
     for _ in range(2):
@@ -138,20 +145,20 @@ async def test_a_refused_text_is_zeros_and_the_others_are_what_they_are(store: S
 
 @pytest.mark.parametrize("bad", [1, 30, 63, 64])
 async def test_many_refused_texts_are_told_from_others_without_asking_for_all_again_and_again(
-    store: Store, embedder: Counting, bad: int
+    store: Store, threads: Threads, embedder: Counting, bad: int
 ) -> None:
     embedder.batch = 64
     chance = random.Random(bad)
     texts = [f"bad {number}" if number < bad else f"good {number}" for number in range(64)]
     chance.shuffle(texts)
-    vectors = await Embeddings(store, embedder, 60).documents(texts)
+    vectors = await Embeddings(store, embedder, threads, 60).documents(texts)
     assert vectors.any(axis=1).tolist() == [text.startswith("good") for text in texts]
     assert len(embedder.calls) <= 3 * bad + 1
     assert sum(map(len, embedder.calls)) <= 64 * 7
 
 
-async def test_a_failure_loses_no_more_than_its_own_batch(store: Store, embedder: Counting) -> None:
-    embeddings = Embeddings(store, embedder, 60)
+async def test_a_failure_loses_no_more_than_its_own_batch(store: Store, threads: Threads, embedder: Counting) -> None:
+    embeddings = Embeddings(store, embedder, threads, 60)
     with pytest.raises(FindspotError, match="away"):
         await embeddings.documents(["a", "b", "c", "d", "away"])
     await embeddings.documents(["a", "b", "c", "d"])
@@ -159,7 +166,7 @@ async def test_a_failure_loses_no_more_than_its_own_batch(store: Store, embedder
 
 
 async def test_whoever_is_broken_off_after_vectors_were_made_leaves_nothing_behind(
-    store: Store, embedder: Counting, monkeypatch: pytest.MonkeyPatch
+    store: Store, threads: Threads, embedder: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     is_busy, going_on, unpacked = threading.Event(), threading.Event(), embeddings_module._unpacked
 
@@ -169,7 +176,7 @@ async def test_whoever_is_broken_off_after_vectors_were_made_leaves_nothing_behi
         return unpacked(vectors)
 
     monkeypatch.setattr(embeddings_module, "_unpacked", slowly)
-    embeddings = Embeddings(store, embedder, 60)
+    embeddings = Embeddings(store, embedder, threads, 60)
     work = asyncio.create_task(embeddings.documents(["a", "文"]))
     assert await asyncio.to_thread(is_busy.wait, PATIENCE_S)
     work.cancel()
@@ -177,7 +184,9 @@ async def test_whoever_is_broken_off_after_vectors_were_made_leaves_nothing_behi
     going_on.set()
     await embeddings.close()
     assert embeddings._unstored == {}
-    await Embeddings(store, embedder, 60).documents(["a", "文"])
+    other = Threads.open()
+    await Embeddings(store, embedder, other, 60).documents(["a", "文"])
+    await other.close()
     assert embedder.calls == [["a", "文"]]  # it was stored nevertheless
 
 
@@ -195,7 +204,7 @@ async def test_thousands_of_vectors_are_found_again(store: Store) -> None:
 
 
 @pytest.mark.scenario("003.cache.embedding")
-async def test_a_query_is_kept_for_its_time_and_no_longer(store: Store, embedder: Counting) -> None:
+async def test_a_query_is_kept_for_its_time_and_no_longer(store: Store, threads: Threads, embedder: Counting) -> None:
     now = [0.0]
     asked: list[str] = []
     embed: Callable[[str], Vector] = embedder.query
@@ -205,7 +214,7 @@ async def test_a_query_is_kept_for_its_time_and_no_longer(store: Store, embedder
         return embed(text)
 
     embedder.query = noted  # type: ignore[method-assign]
-    embeddings = Embeddings(store, embedder, 3600, lambda: now[0])
+    embeddings = Embeddings(store, embedder, threads, 3600, lambda: now[0])
     for moment, calls in ((0.0, 1), (3599.0, 1), (3600.0, 2), (3601.0, 2)):
         now[0] = moment
         assert np.array_equal(await embeddings.query("why"), embed("why"))
@@ -235,10 +244,10 @@ def test_queries_whose_time_has_passed_leave_the_memory() -> None:
     ("changes", "kept"), [({}, 1), ({"enable_embedding_cache": False}, 0), ({"embedding_cache_ttl": 0}, 0)]
 )
 async def test_queries_are_kept_unless_the_settings_say_otherwise(
-    tmp_path: Path, changes: dict[str, Any], kept: int
+    tmp_path: Path, threads: Threads, changes: dict[str, Any], kept: int
 ) -> None:
     store = await Store.open(None, tmp_path / "findspot.db")
-    embeddings = Embeddings.open(store, Settings(**changes))
+    embeddings = Embeddings.open(store, Settings(**changes), threads)
     await embeddings.query("why")
     assert len(embeddings._queries) == kept
     await embeddings.close()
@@ -282,10 +291,10 @@ def now() -> list[float]:
 
 
 @pytest.fixture
-async def away(tmp_path: Path, remote: Remote, now: list[float]) -> AsyncIterator[Embeddings]:
+async def away(tmp_path: Path, threads: Threads, remote: Remote, now: list[float]) -> AsyncIterator[Embeddings]:
     """Embeddings of a service that went away after it was asked for 'before'."""
     store = await Store.open(None, tmp_path / "findspot.db")
-    embeddings = Embeddings(store, remote, 3600, lambda: now[0])
+    embeddings = Embeddings(store, remote, threads, 3600, lambda: now[0])
     await embeddings.query("before")
     remote.error = FindspotError("EMBEDDING_UNAVAILABLE", "away")
     await fails(embeddings, "then")
@@ -370,11 +379,11 @@ async def test_queries_that_waited_for_a_thread_while_the_service_failed_do_not_
     await away.query("back")
     remote.open.clear()
     asking = [asyncio.create_task(fails(away, f"text {number}")) for number in range(50)]
-    await busy(remote, 3 + QUERIES_AT_ONCE)
+    await busy(remote, 3 + EMBED_QUERIES)
     remote.error = FindspotError("EMBEDDING_UNAVAILABLE", "away again")
     remote.open.set()
     assert set(await asyncio.gather(*asking)) == {"EMBEDDING_UNAVAILABLE"}
-    assert len(remote.queries) == 1 + QUERIES_AT_ONCE
+    assert len(remote.queries) == 1 + EMBED_QUERIES
 
 
 async def test_texts_that_are_embedded_for_an_index_show_that_the_service_is_back(
@@ -393,24 +402,24 @@ async def test_a_query_that_no_one_waits_for_any_more_is_not_asked(away: Embeddi
     remote.open.clear()
     before = len(remote.queries)
     asking = [asyncio.create_task(away.query(f"text {number}")) for number in range(50)]
-    await busy(remote, 3 + QUERIES_AT_ONCE)
+    await busy(remote, 3 + EMBED_QUERIES)
     for each in asking:
         each.cancel()
     await asyncio.gather(*asking, return_exceptions=True)
     remote.open.set()
     await away.query("now")
-    assert len(remote.queries) - before == QUERIES_AT_ONCE + 1
+    assert len(remote.queries) - before == EMBED_QUERIES + 1
 
 
 # ── the loop ──
 
 
-async def test_the_event_loop_goes_on_while_many_texts_are_embedded(tmp_path: Path) -> None:
+async def test_the_event_loop_goes_on_while_many_texts_are_embedded(tmp_path: Path, threads: Threads) -> None:
     """99 of 100 turns of the loop are quick, however busy the machine; bench/ measures the longest."""
     from findspot.embedding.offline import OfflineEmbedder
 
     store = await Store.open(None, tmp_path / "findspot.db")
-    embeddings = Embeddings(store, OfflineEmbedder(), 60)
+    embeddings = Embeddings(store, OfflineEmbedder(), threads, 60)
     await embeddings.prepare()
     work = asyncio.create_task(embeddings.documents([f"{n} 号文件 about number {n} " * 30 for n in range(3000)]))
     loop, waits = asyncio.get_running_loop(), []

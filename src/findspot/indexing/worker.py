@@ -6,7 +6,6 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -23,6 +22,7 @@ from findspot.runtime.backoff import RetrySchedule
 from findspot.runtime.embeddings import Embeddings
 from findspot.runtime.helpers import Offload
 from findspot.runtime.limits import REBUILDS, Gate
+from findspot.runtime.threads import NAMESPACES, Threads
 from findspot.settings import Settings
 from findspot.store import chunks as rows
 from findspot.store import index_states as states
@@ -33,7 +33,6 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 GONE_AT_ONCE = 10_000
-NAMESPACES_AT_ONCE = 2  # there are two cores to work with
 LONGEST_SLEEP_S = 30.0
 SHARED_SLEEP_S = 1.0  # where other processes may change the store
 CHECK_EVERY_S, FIRST_CHECK_S = 3600.0, 60.0  # of a large index, opening it looks at sizes alone
@@ -46,7 +45,14 @@ class Indexing:
     """The index worker: one task that sees what is to be done, and a task for each namespace at work."""
 
     def __init__(
-        self, store: Store, engine: Engine, embeddings: Embeddings, offload: Offload, gate: Gate, settings: Settings
+        self,
+        store: Store,
+        engine: Engine,
+        embeddings: Embeddings,
+        offload: Offload,
+        gate: Gate,
+        threads: Threads,
+        settings: Settings,
     ) -> None:
         self._store = store
         self._engine = engine
@@ -55,8 +61,8 @@ class Indexing:
         self._settings = settings
         self._following = Following(store, offload, settings)
         self.prepare = self._following.prepare
-        self._threads = ThreadPoolExecutor(NAMESPACES_AT_ONCE + 1, thread_name_prefix="index")
-        self._seats = asyncio.Semaphore(NAMESPACES_AT_ONCE)
+        self._in_thread = threads.index.run
+        self._seats = asyncio.Semaphore(NAMESPACES)
         self._working: dict[NamespaceKey, asyncio.Task[None]] = {}
         self._again: set[NamespaceKey] = set()  # what is to be looked at once more when the work on it ends
         self._unsure: set[NamespaceKey] | None = None  # to be compared; None: not known yet
@@ -90,7 +96,6 @@ class Indexing:
         if self._working:
             await asyncio.wait(self._working.values(), timeout=GRACE_S)
         await _cancelled(list(self._working.values()))
-        await asyncio.to_thread(self._threads.shutdown)
 
     async def _run(self) -> None:
         while True:
@@ -394,9 +399,6 @@ class Indexing:
     async def _tell(self) -> None:
         async with self._moved:
             self._moved.notify_all()
-
-    async def _in_thread(self, call: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
 
 
 async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:

@@ -8,15 +8,15 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from findspot.embedding.opening import open_embedder
 from findspot.embedding.protocol import Embedder, Vector, Vectors
 from findspot.errors import FindspotError
 from findspot.models import Backoff
 from findspot.runtime.backoff import CircuitBreaker
+from findspot.runtime.threads import Threads
 from findspot.settings import Settings
 from findspot.store import embeddings as stored
 from findspot.store.database import Store
@@ -24,8 +24,6 @@ from findspot.store.database import Store
 log = logging.getLogger(__name__)
 
 QUERIES_KEPT = 10_000
-QUERIES_AT_ONCE = 8
-TEXTS_AT_ONCE = 4
 BREAKER_BACKOFF = Backoff(first_s=1.0, longest_s=5.0)  # short: searches use vectors again soon after an outage
 OUTAGE_CODES = ("EMBEDDING_UNAVAILABLE", "EMBEDDING_DIMENSION_MISMATCH")
 
@@ -36,7 +34,12 @@ class Embeddings:
     """The one way from text to vector. A text is embedded once for an embedder, for as long as the store lives."""
 
     def __init__(
-        self, store: Store, embedder: Embedder, query_ttl_s: float, clock: Callable[[], float] = time.monotonic
+        self,
+        store: Store,
+        embedder: Embedder,
+        threads: Threads,
+        query_ttl_s: float,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._queries = QueryCache(query_ttl_s, clock)
@@ -44,32 +47,33 @@ class Embeddings:
         self._unstored: dict[bytes, bytes] = {}  # made, but not yet in the store
         self._storing: set[asyncio.Task[None]] = set()
         self._breaker = CircuitBreaker(BREAKER_BACKOFF, OUTAGE_CODES, clock)
-        self._for_queries = ThreadPoolExecutor(QUERIES_AT_ONCE, thread_name_prefix="embed-query")
-        self._for_texts = ThreadPoolExecutor(TEXTS_AT_ONCE, thread_name_prefix="embed-texts")
+        self._query_threads = threads.embed_queries
+        self._text_threads = threads.embed_texts
         self.embedder = embedder
 
     @classmethod
-    def open(cls, store: Store, settings: Settings) -> "Embeddings":
+    def open(cls, store: Store, settings: Settings, threads: Threads) -> "Embeddings":
         """With the embedder that is set. Nothing is loaded yet; `prepare` does that."""
         ttl_s = settings.embedding_cache_ttl if settings.enable_embedding_cache else 0
-        return cls(store, open_embedder(settings), ttl_s)
+        return cls(store, open_embedder(settings), threads, ttl_s)
 
     async def prepare(self) -> None:
         """Load the model, or find out about the service, before anyone waits for it."""
         await self.kind()
 
     async def close(self) -> None:
-        threads = self._for_queries, self._for_texts
-        for each in threads:
-            each.shutdown(wait=False, cancel_futures=True)
+        """Drop the calls that wait for a thread, store what was embedded, and close the embedder.
+
+        Closing the embedder ends its running calls.
+        """
+        self._query_threads.cancel_waiting()
+        self._text_threads.cancel_waiting()
         await asyncio.gather(*self._storing, return_exceptions=True)
         await asyncio.to_thread(self.embedder.close)
-        for each in threads:
-            await asyncio.to_thread(each.shutdown)
 
     async def kind(self) -> tuple[str, int]:
         """The embedder's fingerprint and dimension; a service may have to be asked for them."""
-        return await _in(self._for_texts, self._kind)
+        return await self._text_threads.run(self._kind)
 
     async def query(self, text: str) -> Vector:
         """The vector to look for documents with. While the service is away, this fails at once; that it refuses one
@@ -78,7 +82,7 @@ class Embeddings:
         if vector is None:
             self._breaker.check()
             with _accepted():
-                vector = await _in(self._for_queries, self._query, text)
+                vector = await self._query_threads.run(self._query, text)
             vector.setflags(write=False)  # it is shared from now on
             self._queries.put(text, vector)
         return vector
@@ -108,7 +112,7 @@ class Embeddings:
     async def passing(self, texts: Sequence[str]) -> Vectors:
         """Vectors for someone who asks, not for an index: nothing is kept of them."""
         self._breaker.check()
-        return await _in(self._for_texts, self._passing, texts)
+        return await self._text_threads.run(self._passing, texts)
 
     def _query(self, text: str) -> Vector:
         with self._breaker.calling():
@@ -167,7 +171,7 @@ class Embeddings:
         """The vectors of texts by their hashes, without those that the embedder refuses. What stands before such a text
         is taken; what stands behind it is asked for by halves, since one is seldom alone."""
         try:
-            made = await _in(self._for_texts, lambda: _packed(self.embedder.documents(list(texts.values()))))
+            made = await self._text_threads.run(lambda: _packed(self.embedder.documents(list(texts.values()))))
         except FindspotError as error:
             if "index" not in error.fields:
                 raise
@@ -221,11 +225,6 @@ def _accepted() -> Iterator[None]:
         if "index" not in error.fields:
             raise
         raise FindspotError("EMBEDDING_UNAVAILABLE", "The embedder does not take this query.") from None
-
-
-async def _in(threads: ThreadPoolExecutor, call: Callable[..., T], *arguments: Any) -> T:
-    """What is no longer waited for before it has begun is not begun."""
-    return await asyncio.get_running_loop().run_in_executor(threads, call, *arguments)
 
 
 def _hashes(texts: Sequence[str]) -> list[bytes]:

@@ -5,11 +5,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from findspot import pointer as pointers
 from findspot.engines.protocol import EVERYTHING, Damaged, Engine, Misfit, Recall, Vector, Vectors, Within, Words
@@ -20,6 +19,7 @@ from findspot.ranking.fusion import CLOSER_LOOK, STRETCH, Weights, convex, look_
 from findspot.ranking.scores import Ranked, keyword_leg, vector_leg
 from findspot.runtime.embeddings import Embeddings
 from findspot.runtime.limits import TIMEOUT_S, Deadline, Gate
+from findspot.runtime.threads import Threads
 from findspot.search.passages import Stretches
 from findspot.store import chunks as rows
 from findspot.store.database import Store
@@ -33,7 +33,6 @@ T = TypeVar("T")
 
 CANDIDATES = 200  # of each leg
 GRACE_S = 1.0  # for keywords alone, when both legs took too long
-THREADS = 4
 READ_AT_ONCE = 24  # candidates that are read from the store together
 SHARED_TOO_MUCH = 0.5  # of a hit's characters in a better hit of the same node: it says nothing new
 DAMAGE_RETRY_MS = 1000
@@ -91,14 +90,22 @@ class Found:
 class Searching:
     """Searches in one namespace each, over the engine and the store."""
 
-    def __init__(self, store: Store, engine: Engine, embeddings: Embeddings, indexing: Indexing, gate: Gate) -> None:
+    def __init__(
+        self,
+        store: Store,
+        engine: Engine,
+        embeddings: Embeddings,
+        indexing: Indexing,
+        gate: Gate,
+        threads: Threads,
+    ) -> None:
         self._store = store
         self._engine = engine
         self._embeddings = embeddings
         self._indexing = indexing
         self._gate = gate
         self._stretches = Stretches(embeddings.embedder)
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="search")
+        self._in_thread = threads.search.run
 
     async def prepare(self) -> None:
         """Load what the first search would otherwise wait for."""
@@ -108,9 +115,6 @@ class Searching:
             await self._embeddings.prepare()
         except FindspotError as error:  # a service that is away is asked again by the first search
             log.warning("search is not ready yet: %s", error.message)
-
-    async def close(self) -> None:
-        await asyncio.to_thread(self._threads.shutdown)
 
     async def search(self, ask: Ask) -> Found:
         began = time.perf_counter()
@@ -281,9 +285,6 @@ class Searching:
         best = await self._in_thread(self._stretches.best, query, texts)
         closer = look_closer([hit.ranked for hit in first], best, embedder.calibration.closeness)
         return [*(replace(by_id[each.id], ranked=each) for each in closer), *hits[CLOSER_LOOK:]]
-
-    async def _in_thread(self, call: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
 
 
 def _load() -> None:
