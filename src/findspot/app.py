@@ -20,7 +20,7 @@ from findspot.indexing.worker import Indexing
 from findspot.runtime import data_folder
 from findspot.runtime.data_folder import DataFolder
 from findspot.runtime.embeddings import Embeddings
-from findspot.runtime.helpers import Offload
+from findspot.runtime.helpers import Helpers
 from findspot.runtime.limits import Gate
 from findspot.runtime.owner_token import owner_token
 from findspot.runtime.threads import Threads
@@ -82,10 +82,10 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         closing.push_async_callback(store.close)
         async with store.write() as connection:
             await table_rows.sweep(connection)
-        offload, bulk = Offload(), Offload()  # an import has helpers of its own: no one at work waits behind its files
-        closing.push_async_callback(offload.close)
+        helpers, bulk = Helpers(), Helpers()  # an import has helpers of its own: no one at work waits behind its files
+        closing.push_async_callback(helpers.close)
         closing.push_async_callback(bulk.close)
-        tables = Tables(store, offload, settings.max_table)
+        tables = Tables(store, helpers, settings.max_table)
         async with store.read() as connection:
             engine = await asyncio.to_thread(open_engine, settings, await identity(connection))
         closing.push_async_callback(asyncio.to_thread, engine.close)
@@ -100,7 +100,7 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         index_status = IndexStatus(store, indexing)
         searching = Searching(store, engine, embeddings, indexing, gate, threads)
         closing.push_async_callback(threads.search.close)
-        documents = Documents(store, offload, settings.max_document)
+        documents = Documents(store, helpers, settings.max_document)
         showing = Showing(store, documents)
         recalling = Recalling(store, engine, embeddings.embedder, searching)
         finding = Finding(recalling, embeddings, indexing, showing, gate, query_hash(token))
@@ -121,7 +121,7 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
             indexing,
             index_status,
             searching,
-            Tools(store, index_status, Answering(store, tables, searching, offload, settings), settings),
+            Tools(store, index_status, Answering(store, tables, searching, helpers, settings), settings),
             Endpoints(store),
             finding,
             Explaining(store, engine, embeddings, searching, gate),

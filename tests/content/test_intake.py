@@ -1,6 +1,5 @@
 """What a file becomes: a document, a table, or nothing and why."""
 
-import msgspec
 import pytest
 
 from findspot.content.intake import Became, Given, Sizes, read_files
@@ -10,8 +9,8 @@ TREE = b'{"type":"doc","content":[{"type":"paragraph","content":[{"type":"text",
 
 
 def become(name: str, data: bytes, **known: str) -> tuple[Became, bytes]:
-    head, content = read_files(msgspec.json.encode([Given(name, **known)]), msgspec.json.encode(SIZES), data)
-    return msgspec.json.decode(head, type=list[Became])[0], content
+    (became,), (content,) = read_files([Given(name, **known)], SIZES, [data])
+    return became, content
 
 
 def test_markdown_and_text_become_documents_with_a_title_and_a_count_of_words() -> None:
@@ -91,7 +90,6 @@ def test_what_an_export_says_about_a_file_holds() -> None:
 
 
 def test_a_batch_keeps_its_order_and_one_bad_file_spoils_nothing() -> None:
-    given = msgspec.json.encode([Given("a.md"), Given("b.json"), Given("c.txt")])
-    head, *contents = read_files(given, msgspec.json.encode(SIZES), b"a", b"{", b"c")
-    kinds = [each.kind for each in msgspec.json.decode(head, type=list[Became])]
-    assert (kinds, contents) == (["document", "nothing", "document"], [b"a", b"", b"c"])
+    given = [Given("a.md"), Given("b.json"), Given("c.txt")]
+    became, contents = read_files(given, SIZES, [b"a", b"{", b"c"])
+    assert ([each.kind for each in became], contents) == (["document", "nothing", "document"], [b"a", b"", b"c"])

@@ -202,16 +202,16 @@ async def test_a_file_that_ends_its_helper_spoils_only_itself(
     owner: httpx2.AsyncClient, project: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from findspot.errors import FindspotError
-    from findspot.runtime.helpers import Offload
+    from findspot.runtime.helpers import Helpers
 
-    run = Offload.run
+    run: Any = Helpers.run
 
-    async def fragile(self: Offload, operation: str, *parts: Any) -> Any:
-        if any(part == b"poison" for part in parts):
+    async def fragile(self: Helpers, function: Any, *arguments: Any) -> Any:
+        if any(isinstance(each, list) and b"poison" in each for each in arguments):
             raise FindspotError("INTERNAL", "A helper process ended early.")
-        return await run(self, operation, *parts)
+        return await run(self, function, *arguments)
 
-    monkeypatch.setattr(Offload, "run", fragile)
+    monkeypatch.setattr(Helpers, "run", fragile)
     *_, last = await send(owner, project, tar_of({"a.md": b"a", "b.md": b"poison", "c.md": b"c"}))
     assert counts(last) == (2, 0, 0, 1)
     assert last["skipped_files"][0]["path"] == "b.md"

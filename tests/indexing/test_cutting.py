@@ -1,9 +1,9 @@
 """Sources into chunks, as a helper does it: of what is new the text, of what is known or gone the name."""
 
 import json
+from itertools import chain
 from typing import Any
 
-import msgspec
 import pytest
 
 from findspot.errors import FindspotError
@@ -16,11 +16,8 @@ EVERYWHERE = (Cut(100, 10, (("", 1),)),)
 
 def cut(data: Any, cuts: tuple[Cut, ...], *known: list[cutting.Known], **limits: int) -> tuple[Any, Any, Any]:
     request = TableToCut(7, cuts, **({"max_length": 1000, "max_chunks": 10, "room": 10_000} | limits))
-    parts = [msgspec.msgpack.encode(part) for part in known]
-    head, *rest = cutting.cut_table(msgspec.msgpack.encode(request), json.dumps(data).encode(), *parts)
-    summary = cutting.SUMMARY.decode(head)
-    gone = [node for part in rest[: summary.gone_parts] for node in cutting.NODES.decode(part)]
-    return summary, gone, [chunk for part in rest[summary.gone_parts :] for chunk in cutting.NODE_CHUNKS.decode(part)]
+    summary, gone, new = cutting.cut_table(request, json.dumps(data).encode(), iter(known))
+    return summary, list(chain.from_iterable(gone)), list(chain.from_iterable(new))
 
 
 def names(chunks: list[cutting.NodeChunk]) -> list[cutting.Known]:
@@ -79,23 +76,21 @@ def test_what_is_too_long_or_too_much_is_named() -> None:
 
 def test_large_answers_come_in_parts() -> None:
     data = [f"{number} " + "字" * 900 for number in range(1500)]
-    request = msgspec.msgpack.encode(TableToCut(7, (Cut(1000, 0, (("", 1),)),), 10_000, 10, 10_000))
-    _, *parts = cutting.cut_table(request, json.dumps(data).encode())
+    request = TableToCut(7, (Cut(1000, 0, (("", 1),)),), 10_000, 10, 10_000)
+    parts = list(cutting.cut_table(request, json.dumps(data).encode(), iter(()))[2])
     assert len(parts) > 2
-    chunks = [chunk for part in parts for chunk in cutting.NODE_CHUNKS.decode(part)]
+    chunks = list(chain.from_iterable(parts))
     assert [chunk.text for chunk in chunks] == data
-    known = [msgspec.msgpack.encode(names(chunks))]
-    summary = cutting.SUMMARY.decode(cutting.cut_table(request, b"[]", *known)[0])
-    assert summary.gone_parts == 1
+    _, gone, _ = cutting.cut_table(request, b"[]", iter([names(chunks)]))
+    assert len(list(gone)) == 1
 
 
 def test_known_passages_come_without_their_text() -> None:
     content = "alpha\n\nbeta 乙\n\nalpha".encode()
 
     def passages(known: frozenset[str]) -> list[cutting.Passage]:
-        request = msgspec.msgpack.encode([DocumentToCut(3, "text", known), DocumentToCut(4, "text", frozenset())])
-        parts = cutting.cut_documents(request, content, b"other")
-        return [passage for part in parts for passage in cutting.PASSAGES.decode(part)]
+        request = [DocumentToCut(3, "text", known), DocumentToCut(4, "text", frozenset())]
+        return list(chain.from_iterable(cutting.cut_documents(request, [content, b"other"])))
 
     first = passages(frozenset())
     assert [each.text for each in first] == ["alpha", "beta 乙", "alpha", "other"]
@@ -110,14 +105,12 @@ def test_known_passages_come_without_their_text() -> None:
 
 
 def test_a_document_that_cannot_be_read_is_an_error_and_not_the_end_of_a_helper() -> None:
-    request = msgspec.msgpack.encode([DocumentToCut(3, "tiptap", frozenset())])
     with pytest.raises(FindspotError, match="Document 3 cannot be read"):
-        cutting.cut_documents(request, b"{")
+        list(cutting.cut_documents([DocumentToCut(3, "tiptap", frozenset())], [b"{"]))
 
 
 def test_every_text_has_its_terms() -> None:
-    (answer,) = cutting.index_terms(msgspec.msgpack.encode(["The Rivers", "圖書館", ""]))
-    english, chinese, nothing = cutting.TEXTS.decode(answer)
+    english, chinese, nothing = cutting.index_terms(["The Rivers", "圖書館", ""])
     assert "river" in english.split()
     assert chinese
     assert nothing == ""

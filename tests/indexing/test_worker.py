@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -12,7 +12,9 @@ import sqlalchemy as sa
 from findspot.app import App, open_app
 from findspot.engines.embedded.engine import EmbeddedEngine
 from findspot.engines.protocol import Batch, Damaged, Source
+from findspot.indexing import cutting
 from findspot.models import Backoff, NamespaceKey, documents_namespace, table_namespace
+from findspot.runtime.helpers import Helpers
 from findspot.search.table_search import Mode
 from findspot.settings import Settings
 from findspot.store import index_states as states
@@ -240,15 +242,14 @@ async def test_an_edit_of_a_table_embeds_only_the_changed_node(app: App, project
 
 def before_the_cut(app: App, monkeypatch: pytest.MonkeyPatch, change: Callable[[], Any]) -> None:
     """Do something between reading a source and writing its rows, the first time."""
-    offload, left = app.indexing._following._offload, [change]
-    run = offload.run
+    left, run = [change], cast(Any, Helpers.run)
 
-    async def after_a_change(operation: str, *parts: Any) -> Any:
-        if operation in ("cut_documents", "cut_table") and left:
+    async def after_a_change(self: Helpers, function: Any, *arguments: Any) -> Any:
+        if function in (cutting.cut_documents, cutting.cut_table) and left:
             await left.pop()()
-        return await run(operation, *parts)
+        return await run(self, function, *arguments)
 
-    monkeypatch.setattr(offload, "run", after_a_change)
+    monkeypatch.setattr(Helpers, "run", after_a_change)
 
 
 async def test_a_document_edited_while_it_is_cut_is_cut_again(

@@ -17,7 +17,7 @@ LIMIT = 10_000_000
 
 def patched(text: bytes | str, *steps: dict[str, Any], limit: int = LIMIT) -> str:
     data = text.encode() if isinstance(text, str) else text
-    return patch(data, json.dumps(steps).encode(), str(limit).encode())[0].decode()
+    return patch(data, json.dumps(steps).encode(), limit)[0].decode()
 
 
 def refused(text: bytes | str, *steps: dict[str, Any], limit: int = LIMIT) -> FindspotError:
@@ -32,7 +32,7 @@ def test_every_case_of_the_patch_suite_ends_as_it_must() -> None:
     wrong: list[tuple[str, object]] = []
     for case in cases:
         try:
-            result, _ = patch(bytes(case.doc), bytes(case.patch), b"1000000")
+            result, _ = patch(bytes(case.doc), bytes(case.patch), 1_000_000)
         except FindspotError as error:
             if not case.error or error.code not in ("INVALID_ARGUMENT", "PATCH_CONFLICT"):
                 wrong.append((case.name, error.body()))
@@ -180,8 +180,8 @@ def test_a_patch_cannot_nest_deeper_than_a_whole_value_may() -> None:
 def test_a_value_as_deep_as_a_table_may_be_can_be_patched_in_and_tested() -> None:
     deep = nested(500)
     step = b'[{"op":"%s","path":"","value":' + deep + b"}]"
-    assert patch(b"1", step.replace(b"%s", b"replace"), b"1000000")[0] == deep
-    assert patch(deep, step.replace(b"%s", b"test"), b"1000000")[0] == deep
+    assert patch(b"1", step.replace(b"%s", b"replace"), 1_000_000)[0] == deep
+    assert patch(deep, step.replace(b"%s", b"test"), 1_000_000)[0] == deep
 
 
 # ── when are two values equal? ──

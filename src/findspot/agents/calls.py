@@ -8,16 +8,18 @@ import msgspec
 from findspot.agents.budget import cost, encoded, fitted, listed, surely_fits
 from findspot.agents.cards import MAX_QUERY
 from findspot.agents.schemas import SearchConfig
-from findspot.agents.views import View
+from findspot.agents.views import View, view
 from findspot.content.tables import Tables
 from findspot.engines.protocol import Within
 from findspot.errors import invalid
 from findspot.jsontext.check import check
 from findspot.jsontext.elements import bad_arguments
+from findspot.jsontext.operations import Edit
 from findspot.models import Standing, Tool, ToolType, table_namespace
 from findspot.ranking.fusion import Weights
 from findspot.runtime import messages, metrics
-from findspot.runtime.helpers import Offload
+from findspot.runtime.helpers import Helpers
+from findspot.runtime.remote_calls import joined_there
 from findspot.search.table_search import Ask, Found, Hit, Mode, Searching
 from findspot.settings import Settings
 from findspot.store import index_states as states
@@ -54,7 +56,11 @@ _ARGUMENTS: dict[ToolType, type[_Arguments]] = {
     ToolType.PREVIEW: _Preview,
     ToolType.SELECT: _Select,
 }
-_DONE = {ToolType.CREATE: "created_keys", ToolType.UPDATE: "updated_keys", ToolType.DELETE: "deleted_keys"}
+_EDITS: dict[ToolType, tuple[Edit, str]] = {
+    ToolType.CREATE: ("create", "created_keys"),
+    ToolType.UPDATE: ("update", "updated_keys"),
+    ToolType.DELETE: ("delete", "deleted_keys"),
+}
 
 
 def read_arguments(type: ToolType, text: bytes, max_top_k: int) -> Any:
@@ -76,12 +82,12 @@ class Answering:
     """Answers calls. Whoever asks was let in before."""
 
     def __init__(
-        self, store: Store, tables: Tables, searching: Searching, offload: Offload, settings: Settings
+        self, store: Store, tables: Tables, searching: Searching, helpers: Helpers, settings: Settings
     ) -> None:
         self._store = store
         self._tables = tables
         self._searching = searching
-        self._offload = offload
+        self._helpers = helpers
         self._settings = settings
 
     async def view(self, tool: Tool, arguments: bytes, language: str) -> bytes:
@@ -91,16 +97,16 @@ class Answering:
             asked.setdefault("keys", tool.metadata.get("preview_keys"))
         request = View(tool.type.value, tool.json_pointer, asked, self._settings.answer_tokens, language)
         _, text = await self._tables.read(tool.table_id, "")
-        (answer,) = await self._offload.run("view", msgspec.msgpack.encode(request), [bytes(each) for each in text])
-        return bytes(answer)
+        return await self._helpers.run(view, request, joined_there(text))
 
     async def edit(self, tool: Tool, arguments: bytes, language: str) -> bytes:
         """Change the table through its one door; answers what was changed."""
-        text = await self._tables.edit(tool.table_id, tool.type.value, tool.json_pointer, arguments)
-        keys = msgspec.json.decode(text)
-        answer = {_DONE[tool.type]: keys, "total": len(keys)}
+        action, field = _EDITS[tool.type]
+        keys = await self._tables.edit(tool.table_id, action, tool.json_pointer, arguments)
+        answer = {field: keys, "total": len(keys)}
+        text = encoded(answer)
         if len(text) * 4 < self._settings.answer_tokens:
-            return encoded(answer)
+            return text
         return await asyncio.to_thread(
             fitted,
             answer,

@@ -13,7 +13,6 @@ from findspot import pointer as pointers
 from findspot.agents.budget import Number, fitted, listed
 from findspot.errors import FindspotError, invalid
 from findspot.jsontext.elements import SCOPE_ADVICE
-from findspot.jsontext.operations import Operation
 from findspot.jsontext.patch import equal
 from findspot.jsontext.tree import Tree
 from findspot.pointer import Missing
@@ -38,12 +37,8 @@ class View(msgspec.Struct, frozen=True, array_like=True):
     language: str
 
 
-_VIEW = msgspec.msgpack.Decoder(View)
-
-
-def view(request: bytes, text: bytes) -> tuple[bytes, ...]:
-    """The JSON text of the answer."""
-    asked = _VIEW.decode(request)
+def view(asked: View, text: bytes) -> bytes:
+    """Return the JSON text of the answer to a call."""
     try:
         value = msgspec.Raw(Tree(text).get(pointers.parse(asked.scope)))
     except Missing as missing:
@@ -51,9 +46,7 @@ def view(request: bytes, text: bytes) -> tuple[bytes, ...]:
         raise FindspotError("NOT_FOUND", message, field="json_pointer") from None
     try:
         answer = _VIEWS[asked.type](value, asked)
-        return (
-            fitted(answer, asked.budget, lambda cuts: messages.truncated(asked.type, listed(cuts), asked.language)),
-        )
+        return fitted(answer, asked.budget, lambda cuts: messages.truncated(asked.type, listed(cuts), asked.language))
     except RecursionError:
         raise invalid("query", "the query, or what it makes, is nested too deep") from None
 
@@ -239,5 +232,3 @@ _VIEWS: dict[str, Callable[[msgspec.Raw, View], dict[str, Any]]] = {
     "preview": _preview,
     "select": _select,
 }
-
-OPERATIONS: dict[str, Operation] = {"view": view}

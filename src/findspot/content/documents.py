@@ -3,23 +3,23 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-import msgspec
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from findspot.content import drafts
 from findspot.content.drafts import Draft
+from findspot.content.tables import Part
 from findspot.errors import FindspotError, invalid, not_found
 from findspot.models import Caller, Document, Version
 from findspot.names import checked
-from findspot.runtime.helpers import Offload, Part, Text
+from findspot.runtime.helpers import Helpers
+from findspot.runtime.remote_calls import joined_there
 from findspot.store import documents as rows
 from findspot.store import versions
 from findspot.store.database import Store
 
 AUTOSAVES_SHARE = timedelta(minutes=5)
 DELETED_AT_ONCE = 100
-
-_DRAFT = msgspec.json.Decoder(Draft)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +33,18 @@ class Saved:
 class Documents:
     """The documents of every project, over the store."""
 
-    def __init__(self, store: Store, offload: Offload, max_document: int) -> None:
+    def __init__(self, store: Store, helpers: Helpers, max_document: int) -> None:
         self._store = store
-        self._offload = offload
-        self._limit = str(max_document).encode()
+        self._helpers = helpers
+        self._limit = max_document
 
     async def prepare(self) -> None:
         """Start a helper and let it load what reads documents, before anyone waits for it."""
-        await self._offload.run("show_document", b"*ready*", b"markdown")
+        await self._helpers.run(drafts.show_document, b"*ready*", "markdown")
 
     async def create(self, project_id: int, body: Part) -> Document:
         """Make a document from the body `{title, type?, content, format}`."""
-        draft, content = await self._open(body, b"")
+        draft, content = await self._open(body, "")
         for field in ("title", "format"):
             if getattr(draft, field) is None:
                 raise invalid(field, "is missing")
@@ -57,7 +57,7 @@ class Documents:
             title=checked(draft.title or "", "title"),
             type=checked(draft.type or "document", "type"),
             format=draft.format or "",
-            content=bytes(content),
+            content=content,
             word_count=draft.word_count,
         )
         try:
@@ -66,14 +66,14 @@ class Documents:
         except IntegrityError:
             raise not_found("project") from None
 
-    async def read(self, document_id: int) -> tuple[Document, Text]:
+    async def read(self, document_id: int) -> tuple[Document, bytes]:
         """A document and its content and text, as the JSON members `"content":…,"text":…`."""
         async with self._store.read() as connection:
             loaded = await rows.load(connection, document_id)
         if loaded is None:
             raise not_found("document")
         document, content = loaded
-        (shown,) = await self._offload.run("show_document", content, document.format.encode())
+        shown = await self._helpers.run(drafts.show_document, content, document.format)
         return document, shown
 
     async def save(self, document_id: int, body: Part, caller: Caller, expected: int | None = None) -> Saved:
@@ -82,7 +82,7 @@ class Documents:
             present = await rows.get(connection, document_id)
         if present is None:
             raise not_found("document")
-        draft, content = await self._open(body, present.format.encode())
+        draft, content = await self._open(body, present.format)
         if draft.type is not None:
             raise invalid("type", "cannot be changed")
         if draft.format not in (None, present.format) and not draft.has_content:
@@ -97,8 +97,8 @@ class Documents:
                 values["title"] = title
             version_id = None
             form = draft.format or present.format
-            if draft.has_content and (bytes(content) != before or form != document.format):
-                values |= {"content": bytes(content), "format": form, "word_count": draft.word_count}
+            if draft.has_content and (content != before or form != document.format):
+                values |= {"content": content, "format": form, "word_count": draft.word_count}
                 version_id = await self._keep(connection, document, before, draft.reason or "manual", caller)
             if values:
                 document = await rows.change(connection, document, **values)
@@ -120,13 +120,13 @@ class Documents:
         async with self._store.read() as connection:
             return await versions.every(connection, document_id)
 
-    async def version(self, document_id: int, version_id: int) -> tuple[Version, Text]:
+    async def version(self, document_id: int, version_id: int) -> tuple[Version, bytes]:
         """A version and its content and text, as JSON members."""
         version, content = await self._version(document_id, version_id)
-        (shown,) = await self._offload.run("show_document", content, version.format.encode())
+        shown = await self._helpers.run(drafts.show_document, content, version.format)
         return version, shown
 
-    async def diff(self, document_id: int, version_id: int, against: int | None) -> Text:
+    async def diff(self, document_id: int, version_id: int, against: int | None) -> bytes:
         """What changed from a version to another one, or to the document as it is now: a JSON list of changes."""
         old, old_content = await self._version(document_id, version_id)
         new: Document | Version
@@ -138,10 +138,7 @@ class Documents:
             if loaded is None:
                 raise not_found("document")
             new, new_content = loaded
-        (changes,) = await self._offload.run(
-            "compare_documents", old_content, old.format.encode(), new_content, new.format.encode()
-        )
-        return changes
+        return await self._helpers.run(drafts.compare_documents, old_content, old.format, new_content, new.format)
 
     async def restore(self, document_id: int, version_id: int, caller: Caller) -> Saved:
         """Make a document what it was in a version; what it holds now is kept as a version first."""
@@ -164,9 +161,8 @@ class Documents:
             )
         return Saved(document, kept)
 
-    async def _open(self, body: Part, default_format: bytes) -> tuple[Draft, Text]:
-        head, content = await self._offload.run("open_document", body, default_format, self._limit)
-        return _DRAFT.decode(head), content
+    async def _open(self, body: Part, default_format: str) -> tuple[Draft, bytes]:
+        return await self._helpers.run(drafts.open_document, joined_there(body), default_format, self._limit)
 
     async def _version(self, document_id: int, version_id: int) -> tuple[Version, bytes]:
         async with self._store.read() as connection:

@@ -1,4 +1,4 @@
-"""The calculations on documents: bytes in, bytes out, so that any of them can run in a helper process."""
+"""Operations on the contents of documents, run in helper processes."""
 
 import re
 from typing import Literal
@@ -7,7 +7,6 @@ import msgspec
 
 from findspot.errors import FindspotError, invalid
 from findspot.jsontext.check import check
-from findspot.jsontext.operations import Operation
 from findspot.sources.stored import read_stored
 from findspot.versions.diff import diff
 from findspot.versions.words import word_count
@@ -32,7 +31,7 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """A body after it was looked at: everything but the content itself."""
+    """A body that was read and checked, without the content."""
 
     has_content: bool
     word_count: int
@@ -46,8 +45,8 @@ class Draft(msgspec.Struct, frozen=True):
 _BODY = msgspec.json.Decoder(_Body)
 
 
-def open_document(body: bytes, default_format: bytes, limit: bytes) -> tuple[bytes, ...]:
-    """A body as a draft, and the content as it will be kept: a tree as its JSON text, other formats as their source."""
+def open_document(body: bytes, default_format: str, limit: int) -> tuple[Draft, bytes]:
+    """Return a body as a draft, and its content as it will be stored: a tree as JSON, other formats as their source."""
     try:
         sent = _BODY.decode(check(body))
     except msgspec.ValidationError as error:
@@ -55,15 +54,15 @@ def open_document(body: bytes, default_format: bytes, limit: bytes) -> tuple[byt
         raise invalid((found[1] or found[2]) if found else "body", str(error)) from None
     content, words = b"", 0
     if sent.content is not msgspec.UNSET:
-        form = sent.format or default_format.decode()
+        form = sent.format or default_format
         if not form:
             raise invalid("format", "is missing: 'tiptap', 'markdown' or 'text'")
-        content = _content(sent.content, form, int(limit))
+        content = _content(sent.content, form, limit)
         words = word_count(read_stored(content, form).text)
     draft = Draft(
         sent.content is not msgspec.UNSET, words, sent.title, sent.type, sent.format, sent.baseRevision, sent.reason
     )
-    return msgspec.json.encode(draft), content
+    return draft, content
 
 
 def _content(sent: msgspec.Raw, form: str, limit: int) -> bytes:
@@ -80,21 +79,18 @@ def _content(sent: msgspec.Raw, form: str, limit: int) -> bytes:
     return content
 
 
-def show_document(content: bytes, form: bytes) -> tuple[bytes, ...]:
-    """A kept content and its text, as the two members of an answer."""
-    text = read_stored(content, form.decode()).text
-    kept = content if form == b"tiptap" else msgspec.json.encode(content.decode())
-    return (b'"content":' + kept + b',"text":' + msgspec.json.encode(text),)
+def show_document(content: bytes, form: str) -> bytes:
+    """Return a stored content and its text as two JSON members: `"content":…,"text":…`."""
+    text = read_stored(content, form).text
+    kept = content if form == "tiptap" else msgspec.json.encode(content.decode())
+    return b'"content":' + kept + b',"text":' + msgspec.json.encode(text)
 
 
-def compare_documents(old: bytes, old_form: bytes, new: bytes, new_form: bytes) -> tuple[bytes, ...]:
-    """The changes from one content's text to another's, by word."""
-    texts = read_stored(old, old_form.decode()).text, read_stored(new, new_form.decode()).text
+def compare_documents(old: bytes, old_form: str, new: bytes, new_form: str) -> bytes:
+    """Return the changes from one content's text to another's, by word, as a JSON list."""
+    texts = read_stored(old, old_form).text, read_stored(new, new_form).text
     for text in texts:
         if len(text.encode()) > MAX_DIFF:
             message = f"Texts of more than {MAX_DIFF:,} bytes are not compared by word. Read both versions instead."
             raise FindspotError("CONTENT_TOO_LARGE", message, limit=MAX_DIFF)
-    return (msgspec.json.encode([{"op": change.op, "text": change.text} for change in diff(*texts)]),)
-
-
-OPERATIONS: dict[str, Operation] = {each.__name__: each for each in (open_document, show_document, compare_documents)}
+    return msgspec.json.encode([{"op": change.op, "text": change.text} for change in diff(*texts)])

@@ -11,15 +11,14 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO, TypeAlias, cast
 
-import msgspec
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from findspot.content.intake import Became, Given, Sizes
+from findspot.content.intake import Became, Given, Sizes, read_files
 from findspot.content.tables import Fate, Tables
 from findspot.errors import FindspotError, invalid, not_found
 from findspot.models import Caller, Document
-from findspot.runtime.helpers import Offload, Text
+from findspot.runtime.helpers import Helpers
 from findspot.sources.archives import ArchiveError, Limits, open_archive
 from findspot.sources.files import ARCHIVES, File, Skipped
 from findspot.sources.paths import shown
@@ -41,7 +40,6 @@ LARGE = 1024 * 1024  # a file of this size is a batch of its own, and is worked 
 AHEAD = 3  # batches being read while one is stored: both helpers have work, and one is ready
 _TRIES = 5
 _FORMATS = {".md": "markdown", ".markdown": "markdown", ".txt": "text", ".text": "text"}
-_BECAME = msgspec.json.Decoder(list[Became])
 
 Batch: TypeAlias = list[File | Skipped]
 
@@ -83,7 +81,7 @@ class _Read:
 
     path: str
     became: Became
-    content: Text
+    content: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +97,14 @@ class Importing:
     """Imports what a request brings into a project."""
 
     def __init__(
-        self, store: Store, offload: Offload, tables: Tables, max_body: int, max_document: int, max_table: int
+        self, store: Store, helpers: Helpers, tables: Tables, max_body: int, max_document: int, max_table: int
     ) -> None:
         self._store = store
-        self._offload = offload
+        self._helpers = helpers
         self._tables = tables
         self._most_of_one = max(max_document, max_table)
         self._most = TOTAL_PER_BODY * max_body
-        self._sizes = msgspec.json.encode(Sizes(max_document, max_table))
+        self._sizes = Sizes(max_document, max_table)
 
     def _limits(self, body: Sequence[bytes]) -> Limits:
         """What an archive may unpack to follows from its own size: text packs so well, and no better."""
@@ -188,11 +186,9 @@ class Importing:
         return [each for each in files if differs(each)]
 
     async def _became(self, files: list[File]) -> list[_Read]:
-        given = msgspec.json.encode([_given(each) for each in files])
+        given, data = [_given(each) for each in files], [each.data for each in files]
         try:
-            became, *contents = await self._offload.run(
-                "read_files", given, self._sizes, *(each.data for each in files)
-            )
+            became, contents = await self._helpers.run(read_files, given, self._sizes, data)
         except FindspotError as error:
             if error.code != "INTERNAL":
                 raise
@@ -200,7 +196,7 @@ class Importing:
                 reason = "reading it ended a helper process; please report this file as a fault of Findspot"
                 return [_Read(files[0].path, Became("nothing", reason=reason), b"")]
             return [each for file in files for each in await self._became([file])]
-        known = zip(files, _BECAME.decode(became), contents, strict=True)
+        known = zip(files, became, contents, strict=True)
         return [_Read(file.path, what, content) for file, what, content in known]
 
     # ── storing ──
@@ -272,7 +268,7 @@ class _Plan:
             became = read.became
             await versions.keep(connection, document, before, "manual", caller)
             values = {"title": became.title, "format": became.format, "word_count": became.word_count}
-            await document_rows.change(connection, document, content=bytes(read.content), **values)
+            await document_rows.change(connection, document, content=read.content, **values)
         for read in self.tables:
             text_id, name = table_rows.new_text_id(), read.became.title
             size = len(read.content)
@@ -308,7 +304,7 @@ async def _plan(connection: AsyncConnection, project_id: int, read: list[_Read])
 
 def _new(read: _Read) -> NewDocument:
     became = read.became
-    form, content = became.format or "", bytes(read.content)
+    form, content = became.format or "", read.content
     return NewDocument(became.title, became.type, form, content, became.word_count, read.path)
 
 

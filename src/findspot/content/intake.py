@@ -1,4 +1,4 @@
-"""What a batch of files becomes: documents and tables. Bytes in, bytes out, so that it runs in a helper process."""
+"""Turns imported files into documents and tables, in helper processes."""
 
 from typing import Literal
 
@@ -7,7 +7,6 @@ import msgspec
 from findspot.content.drafts import Format
 from findspot.errors import FindspotError
 from findspot.jsontext.check import check
-from findspot.jsontext.operations import Operation
 from findspot.sources import Extract
 from findspot.sources.files import decoded, ending, fitting, opens_with_title, stem
 from findspot.sources.paths import Unfit
@@ -53,24 +52,21 @@ class _Tree(msgspec.Struct):
 
 
 _TREE = msgspec.json.Decoder(_Tree)
-_GIVEN = msgspec.json.Decoder(list[Given])
-_SIZES = msgspec.json.Decoder(Sizes)
 
 
-def read_files(given: bytes, sizes: bytes, *contents: bytes) -> tuple[bytes, ...]:
-    """For each file what it became, and the content to keep."""
-    limits = _SIZES.decode(sizes)
+def read_files(files: list[Given], sizes: Sizes, contents: list[bytes]) -> tuple[list[Became], list[bytes]]:
+    """Return for each file what it becomes, and the content to store."""
     became, kept = [], []
-    for each, data in zip(_GIVEN.decode(given), contents, strict=True):
+    for each, data in zip(files, contents, strict=True):
         try:
-            what, content = _read(each, data, limits)
+            what, content = _read(each, data, sizes)
         except Unfit as unfit:
             what, content = Became("nothing", reason=unfit.reason), b""
         except FindspotError as error:
             what, content = Became("nothing", reason=_reason(error)), b""
         became.append(what)
         kept.append(content)
-    return msgspec.json.encode(became), *kept
+    return became, kept
 
 
 def _read(given: Given, data: bytes, sizes: Sizes) -> tuple[Became, bytes]:
@@ -148,6 +144,3 @@ def _reason(error: FindspotError) -> str:
     """The sentence of an error about a field, said of a file."""
     field = error.fields.get("field")
     return f"it {error.message.removeprefix(f'{field}: ')}" if field else error.message
-
-
-OPERATIONS: dict[str, Operation] = {"read_files": read_files}

@@ -6,18 +6,22 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Literal, TypeAlias
 from weakref import WeakValueDictionary
 
-import msgspec
 from sqlalchemy.exc import IntegrityError
 
 from findspot import pointer as pointers
 from findspot.errors import FindspotError, not_found
+from findspot.jsontext import operations
+from findspot.jsontext.elements import Key
+from findspot.jsontext.operations import Edit
 from findspot.models import Table
 from findspot.names import checked
-from findspot.runtime.helpers import Offload, Part, Text
+from findspot.runtime.helpers import Helpers
+from findspot.runtime.remote_calls import joined_there
 from findspot.store import tables as rows
 from findspot.store.database import Store
 from findspot.store.index_states import note_changes
 
+Part: TypeAlias = bytes | Sequence[bytes]  # a text, whole or in pieces
 Fate: TypeAlias = Literal["created", "changed", "unchanged"]
 
 EVERYWHERE = ("",)
@@ -26,24 +30,24 @@ _TRIES = 100  # against writers in other processes; those of this one take turns
 
 
 class Tables:
-    """The tables of every project, over the store. Texts go in and out in pieces, never as one large copy."""
+    """The tables of every project, over the store. bytess go in and out in pieces, never as one large copy."""
 
-    def __init__(self, store: Store, offload: Offload, max_table: int) -> None:
+    def __init__(self, store: Store, helpers: Helpers, max_table: int) -> None:
         self._store = store
-        self._offload = offload
-        self._limit = str(max_table).encode()
+        self._helpers = helpers
+        self._limit = max_table
         self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     async def create(self, project_id: int, body: Part) -> Table:
         """Make a table from the body `{name, data}`."""
-        raw_name, text = await self._offload.run("open_table", body, self._limit)
-        name = checked(raw_name.decode())
+        given, text = await self._helpers.run_unless_small(operations.open_table, joined_there(body), self._limit)
+        name = checked(given)
         try:
             return await self._insert(project_id, name, text)
         except IntegrityError:
             raise not_found("project") from None
 
-    async def read(self, table_id: int, pointer: str) -> tuple[Table, list[Text]]:
+    async def read(self, table_id: int, pointer: str) -> tuple[Table, list[bytes]]:
         """A table and the JSON text of its value at a pointer."""
         pointers.parse(pointer)
         async with self._store.read() as connection:
@@ -52,7 +56,7 @@ class Tables:
             raise not_found("table")
         table, text = loaded
         if pointer:
-            return table, list(await self._offload.run("read", text, pointer.encode()))
+            return table, [await self._helpers.run_unless_small(operations.read, joined_there(text), pointer)]
         return table, list(text)
 
     async def put(self, table_id: int, pointer: str, body: Part, expected: int | None) -> int:
@@ -62,7 +66,7 @@ class Tables:
             return await self._edit(table_id, expected, lambda text: self._put(text, pointer, body))
         if expected is not None:
             await self._require(table_id, expected)  # before the work; the switch decides
-        (text,) = await self._offload.run("accept", body, self._limit)
+        text = await self._helpers.run_unless_small(operations.accept, joined_there(body), self._limit)
         revision = await self._place(table_id, text, expected, EVERYWHERE)
         return revision if revision is not None else await self._moved_on(table_id)
 
@@ -70,29 +74,31 @@ class Tables:
         """Apply a JSON Patch, all of it or nothing; answers the new revision."""
         return await self._edit(table_id, expected, lambda text: self._patch(text, body))
 
-    async def edit(self, table_id: int, action: str, scope: str, arguments: bytes) -> Text:
+    async def edit(self, table_id: int, action: Edit, scope: str, arguments: bytes) -> list[Key]:
         """Create, update or delete elements of the object or list at a pointer: all that the arguments name, or none.
-        Answers their keys as a JSON text."""
-        keys: Text = b""
+        Returns their keys."""
+        keys: list[Key] = []
 
-        async def change(text: list[bytes]) -> tuple[Text, Sequence[str]]:
+        async def change(text: list[bytes]) -> tuple[bytes, Sequence[str]]:
             nonlocal keys
-            parts = action.encode(), scope.encode(), arguments, self._limit
-            changed, places, keys = await self._offload.run("edit", text, *parts)
-            return changed, msgspec.json.decode(places, type=list[str])
+            changed, places, keys = await self._helpers.run(
+                operations.edit, joined_there(text), action, scope, arguments, self._limit
+            )
+            return changed, places
 
         await self._edit(table_id, None, change)
         return keys
 
-    async def _put(self, text: list[bytes], pointer: str, body: Part) -> tuple[Text, Sequence[str]]:
-        (changed,) = await self._offload.run("put", text, pointer.encode(), body, self._limit)
+    async def _put(self, text: list[bytes], pointer: str, body: Part) -> tuple[bytes, Sequence[str]]:
+        changed = await self._helpers.run_unless_small(
+            operations.put, joined_there(text), pointer, joined_there(body), self._limit
+        )
         return changed, [pointer.removesuffix("/-")]
 
-    async def _patch(self, text: list[bytes], body: Part) -> tuple[Text, Sequence[str]]:
-        changed, places = await self._offload.run("patch", text, body, self._limit)
-        return changed, msgspec.json.decode(places, type=list[str])
+    async def _patch(self, text: list[bytes], body: Part) -> tuple[bytes, Sequence[str]]:
+        return await self._helpers.run(operations.patch, joined_there(text), joined_there(body), self._limit)
 
-    async def import_file(self, project_id: int, path: str, name: str, text: Text) -> Fate:
+    async def import_file(self, project_id: int, path: str, name: str, text: bytes) -> Fate:
         """Make the table of a file, or make it equal to the file."""
         async with self._store.read() as connection:
             present = (await rows.by_paths(connection, project_id, [path])).get(path)
@@ -111,7 +117,7 @@ class Tables:
         self,
         table_id: int,
         expected: int | None,
-        change: Callable[[list[bytes]], Awaitable[tuple[Text, Sequence[str]]]],
+        change: Callable[[list[bytes]], Awaitable[tuple[bytes, Sequence[str]]]],
     ) -> int:
         """Read, change, write. If someone else wrote in between, the change is made again on what they left."""
         async with self._turns.setdefault(table_id, asyncio.Lock()):
@@ -131,7 +137,7 @@ class Tables:
                     return revision
         raise FindspotError("VERSION_CONFLICT", "Others keep changing this table. Nothing was changed; try again.")
 
-    async def _insert(self, project_id: int, name: str, text: Text, path: str | None = None) -> Table:
+    async def _insert(self, project_id: int, name: str, text: bytes, path: str | None = None) -> Table:
         text_id, size = rows.new_text_id(), len(text)
         groups = list(rows.cut(text))
         small = len(groups) == 1
@@ -152,7 +158,7 @@ class Tables:
             raise not_found("project")
         return shown
 
-    async def _place(self, table_id: int, text: Text, expected: int | None, places: Sequence[str]) -> int | None:
+    async def _place(self, table_id: int, text: bytes, expected: int | None, places: Sequence[str]) -> int | None:
         """Make `text` the table's value; None if the table is not at revision `expected` any more. It differs from what
         was there at these places or below."""
         text_id = rows.new_text_id()
@@ -172,7 +178,7 @@ class Tables:
             await self._forget(table_id, switched[1] if switched else text_id)
         return switched[0] if switched else None
 
-    async def _stage(self, table_id: int, text_id: int, text: Text) -> None:
+    async def _stage(self, table_id: int, text_id: int, text: bytes) -> None:
         """Write a large text beside the one in place, a little at a time, so that no other writer waits long."""
         try:
             for number, group in enumerate(rows.cut(text)):
@@ -241,7 +247,7 @@ class Tables:
         raise FindspotError("PRECONDITION_FAILED", message, revision=table.revision)
 
 
-def _equal(pieces: Sequence[bytes], text: Text) -> bool:
+def _equal(pieces: Sequence[bytes], text: bytes) -> bool:
     view, at = memoryview(text), 0
     for piece in pieces:
         if bytes(view[at : at + len(piece)]) != piece:  # a view would be compared byte by byte

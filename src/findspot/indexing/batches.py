@@ -2,20 +2,21 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from itertools import chain
 from typing import TypeAlias
 
-import msgspec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.engines.protocol import Batch, Source, Vectors
 from findspot.indexing import cutting
 from findspot.models import ChunkToIndex
 from findspot.runtime.embeddings import Embeddings
-from findspot.runtime.helpers import Offload
+from findspot.runtime.helpers import Helpers
 from findspot.store.database import Store
 
 CHUNKS_AT_ONCE = 5000
 TERMS_AT_ONCE = 500
+CHARACTERS_AT_ONCE = 16 * 1024  # whose terms take a few milliseconds
 
 Reading: TypeAlias = Callable[[AsyncConnection, str, int, int], Awaitable[list[ChunkToIndex]]]
 
@@ -23,10 +24,10 @@ Reading: TypeAlias = Callable[[AsyncConnection, str, int, int], Awaitable[list[C
 class Batches:
     """Prepares chunks for an engine."""
 
-    def __init__(self, store: Store, embeddings: Embeddings, offload: Offload) -> None:
+    def __init__(self, store: Store, embeddings: Embeddings, helpers: Helpers) -> None:
         self._store = store
         self._embeddings = embeddings
-        self._offload = offload
+        self._helpers = helpers
 
     async def pages(self, reading: Reading, namespace: str) -> AsyncGenerator[list[ChunkToIndex], None]:
         """Chunks in order of their ids, so many at a time. The next ones are read while these are worked on."""
@@ -60,12 +61,12 @@ class Batches:
         return _batch(some, terms, np.zeros((len(some), dimension), np.float32))
 
     async def _terms(self, texts: list[str]) -> list[str]:
-        """In several parts, because there are several helpers."""
+        """Return the terms of each text. A few texts are done at once; many are shared by the helpers."""
+        if sum(map(len, texts)) <= CHARACTERS_AT_ONCE:
+            return cutting.index_terms(texts)
         parts = [texts[start : start + TERMS_AT_ONCE] for start in range(0, len(texts), TERMS_AT_ONCE)]
-        answers = await asyncio.gather(
-            *(self._offload.run("index_terms", msgspec.msgpack.encode(part)) for part in parts)
-        )
-        return [terms for (answer,) in answers for terms in cutting.TEXTS.decode(answer)]
+        terms = await asyncio.gather(*(self._helpers.run(cutting.index_terms, part) for part in parts))
+        return list(chain.from_iterable(terms))
 
 
 def _batch(some: Sequence[ChunkToIndex], terms: list[str], vectors: Vectors) -> Batch:

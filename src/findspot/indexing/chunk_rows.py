@@ -1,17 +1,16 @@
 """What changed → chunk rows. Afterwards the store knows what the engine has to take in and what to forget."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
-
-import msgspec
 
 from findspot.errors import FindspotError
 from findspot.indexing import cutting
 from findspot.models import NamespaceKey, SourceState, Table
 from findspot.runtime import metrics
-from findspot.runtime.helpers import Offload, Text
+from findspot.runtime.helpers import Helpers
+from findspot.runtime.remote_calls import encoded, joined_there
 from findspot.settings import Settings
 from findspot.store import chunks as rows
 from findspot.store import index_states as states
@@ -27,16 +26,16 @@ WRITTEN_AT_ONCE = 32  # documents
 class Following:
     """Brings the chunk rows of sources up to date. One at a time in a namespace."""
 
-    def __init__(self, store: Store, offload: Offload, settings: Settings) -> None:
+    def __init__(self, store: Store, helpers: Helpers, settings: Settings) -> None:
         self._store = store
-        self._offload = offload
+        self._helpers = helpers
         self._settings = settings
         self._whole: set[int] = set()  # tables of which no node is half there: no one was broken off since
 
     async def prepare(self) -> None:
         """Start a helper and let it load what cuts, before anyone waits for it."""
-        any_text = msgspec.msgpack.encode([cutting.DocumentToCut(0, "text", frozenset())])
-        await self._offload.run("cut_documents", any_text, b"Any text.")
+        any_text = cutting.DocumentToCut(0, "text", frozenset())
+        await self._helpers.run(cutting.cut_documents, [any_text], [b"Any text."])
 
     async def follow(self, place: NamespaceKey) -> bool:
         """Follow the sources of a namespace that have changed; whether there were any."""
@@ -75,10 +74,10 @@ class Following:
         asked = [cutting.DocumentToCut(row.id, row.format, frozenset(known[row.id])) for row in pending]
         contents = [row.content for row in pending]
         with metrics.CHUNKING_DURATION.labels(place.project_id).time():
-            parts = await self._offload.run("cut_documents", msgspec.msgpack.encode(asked), *contents)
+            parts = await self._helpers.run(cutting.cut_documents, asked, contents)
         found: dict[int, list[cutting.Passage]] = {row.id: [] for row in pending}
         for part in parts:
-            for passage in cutting.PASSAGES.decode(part):
+            for passage in part:
                 found[passage.document_id].append(passage)
             await asyncio.sleep(0)
         changes = await asyncio.to_thread(lambda: {id: _changes(place, known[id], each) for id, each in found.items()})
@@ -121,7 +120,7 @@ class Following:
             room -= await states.chunks_of_project(connection, place.project_id, but_table=table_id)
             table = await table_rows.get(connection, table_id)
             scopes = await tool_rows.search_scopes(connection, table_id)
-            known = [msgspec.msgpack.encode(part) async for part in rows.nodes_of(connection, table_id)]
+            known = [encoded(part) async for part in rows.nodes_of(connection, table_id)]
             loaded = await table_rows.load(connection, table_id) if scopes else None
             if scopes:  # read after the text: a tool that was there before a change is there when that is followed
                 table = loaded[0] if loaded else None
@@ -130,13 +129,14 @@ class Following:
             return False
         limits = self._settings.max_content_size, self._settings.max_chunks_per_node
         request = cutting.TableToCut(table_id, self._cuts(scopes), *limits, room)
-        summary, gone, new = cutting.TableSummary(0, 0, 0, (), 0), list[Text](), list[Text]()
+        summary = cutting.TableSummary(0, 0, (), 0)
+        gone, new = iter(list[list[cutting.Known]]()), iter(list[list[cutting.NodeChunk]]())
         if scopes or known:
             text = loaded[1] if loaded else b"null"
             with metrics.CHUNKING_DURATION.labels(place.project_id).time():
-                head, *parts = await self._offload.run("cut_table", msgspec.msgpack.encode(request), text, *known)
-            summary = cutting.SUMMARY.decode(head)
-            gone, new = parts[: summary.gone_parts], parts[summary.gone_parts :]
+                summary, gone, new = await self._helpers.run(
+                    cutting.cut_table, request, joined_there(text), iter(known)
+                )
         self._whole.discard(table_id)
         if not await self._insert(place, table_id, new):
             return False
@@ -169,10 +169,10 @@ class Following:
     # Rows come and go in short transactions, so that no writer waits long. A row is never older than the revision that
     # is noted, which is all that a search relies on.
 
-    async def _insert(self, place: NamespaceKey, table_id: int, parts: Sequence[Text]) -> bool:
+    async def _insert(self, place: NamespaceKey, table_id: int, parts: Iterator[list[cutting.NodeChunk]]) -> bool:
         """Add chunks; False if the table is gone."""
         for part in parts:
-            new = [_node_row(place, table_id, each) for each in cutting.NODE_CHUNKS.decode(part)]
+            new = [_node_row(place, table_id, each) for each in part]
             async with self._store.write(durable=False) as connection:
                 if await states.table_revision(connection, table_id) is None:
                     return False
@@ -180,10 +180,10 @@ class Following:
             metrics.CHUNKS_CREATED.labels(place.project_id, table_id).inc(len(new))
         return True
 
-    async def _delete(self, table_id: int, parts: Sequence[Text]) -> None:
+    async def _delete(self, table_id: int, parts: Iterator[list[cutting.Known]]) -> None:
         for part in parts:
             async with self._store.write(durable=False) as connection:
-                await rows.delete_nodes(connection, table_id, cutting.NODES.decode(part))
+                await rows.delete_nodes(connection, table_id, part)
 
     async def _note(
         self, table: Table, scopes: Sequence[tuple[str, dict[str, Any]]], summary: cutting.TableSummary

@@ -1,23 +1,24 @@
-"""The calculations of an index: sources into chunks, texts into terms. Bytes in, bytes out, to run in a helper.
+"""Cuts sources into chunks and texts into terms, in helper processes.
 
-Answers come in parts of about half a megabyte, so that whoever reads them is never held up for long. Of what is known
-already only the name comes back. What they need is imported where it is used: a server that only hands them on never
-loads it.
+Results come in lists of about half a megabyte, so that decoding one does not block the event loop for long. Chunks that
+are known already come back by name only. Heavy imports are inside the functions: only helpers load them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence, Set
-from typing import TYPE_CHECKING, Any, TypeAlias
+from itertools import chain
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import msgspec
 
 from findspot.errors import FindspotError
-from findspot.jsontext.operations import Operation
 from findspot.models import Node, Skipped, SkipReason
 from findspot.sources import json_tree
 from findspot.sources.stored import read_stored
 
 if TYPE_CHECKING:
     from findspot.chunking import NodeChunks
+
+T = TypeVar("T")
 
 _PART = 1 << 19  # characters
 _NAMED = 1000  # nodes without room that are named; there may be millions
@@ -67,12 +68,10 @@ class TableToCut(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TableSummary(msgspec.Struct, frozen=True, array_like=True):
-    """What was found in a table: how many nodes and chunks, in how many parts the known nodes follow that are gone,
-    what was left out, and how many chunks because there is no room for them."""
+    """Numbers of nodes and chunks, the nodes that were left out, and the number of chunks that found no room."""
 
     nodes: int
     chunks: int
-    gone_parts: int
     skipped: tuple[tuple[str, str], ...]
     homeless: int
 
@@ -93,19 +92,10 @@ class NodeChunk(msgspec.Struct, frozen=True, array_like=True):
     text: str
 
 
-DOCUMENTS = msgspec.msgpack.Decoder(list[DocumentToCut])
-PASSAGES = msgspec.msgpack.Decoder(list[Passage])
-TABLE = msgspec.msgpack.Decoder(TableToCut)
-SUMMARY = msgspec.msgpack.Decoder(TableSummary)
-NODES = msgspec.msgpack.Decoder(list[Known])
-NODE_CHUNKS = msgspec.msgpack.Decoder(list[NodeChunk])
-TEXTS = msgspec.msgpack.Decoder(list[str])
-
-
-def cut_documents(request: bytes, *contents: bytes) -> tuple[bytes, ...]:
-    """The passages of some documents, in order."""
-    asked = zip(DOCUMENTS.decode(request), contents, strict=True)
-    return tuple(_parts(passage for document, content in asked for passage in _passages(document, content)))
+def cut_documents(documents: list[DocumentToCut], contents: list[bytes]) -> Iterator[list[Passage]]:
+    """Return the passages of documents, in order."""
+    asked = zip(documents, contents, strict=True)
+    return _parts(passage for document, content in asked for passage in _passages(document, content))
 
 
 def _passages(document: DocumentToCut, content: bytes) -> Iterator[Passage]:
@@ -122,10 +112,11 @@ def _passages(document: DocumentToCut, content: bytes) -> Iterator[Passage]:
         yield Passage(document.id, name, each.start, each.end, each.index, len(passages), each.paragraph, text)
 
 
-def cut_table(request: bytes, text: bytes, *known_parts: bytes) -> tuple[bytes, ...]:
-    """A summary, the known nodes that are gone, and the chunks of the nodes that are new."""
-    table = TABLE.decode(request)
-    known = {node for part in known_parts for node in NODES.decode(part)}
+def cut_table(
+    table: TableToCut, text: bytes, known_nodes: Iterator[list[Known]]
+) -> tuple[TableSummary, Iterator[list[Known]], Iterator[list[NodeChunk]]]:
+    """Return a summary, the known nodes that are gone, and the chunks of the nodes that are new."""
+    known = set(chain.from_iterable(known_nodes))
     from findspot.chunking import cut_node
 
     found: dict[Known, tuple[Node, NodeChunks]] = {}
@@ -143,17 +134,15 @@ def cut_table(request: bytes, text: bytes, *known_parts: bytes) -> tuple[bytes, 
     homeless = _left_out(found, known, table.room)
     for _, chunks in list(homeless.values())[:_NAMED]:
         skipped[chunks.pointer] = SkipReason.PROJECT_FULL
-    gone = list(_parts(sorted(known - found.keys())))
     summary = TableSummary(
         nodes=len({key[0] for key in found}),
         chunks=sum(chunks.total for _, chunks in found.values()),
-        gone_parts=len(gone),
         skipped=tuple(skipped.items()),
         homeless=sum(chunks.total for _, chunks in homeless.values()),
     )
     new = (each for key, each in found.items() if key not in known)
     chunks_of_new = (chunk for node, chunks in new for chunk in _node_chunks(table.id, node, chunks))
-    return msgspec.msgpack.encode(summary), *gone, *_parts(chunks_of_new)
+    return summary, _parts(sorted(known - found.keys())), _parts(chunks_of_new)
 
 
 def _left_out(
@@ -197,24 +186,21 @@ def _node_chunks(table_id: int, node: Node, chunks: "NodeChunks") -> Iterator[No
         )
 
 
-def index_terms(texts: bytes) -> tuple[bytes, ...]:
-    """The terms of each text, separated by blanks."""
+def index_terms(texts: list[str]) -> list[str]:
+    """Return the terms of each text, separated by blanks."""
     from findspot.words import joined_terms
 
-    return (msgspec.msgpack.encode([joined_terms(text) for text in TEXTS.decode(texts)]),)
+    return [joined_terms(text) for text in texts]
 
 
-def _parts(rows: Iterable[Any]) -> Iterator[bytes]:
-    part: list[Any] = []
+def _parts(rows: Iterable[T]) -> Iterator[list[T]]:
+    part: list[T] = []
     size = 0
     for row in rows:
         part.append(row)
         size += len(getattr(row, "text", None) or "") + _ROW
         if size >= _PART:
-            yield msgspec.msgpack.encode(part)
+            yield part
             part, size = [], 0
     if part:
-        yield msgspec.msgpack.encode(part)
-
-
-OPERATIONS: dict[str, Operation] = {each.__name__: each for each in (cut_documents, cut_table, index_terms)}
+        yield part

@@ -14,7 +14,7 @@ from findspot.indexing.chunk_rows import said
 from findspot.models import ChunkToIndex, NamespaceKey
 from findspot.runtime import metrics
 from findspot.runtime.embeddings import Embeddings
-from findspot.runtime.helpers import Offload
+from findspot.runtime.helpers import Helpers
 from findspot.store import chunks as rows
 from findspot.store import index_states as states
 from findspot.store.database import Store
@@ -36,14 +36,14 @@ class Filling:
         store: Store,
         engine: Engine,
         embeddings: Embeddings,
-        offload: Offload,
+        helpers: Helpers,
         in_thread: Callable[..., Awaitable[Any]],
         building: Mapping[str, object],
     ) -> None:
         self._store = store
         self._engine = engine
         self._embeddings = embeddings
-        self._batches = Batches(store, embeddings, offload)
+        self._batches = Batches(store, embeddings, helpers)
         self._in_thread = in_thread
         self._building = building  # namespaces whose next index is being written
         self._wordy: set[int] = set()  # chunks that the engine has by their words, and that wait for vectors

@@ -20,7 +20,7 @@ from findspot.indexing.status import Condition, Rebuild, Reporting, _rebuilding
 from findspot.models import Backoff, NamespaceKey
 from findspot.runtime.backoff import RetrySchedule
 from findspot.runtime.embeddings import Embeddings
-from findspot.runtime.helpers import Offload
+from findspot.runtime.helpers import Helpers
 from findspot.runtime.limits import REBUILDS, Gate
 from findspot.runtime.threads import NAMESPACES, Threads
 from findspot.settings import Settings
@@ -49,7 +49,7 @@ class Indexing:
         store: Store,
         engine: Engine,
         embeddings: Embeddings,
-        offload: Offload,
+        helpers: Helpers,
         gate: Gate,
         threads: Threads,
         settings: Settings,
@@ -59,7 +59,7 @@ class Indexing:
         self._embeddings = embeddings
         self._gate = gate
         self._settings = settings
-        self._following = Following(store, offload, settings)
+        self._following = Following(store, helpers, settings)
         self.prepare = self._following.prepare
         self._in_thread = threads.index.run
         self._seats = asyncio.Semaphore(NAMESPACES)
@@ -74,7 +74,7 @@ class Indexing:
         self._retries: RetrySchedule[NamespaceKey] = RetrySchedule(NAMESPACE_BACKOFF)
         self.warmth = Warmth(store, engine, embeddings, settings, self.heal)
         self.touch = self.warmth.touch
-        self._filling = Filling(store, engine, embeddings, offload, self._in_thread, self.rebuilds)
+        self._filling = Filling(store, engine, embeddings, helpers, self._in_thread, self.rebuilds)
         self.report = Reporting(store, engine, self._condition).report
         self._agreeing = Agreeing(store, engine, self._filling, self._in_thread)
         self._moved = asyncio.Condition()  # told whenever something was finished or failed

@@ -1,8 +1,7 @@
-"""The calculations on JSON texts: bytes in, bytes out, so that any of them can run in a helper process."""
+"""Operations on JSON texts. Helper processes run them for large texts."""
 
 import re
-from collections.abc import Callable
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -11,12 +10,13 @@ from findspot.errors import FindspotError, invalid
 from findspot.jsontext import elements
 from findspot.jsontext import patch as patches
 from findspot.jsontext.check import check
+from findspot.jsontext.elements import Key
 from findspot.jsontext.tree import Tree
 from findspot.pointer import Missing
 
-Operation: TypeAlias = Callable[..., tuple[bytes, ...]]
+Edit: TypeAlias = Literal["create", "update", "delete"]
 
-EDITS = {each.__name__: each for each in (elements.create, elements.update, elements.delete)}
+_EDITS = {"create": elements.create, "update": elements.update, "delete": elements.delete}
 
 _FIELD = re.compile(r"\$\.(\w+)|field `(\w+)`")
 
@@ -29,53 +29,55 @@ class _NewTable(msgspec.Struct, forbid_unknown_fields=True):
 _NEW_TABLE = msgspec.json.Decoder(_NewTable)
 
 
-def accept(text: bytes, limit: bytes) -> tuple[bytes, ...]:
-    """A value as it will be kept."""
-    return (_within(check(text), int(limit)),)
+def accept(text: bytes, limit: int) -> bytes:
+    """Return a JSON value as it will be stored: checked, and without white space around it."""
+    return _within(check(text), limit)
 
 
-def open_table(body: bytes, limit: bytes) -> tuple[bytes, ...]:
-    """The name and the value in the body `{name, data}` that creates a table."""
+def open_table(body: bytes, limit: int) -> tuple[str, bytes]:
+    """Return the name and the value from the body `{name, data}` that creates a table."""
     try:
         new = _NEW_TABLE.decode(check(body, frame=1))
     except msgspec.ValidationError as error:
         found = _FIELD.search(str(error))
         raise invalid((found[1] or found[2]) if found else "body", str(error)) from None
-    return new.name.encode(), _within(bytes(new.data), int(limit))
+    return new.name, _within(bytes(new.data), limit)
 
 
-def read(text: bytes, pointer: bytes) -> tuple[bytes, ...]:
-    """The value at a pointer."""
+def read(text: bytes, pointer: str) -> bytes:
+    """Return the value at a pointer."""
     try:
-        return (Tree(text).get(pointers.parse(pointer.decode())),)
+        return Tree(text).get(pointers.parse(pointer))
     except Missing as missing:
-        raise _nothing_there(missing) from None
+        raise _not_found(missing) from None
 
 
-def put(text: bytes, pointer: bytes, value: bytes, limit: bytes) -> tuple[bytes, ...]:
-    """The text with the value at a pointer set to a new one."""
+def put(text: bytes, pointer: str, value: bytes, limit: int) -> bytes:
+    """Return the text with the value at a pointer replaced."""
     tree = Tree(text)
     try:
-        tree.put(pointers.parse(pointer.decode()), msgspec.Raw(check(value)))
+        tree.put(pointers.parse(pointer), msgspec.Raw(check(value)))
     except Missing as missing:
-        raise _nothing_there(missing) from None
-    return (_within(tree.dump(), int(limit)),)
+        raise _not_found(missing) from None
+    return _within(tree.dump(), limit)
 
 
-def patch(text: bytes, steps: bytes, limit: bytes) -> tuple[bytes, ...]:
-    """The text after a JSON Patch, and the pointers at or below which it may have changed."""
+def patch(text: bytes, steps: bytes, limit: int) -> tuple[bytes, list[str]]:
+    """Return the text after a JSON Patch, and the pointers at or below which it may have changed."""
     tree = Tree(text)
     read = patches.read_steps(check(steps, frame=2))
-    patches.apply(tree, read, int(limit))
-    return _within(tree.dump(), int(limit)), msgspec.json.encode(patches.touched(read))
+    patches.apply(tree, read, limit)
+    return _within(tree.dump(), limit), patches.touched(read)
 
 
-def edit(text: bytes, action: bytes, scope: bytes, arguments: bytes, limit: bytes) -> tuple[bytes, ...]:
-    """The text after elements of one object or list were created, updated or deleted; the pointers at or below which
-    it may have changed; and the keys of those elements."""
+def edit(text: bytes, action: Edit, scope: str, arguments: bytes, limit: int) -> tuple[bytes, list[str], list[Key]]:
+    """Create, update or delete elements of the object or list at `scope`.
+
+    Returns the new text, the pointers at or below which it may have changed, and the keys of those elements.
+    """
     tree = Tree(text)
-    keys, places = EDITS[action.decode()](tree, pointers.parse(scope.decode()), arguments)
-    return _within(tree.dump(), int(limit)), msgspec.json.encode(places), msgspec.json.encode(keys)
+    keys, places = _EDITS[action](tree, pointers.parse(scope), arguments)
+    return _within(tree.dump(), limit), places, keys
 
 
 def _within(text: bytes, limit: int) -> bytes:
@@ -85,8 +87,5 @@ def _within(text: bytes, limit: int) -> bytes:
     return text
 
 
-def _nothing_there(missing: Missing) -> FindspotError:
+def _not_found(missing: Missing) -> FindspotError:
     return FindspotError("NOT_FOUND", f"The JSON pointer leads nowhere: {missing}.", field="json_pointer")
-
-
-OPERATIONS: dict[str, Operation] = {each.__name__: each for each in (accept, open_table, read, put, patch, edit)}

@@ -1,185 +1,82 @@
-"""Calculations too long for the event loop: small ones run at once, large ones in a helper process.
+"""Helper processes for calculations that would block the event loop.
 
-A JSON parser holds Python's lock, so a thread would not help: with 50 MB at hand every other request would wait. A
-helper process does not share that lock. Helpers start when first needed, are kept for the next time, and end with this
-process, because their standard input closes.
+A JSON parser holds Python's global lock, so a thread would not help: while it reads 50 MB, every other request would
+wait. A helper process has its own lock. Helpers start when first needed and are kept for the next call.
 """
 
 import asyncio
-import contextlib
-import os
-import queue
-import signal
-import struct
-import subprocess
-import sys
-from collections.abc import Sequence
-from itertools import chain
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
-import msgspec
-
-from findspot.agents import views
-from findspot.content import drafts, intake
 from findspot.errors import FindspotError
-from findspot.indexing import cutting
-from findspot.jsontext import operations as jsontext
+from findspot.runtime.processes import Process, ProcessEnded
+from findspot.runtime.remote_calls import joined_here, size
 
-OPERATIONS = {
-    **jsontext.OPERATIONS,
-    **drafts.OPERATIONS,
-    **intake.OPERATIONS,
-    **cutting.OPERATIONS,
-    **views.OPERATIONS,
-}
-
-# Up to so many bytes these are done where they are called: a matter of a millisecond. Everything else goes to a helper
-# whatever its size: a short patch can ask for seconds of work, and a document brings its parser along.
-AT_ONCE = {**dict.fromkeys(("accept", "open_table", "read", "put"), 128 * 1024), "index_terms": 32 * 1024}
 HELPERS = 2
+SMALL = 128 * 1024  # bytes that are checked, read or set in about a millisecond
 
-Text: TypeAlias = bytes | bytearray
-Part: TypeAlias = Text | Sequence[bytes]  # a text, whole or still in pieces
-
-_PIECE = 1 << 20
-_COUNT = struct.Struct("!I")
-_LENGTH = struct.Struct("!Q")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-class Offload:
-    """Runs the named operations on JSON texts."""
+class Helpers:
+    """A pool of helper processes, each of which runs one call at a time."""
 
     def __init__(self, helpers: int = HELPERS) -> None:
-        self._seats = asyncio.Semaphore(helpers)
-        self._idle: queue.SimpleQueue[_Helper] = queue.SimpleQueue()
-        self._all: set[_Helper] = set()
+        self._free = asyncio.Semaphore(helpers)
+        self._idle: list[Process] = []
+        self._jobs: set[_Job] = set()
         self._closed = False
 
-    async def run(self, operation: str, *parts: Part) -> tuple[Text, ...]:
-        if sum(map(_length, parts)) <= AT_ONCE.get(operation, -1):
-            return OPERATIONS[operation](*(b"".join(_pieces(part)) for part in parts))
-        await self._seats.acquire()
-        work = asyncio.get_running_loop().run_in_executor(None, self._ask, operation, parts)
-        work.add_done_callback(self._done)  # a caller that gives up leaves its helper at work
+    async def run(self, function: Callable[P, T], *arguments: P.args, **nothing: P.kwargs) -> T:
+        """Return `function(*arguments)`, calculated in a helper. It must be a module-level function with type hints."""
+        await self._free.acquire()
+        job = _Job(self._idle.pop() if self._idle else None)
+        self._jobs.add(job)
+        work = asyncio.get_running_loop().run_in_executor(None, job.call, function, arguments)
+        work.add_done_callback(lambda work: self._end(job, work))  # the helper works on if the caller is cancelled
         return await asyncio.shield(work)
 
-    def _done(self, work: "asyncio.Future[tuple[Text, ...]]") -> None:
-        self._seats.release()
-        if not work.cancelled():
-            work.exception()  # whoever still waits gets it; if no one does, that is no one's fault
-
-    def _ask(self, operation: str, parts: Sequence[Part]) -> tuple[Text, ...]:
-        try:
-            helper = self._idle.get_nowait()
-        except queue.Empty:
-            helper = _Helper()
-            self._all.add(helper)
-        try:
-            answer = helper.ask(operation, parts)
-        except FindspotError:
-            self._keep(helper)
-            raise
-        except (OSError, EOFError) as error:
-            self._all.discard(helper)
-            helper.stop()
-            raise FindspotError("INTERNAL", "A helper process ended early. Nothing was changed; try again.") from error
-        self._keep(helper)
-        return answer
-
-    def _keep(self, helper: "_Helper") -> None:
-        if self._closed:
-            helper.stop()
-        else:
-            self._idle.put(helper)
+    async def run_unless_small(self, function: Callable[P, T], *arguments: P.args, **nothing: P.kwargs) -> T:
+        """Return `function(*arguments)`, calculated here and now if the arguments are small, otherwise in a helper."""
+        if sum(map(size, arguments)) > SMALL:
+            return await self.run(function, *arguments, **nothing)
+        whole: Callable[..., T] = function
+        return whole(*map(joined_here, arguments))
 
     async def close(self) -> None:
-        """End the helpers, also those at work: whoever waits for them is told that nothing was changed."""
+        """End all helpers. Calls in progress fail with INTERNAL."""
         self._closed = True
-        with contextlib.suppress(queue.Empty):
-            while True:
-                helper = self._idle.get_nowait()
-                helper.stop()
-                self._all.discard(helper)
-        for helper in list(self._all):
-            helper.kill()
+        while self._idle:
+            self._idle.pop().stop()
+        for job in self._jobs:
+            if job.helper is not None:
+                job.helper.kill()
+
+    def _end(self, job: "_Job", work: "asyncio.Future[Any]") -> None:
+        self._jobs.discard(job)
+        self._free.release()
+        if job.helper is not None:
+            if self._closed:
+                job.helper.stop()
+            else:
+                self._idle.append(job.helper)
+        if not work.cancelled():
+            work.exception()  # without this, asyncio warns about an error that no caller is left to receive
 
 
-class _Helper:
-    """One helper process and the pipes to it. Used by one thread at a time."""
+class _Job:
+    """A call and the helper that it runs in."""
 
-    def __init__(self) -> None:
-        # -P: what lies in the working directory is not imported
-        command = [sys.executable, "-P", "-c", "from findspot.runtime.helpers import be_helper; be_helper()"]
-        theirs, self._to = os.pipe()
-        self._from, back = os.pipe()
-        self._process = subprocess.Popen(command, stdin=theirs, stdout=back)
-        os.close(theirs)
-        os.close(back)
+    def __init__(self, helper: Process | None) -> None:
+        self.helper = helper
 
-    def ask(self, operation: str, parts: Sequence[Part]) -> tuple[Text, ...]:
-        _send(self._to, (operation.encode(), *parts))
-        outcome, *rest = _receive(self._from)
-        if outcome == b"ok":
-            return tuple(rest)
-        code, message, fields = msgspec.json.decode(rest[0])
-        raise FindspotError(code, message, **fields)
-
-    def kill(self) -> None:
-        self._process.kill()
-
-    def stop(self) -> None:
-        os.close(self._to)
-        os.close(self._from)
-        self._process.wait()
-
-
-def _pieces(part: Part) -> Sequence[Text]:
-    return (part,) if isinstance(part, bytes | bytearray) else part
-
-
-def _length(part: Part) -> int:
-    return sum(map(len, _pieces(part)))
-
-
-def _send(pipe: int, parts: Sequence[Part]) -> None:
-    head = _COUNT.pack(len(parts)) + b"".join(_LENGTH.pack(_length(part)) for part in parts)
-    for piece in chain((head,), *map(_pieces, parts)):
-        view = memoryview(piece)
-        while view:
-            view = view[os.write(pipe, view) :]
-
-
-def _receive(pipe: int) -> list[bytearray]:
-    count = _COUNT.unpack(_read(pipe, _COUNT.size))[0]
-    lengths = [_LENGTH.unpack(_read(pipe, _LENGTH.size))[0] for _ in range(count)]
-    return [_read(pipe, length) for length in lengths]
-
-
-def _read(pipe: int, length: int) -> bytearray:
-    """Read exactly so many bytes. Growing step by step never holds the lock for longer than one small copy."""
-    data = bytearray()
-    while len(data) < length:
-        piece = os.read(pipe, min(_PIECE, length - len(data)))
-        if not piece:
-            raise EOFError("the pipe was closed")
-        data += piece
-    return data
-
-
-def be_helper() -> None:
-    """A helper process. A signal to the whole group, such as Ctrl-C, is for the server to heed; it closes our input."""
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, signal.SIG_IGN)
-    with contextlib.suppress(EOFError, BrokenPipeError):
-        while True:
-            _send(1, _answer(_receive(0)))
-
-
-def _answer(question: list[bytearray]) -> tuple[bytes, ...]:
-    try:
-        name, *parts = map(bytes, question)
-        return (b"ok", *OPERATIONS[name.decode()](*parts))
-    except FindspotError as error:
-        return (b"error", msgspec.json.encode((error.code, error.message, error.fields)))
-    except MemoryError:
-        return (b"error", msgspec.json.encode(("CONTENT_TOO_LARGE", "There is not enough memory for this.", {})))
+    def call(self, function: Callable[..., T], arguments: tuple[Any, ...]) -> T:
+        self.helper = self.helper or Process()
+        try:
+            return self.helper.call(function, *arguments)
+        except ProcessEnded as error:
+            self.helper.kill()
+            self.helper.stop()
+            self.helper = None
+            raise FindspotError("INTERNAL", "A helper process ended early. Nothing was changed; try again.") from error

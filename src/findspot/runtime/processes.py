@@ -1,0 +1,186 @@
+"""Child processes that answer calls of functions (`remote_calls`).
+
+They start with little more than msgspec imported, and end with this process, because their connection closes.
+"""
+
+import contextlib
+import itertools
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, ParamSpec, TypeAlias, TypeVar
+
+from findspot.runtime import remote_calls
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Answer: TypeAlias = tuple[remote_calls.Reply, list[bytes]]  # the first part of a reply, and all parts
+
+
+class ProcessEnded(Exception):
+    """The process ended before it answered."""
+
+
+class Process:
+    """A process that answers one call at a time. One thread at a time may use it."""
+
+    def __init__(self, threads: int = 1, *, quiet: bool = False) -> None:
+        # -P: files in the working directory are not imported as modules
+        program = f"from findspot.runtime.processes import answer_calls; answer_calls({threads})"
+        self._connection, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", program],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL if quiet else None,
+            )
+
+    def call(self, function: Callable[P, T], *arguments: P.args, **nothing: P.kwargs) -> T:
+        """Return what the function returns in the process; ProcessEnded if it ends before."""
+        self.send(remote_calls.write_call(0, function, arguments))
+        reply, message = self.receive()
+        result: T = remote_calls.result_of(function, reply, message)
+        return result
+
+    def send(self, message: list[Any]) -> None:
+        try:
+            remote_calls.send(self._connection, message)
+        except OSError as error:
+            raise ProcessEnded from error
+
+    def receive(self) -> Answer:
+        try:
+            message = remote_calls.receive(self._connection)
+        except (OSError, EOFError) as error:
+            raise ProcessEnded from error
+        return remote_calls.read_reply(message), message
+
+    def kill(self) -> None:
+        """End the process at once. A thread that waits for it gets ProcessEnded."""
+        self._process.kill()
+
+    def stop(self) -> None:
+        """Close the connection and wait until the process has ended."""
+        self._connection.close()
+        self._process.wait()
+
+
+class SharedProcess:
+    """A process that answers several calls at a time. Any number of threads may use it.
+
+    It starts with the first call, and again with the first call after it ended. Calls wait until `prepare` has run in
+    it; what that takes does not count against their own time.
+    """
+
+    def __init__(self, threads: int, prepare: Callable[[], None], prepare_timeout_s: float) -> None:
+        self._threads = threads
+        self._prepare = prepare
+        self._prepare_timeout_s = prepare_timeout_s
+        self._lock = threading.Lock()
+        self._running: _Running | None = None
+
+    def call(self, timeout_s: float, function: Callable[P, T], *arguments: P.args, **nothing: P.kwargs) -> T:
+        """Return what the function returns in the process. TimeoutError if it takes longer; ProcessEnded if it ends."""
+        running = self._ready()
+        remote_calls.result_of(self._prepare, *running.prepared.result(self._prepare_timeout_s))
+        reply, message = running.ask(function, arguments).result(timeout_s)
+        result: T = remote_calls.result_of(function, reply, message)
+        return result
+
+    def close(self) -> None:
+        """End the process. Every call that waits for it fails with ProcessEnded."""
+        with self._lock:
+            running, self._running = self._running, None
+        if running is not None:
+            running.stop()
+
+    def _ready(self) -> "_Running":
+        with self._lock:
+            if self._running is not None and self._running.has_ended:
+                self._running.stop()
+                self._running = None
+            if self._running is None:
+                self._running = _Running(Process(self._threads, quiet=True), self._prepare)
+            return self._running
+
+
+class _Running:
+    """A process and the calls that wait for its replies. Replies come in any order; a number tells them apart."""
+
+    def __init__(self, process: Process, prepare: Callable[[], None]) -> None:
+        self._process = process
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, Future[Answer]] = {}
+        self._lock = threading.Lock()
+        self.has_ended = False
+        self._reader = threading.Thread(target=self._receive, name="replies", daemon=True)
+        self._reader.start()
+        self.prepared = self.ask(prepare, ())
+
+    def ask(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> "Future[Answer]":
+        number, waiting = next(self._numbers), Future[Answer]()
+        message = remote_calls.write_call(number, function, arguments)
+        with self._lock:
+            if self.has_ended:
+                raise ProcessEnded
+            self._waiting[number] = waiting
+            with contextlib.suppress(ProcessEnded):  # the reader notices it too, and fails all that wait
+                self._process.send(message)
+        return waiting
+
+    def _receive(self) -> None:
+        with contextlib.suppress(ProcessEnded):
+            while True:
+                reply, message = self._process.receive()
+                with self._lock:
+                    self._waiting.pop(reply.number).set_result((reply, message))
+        with self._lock:
+            self.has_ended = True
+            for waiting in self._waiting.values():
+                waiting.set_exception(ProcessEnded())
+            self._waiting.clear()
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._reader.join()
+        self._process.stop()
+
+
+# ── inside the process ──
+
+
+def answer_calls(threads: int) -> None:
+    """Answer calls until the connection closes.
+
+    A signal to the whole group, such as Ctrl-C, is ignored: the parent handles it and closes the connection.
+    With one thread, calls run in the main thread, where they may use signals.
+    """
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
+    connection = socket.socket(fileno=0)
+    with contextlib.suppress(EOFError, OSError):
+        if threads == 1:
+            while True:
+                remote_calls.send(connection, remote_calls.answer(remote_calls.receive(connection)))
+        _answer_in_threads(connection, threads)
+    os._exit(0)  # without waiting for calls that are still running
+
+
+def _answer_in_threads(connection: socket.socket, threads: int) -> None:
+    turn = threading.Lock()
+
+    def answer(message: list[bytes]) -> None:
+        reply = remote_calls.answer(message)
+        with turn, contextlib.suppress(OSError):
+            remote_calls.send(connection, reply)
+
+    pool = ThreadPoolExecutor(threads)
+    while True:
+        pool.submit(answer, remote_calls.receive(connection))
