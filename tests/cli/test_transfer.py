@@ -74,7 +74,7 @@ def test_what_is_skipped_is_listed_with_its_reason(command: Command, project: st
     outcome = command("import", project, str(folder))
     assert outcome.code == 0
     for name, why in (
-        ("x.pdf", "end in .pdf"),
+        ("x.pdf", ".pdf files"),
         ("gbk.txt", "iconv"),
         (".git", "hidden"),
         ("out.md", "link"),

@@ -118,7 +118,7 @@ async def test_a_single_file_is_named_by_its_path(owner: httpx2.AsyncClient, pro
     assert counts(last) == (1, 0, 0, 0)
     *_, last = await send(owner, project, b"\x89PNG", path="a.png")
     assert last["skipped_files"][0]["path"] == "a.png"
-    assert "end in .png" in last["skipped_files"][0]["reason"]
+    assert ".png files" in last["skipped_files"][0]["reason"]
 
 
 async def test_what_cannot_be_read_is_named_and_the_rest_is_imported(owner: httpx2.AsyncClient, project: int) -> None:

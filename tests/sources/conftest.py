@@ -1,4 +1,4 @@
-"""What must hold for the extract of any document."""
+"""Checks for the extract of any document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Archives are hostile input: what is bad in them is named, what is good is read, and nothing grows without bound."""
+"""Reading hostile archives: bad entries are reported, good ones are read, and memory stays bounded."""
 
 import gzip
 import io
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from findspot.sources.archives import ArchiveError, Limits, format_of, open_archive
 from findspot.sources.files import File, Skipped
 from findspot.sources.limits import THE_ARCHIVE
-from findspot.sources.pieces import Pieces
+from findspot.sources.segmented_file import SegmentedFile
 from tests.archives import add, tar_of, zip_of
 
 LIMITS = Limits(entries=50, file=10_000, total=100_000)
@@ -26,7 +26,7 @@ GOOD = {"a.md": b"# A", "筆記/第三章.md": "第三章".encode(), "x/👩‍�
 
 
 def read(data: bytes, limits: Limits = LIMITS) -> tuple[dict[str, bytes], dict[str, str]]:
-    """The files of an archive by path, and the reasons of the others."""
+    """Return the files of an archive by path, and the reasons for the skipped ones."""
     archive = open_archive(io.BytesIO(data), limits)
     assert archive is not None
     files, skipped = {}, {}
@@ -48,22 +48,22 @@ def make_tar(*entries: tuple[str, bytes, str], format: int = tarfile.PAX_FORMAT)
 
 
 @pytest.mark.parametrize("pack", [zip_of, tar_of, lambda files: tar_of(files, pressed=True)])
-def test_every_kind_of_archive_gives_its_files(pack: object) -> None:
+def test_files_are_read_from_every_archive_format(pack: object) -> None:
     data = pack(GOOD)  # type: ignore[operator]
     assert read(data) == (GOOD, {})
     split = [data[start : start + 7] for start in range(0, len(data), 7)]
-    archive = open_archive(cast(BinaryIO, io.BufferedReader(Pieces(split))), LIMITS)
+    archive = open_archive(cast(BinaryIO, io.BufferedReader(SegmentedFile(split))), LIMITS)
     assert archive is not None
     assert {each.path: each.data for each in archive.files if isinstance(each, File)} == GOOD
 
 
 @pytest.mark.parametrize("format", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
-def test_every_dialect_of_tar_is_read(format: int) -> None:
+def test_every_tar_format_is_read(format: int) -> None:
     long = "folder/" * 14 + "name.md"
     assert set(read(make_tar((long, tarfile.REGTYPE, ""), ("d", tarfile.DIRTYPE, ""), format=format))[0]) == {long}
 
 
-def test_what_is_no_archive_is_told_apart() -> None:
+def test_other_files_are_not_taken_for_archives() -> None:
     for data in (b"", b"# Markdown", b"{}", b"P", b"ustar" * 200):
         assert open_archive(io.BytesIO(data), LIMITS) is None
     assert [format_of(each) for each in (zip_of({}), tar_of(GOOD)[:512], gzip.compress(b""))] == ["zip", "tar", "gzip"]
@@ -77,13 +77,13 @@ HOSTILE = {
     "back\\slash.md": "backslash",
     "x" * 300 + ".md": "too long",
     "line\nbreak.md": "control",
-    "a.exe": "end in .exe",
+    "a.exe": ".exe files",
     "nested.zip": "archive inside",
 }
 
 
 @pytest.mark.parametrize("pack", [zip_of, tar_of])
-def test_a_name_that_leads_elsewhere_is_skipped_and_the_rest_is_read(pack: object) -> None:
+def test_entries_with_unsafe_names_are_skipped_and_the_rest_is_read(pack: object) -> None:
     files, skipped = read(pack({**dict.fromkeys(HOSTILE, b"x"), "good.md": b"x"}))  # type: ignore[operator]
     assert files == {"good.md": b"x"}
     assert len(skipped) == len(HOSTILE)
@@ -91,7 +91,7 @@ def test_a_name_that_leads_elsewhere_is_skipped_and_the_rest_is_read(pack: objec
         assert why in reason
 
 
-def test_hidden_folders_are_told_once() -> None:
+def test_a_hidden_folder_is_reported_once() -> None:
     names = ("__MACOSX/a.md", "__MACOSX/b.md", ".git/c.md", ".DS_Store", "good.md")
     for pack in (zip_of, tar_of):
         files, skipped = read(pack(dict.fromkeys(names, b"x")))
@@ -107,7 +107,7 @@ def test_links_and_devices_in_a_tar_are_skipped() -> None:
     assert "link" in skipped["l.md"]
 
 
-def test_links_encrypted_and_oddly_packed_entries_in_a_zip_are_skipped() -> None:
+def test_links_encrypted_entries_and_unsupported_compression_in_a_zip_are_skipped() -> None:
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:
         link = zipfile.ZipInfo("link.md")
@@ -124,18 +124,20 @@ def test_links_encrypted_and_oddly_packed_entries_in_a_zip_are_skipped() -> None
         data[at + flags] |= 1
     files, skipped = read(bytes(data))
     assert list(files) == ["good.md"]
-    assert ["link" in skipped["link.md"], "uncommon" in skipped["pressed.md"], "encrypted" in skipped["secret.md"]]
-    assert set(skipped) == {"link.md", "pressed.md", "secret.md"}
+    assert "link" in skipped.pop("link.md")
+    assert "compression method" in skipped.pop("pressed.md")
+    assert "encrypted" in skipped.pop("secret.md")
+    assert skipped == {}
 
 
-def test_the_first_of_two_equal_names_is_taken() -> None:
+def test_the_first_of_two_files_with_the_same_name_is_imported() -> None:
     target = io.BytesIO()
     with tarfile.open(fileobj=target, mode="w") as archive:
         for name in ("a.md", "./a.md", "e\u0301.md", "\u00e9.md"):
             add(archive, name, name.encode())
     files, skipped = read(target.getvalue())
     assert files == {"a.md": b"a.md", "\u00e9.md": "e\u0301.md".encode()}
-    assert all("twice" in reason for reason in skipped.values())
+    assert all("same name" in reason for reason in skipped.values())
 
 
 def test_names_that_are_not_in_utf_8_are_skipped() -> None:
@@ -161,7 +163,7 @@ def _renamed(data: bytes, old: bytes, new: bytes) -> bytes:
     return bytes(changed)
 
 
-def test_a_file_past_the_limit_is_skipped_whatever_its_header_says() -> None:
+def test_a_file_over_the_limit_is_skipped_even_if_its_header_lies() -> None:
     big = {"big.md": b"x" * (LIMITS.file + 1), "good.md": b"x"}
     for data in (zip_of(big), tar_of(big)):
         files, skipped = read(data)
@@ -173,7 +175,7 @@ def test_a_file_past_the_limit_is_skipped_whatever_its_header_says() -> None:
     assert (list(files), list(skipped)) == (["good.md"], ["big.md"])
 
 
-def test_an_archive_that_unpacks_to_too_much_is_read_up_to_the_limit() -> None:
+def test_an_archive_is_read_only_up_to_the_total_limit() -> None:
     bomb = {f"{number}.md": b"x" * 9000 for number in range(40)}
     for data in (zip_of(bomb), tar_of(bomb, pressed=True)):
         files, skipped = read(data)
@@ -181,7 +183,7 @@ def test_an_archive_that_unpacks_to_too_much_is_read_up_to_the_limit() -> None:
         assert list(skipped) == [THE_ARCHIVE]
 
 
-def test_a_bomb_of_unwanted_bytes_is_not_unpacked_to_its_end() -> None:
+def test_skipped_bytes_of_a_bomb_count_toward_the_limit() -> None:
     data = gzip.compress(make_tar(("a.md", tarfile.REGTYPE, ""))[:1024] + tar_of({"b.bin": bytes(50_000_000)}))
     tracemalloc.start()
     files, skipped = read(data)
@@ -216,7 +218,7 @@ def test_a_zip_whose_entries_overlap_is_refused() -> None:
         read(bytes(data))
 
 
-def test_a_truncated_tar_gives_what_stands_before() -> None:
+def test_the_files_before_the_cut_of_a_truncated_tar_are_read() -> None:
     whole = tar_of({"a.md": b"a" * 1000, "b.md": b"b" * 1000})
     in_the_header, in_the_file = 1536 + 200, 1536 + 512 + 100
     for data in (whole[:in_the_header], whole[:in_the_file], gzip.compress(whole[:in_the_file])):
@@ -225,13 +227,13 @@ def test_a_truncated_tar_gives_what_stands_before() -> None:
         assert "ends in the middle" in skipped[THE_ARCHIVE]
     pressed = tar_of({"a.md": b"a" * 1000, "b.md": os.urandom(5000)}, pressed=True)
     files, skipped = read(pressed[:3000])
-    assert (list(files), "cut off" in skipped[THE_ARCHIVE]) == (["a.md"], True)
+    assert (list(files), "incomplete" in skipped[THE_ARCHIVE]) == (["a.md"], True)
 
 
 def test_a_truncated_zip_is_refused() -> None:
     whole = zip_of(GOOD)
     for cut in (10, 40, len(whole) // 2, len(whole) - 1):
-        with pytest.raises(ArchiveError, match="cut off"):
+        with pytest.raises(ArchiveError, match="incomplete"):
             read(whole[:cut])
 
 
@@ -242,15 +244,15 @@ def test_a_damaged_file_in_a_zip_is_skipped() -> None:
     assert (list(files), "damaged" in skipped["a.md"]) == (["good.md"], True)
 
 
-def test_gzip_that_holds_no_tar_is_refused() -> None:
+def test_gzip_without_a_tar_inside_is_refused() -> None:
     for data in (gzip.compress(b"# Markdown"), gzip.compress(b"x" * 5000)[:20], b"\x1f\x8b" + bytes(20)):
-        with pytest.raises(ArchiveError, match=r"no tar archive|uncompressed"):
+        with pytest.raises(ArchiveError, match=r"not a tar archive|decompressed"):
             read(data)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.sampled_from(["zip", "tar", "gzip"]), st.integers(0, 2**32))
-def test_no_damage_makes_an_archive_do_more_than_be_refused(kind: str, seed: int) -> None:
+def test_random_damage_raises_no_other_error(kind: str, seed: int) -> None:
     chance = random.Random(seed)
     data = bytearray(zip_of(GOOD) if kind == "zip" else tar_of(GOOD, pressed=kind == "gzip"))
     for _ in range(chance.randint(1, 8)):

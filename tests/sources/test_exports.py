@@ -1,11 +1,11 @@
-"""Names of files in an export: safe, and no two alike on any system."""
+"""File names of an export: safe and unique on every system."""
 
-from findspot.sources.exports import Names
-from findspot.sources.paths import hidden, safe
+from findspot.sources.exports import ExportNames
+from findspot.sources.paths import hidden_part, safe_path
 
 
-def test_names_are_recognised_safe_and_unlike() -> None:
-    names = Names()
+def test_names_are_close_to_the_original_safe_and_unique() -> None:
+    names = ExportNames()
     wishes = [
         ("notes/a.md", "markdown", "notes/a.md"),
         ("notes/A.md", "markdown", "notes/A (2).md"),
@@ -20,12 +20,12 @@ def test_names_are_recognised_safe_and_unlike() -> None:
     ]
     for wish, form, name in wishes:
         assert names.document(wish, form) == name
-        assert safe(name) == name
-        assert hidden(name) is None
+        assert safe_path(name) == name
+        assert hidden_part(name) is None
     assert names.table("notes/a.md") == "notes/a.md.json"
     assert len(names.document("字" * 300 + ".md", "markdown").encode()) <= 210
 
 
-def test_many_equal_titles_have_as_many_names() -> None:
-    names = Names()
+def test_equal_titles_get_different_names() -> None:
+    names = ExportNames()
     assert len({names.document("Untitled", "markdown").casefold() for _ in range(50)}) == 50

@@ -1,8 +1,8 @@
-"""Names of files: taken as they are, or not at all."""
+"""Paths of imported files are accepted as they are or rejected."""
 
 import pytest
 
-from findspot.sources.paths import MAX_BYTES, Unfit, hidden, safe, shown
+from findspot.sources.paths import MAX_BYTES, UnsupportedFile, hidden_part, printable, safe_path
 
 
 @pytest.mark.parametrize(
@@ -16,8 +16,8 @@ from findspot.sources.paths import MAX_BYTES, Unfit, hidden, safe, shown
         ("שלום.txt", "שלום.txt"),
     ],
 )
-def test_a_good_name_has_one_spelling(name: str, path: str) -> None:
-    assert safe(name) == path
+def test_a_valid_name_is_normalised(name: str, path: str) -> None:
+    assert safe_path(name) == path
 
 
 @pytest.mark.parametrize(
@@ -40,18 +40,18 @@ def test_a_good_name_has_one_spelling(name: str, path: str) -> None:
         ("ab/" * (MAX_BYTES // 3) + "c.md", "too long"),
     ],
 )
-def test_a_bad_name_is_refused_with_a_sentence(name: str, why: str) -> None:
-    with pytest.raises(Unfit, match=why):
-        safe(name)
+def test_an_invalid_name_is_refused_with_a_reason(name: str, why: str) -> None:
+    with pytest.raises(UnsupportedFile, match=why):
+        safe_path(name)
 
 
-def test_what_is_hidden_is_told_by_the_folder_that_hides_it() -> None:
-    assert hidden(".git/objects/a.md") == ".git/"
-    assert hidden("a/.b.md") == "a/.b.md"
-    assert hidden("__MACOSX/x/a.md") == "__MACOSX/"
-    assert hidden("a/b.md") is None
+def test_the_hidden_part_is_the_first_hidden_folder_or_the_file() -> None:
+    assert hidden_part(".git/objects/a.md") == ".git/"
+    assert hidden_part("a/.b.md") == "a/.b.md"
+    assert hidden_part("__MACOSX/x/a.md") == "__MACOSX/"
+    assert hidden_part("a/b.md") is None
 
 
-def test_any_name_can_be_shown() -> None:
-    assert shown("a\x1b[2J\udcff\n" + "x" * 300).isprintable()
-    assert len(shown("x" * 300)) == 200
+def test_any_name_is_made_printable_and_short() -> None:
+    assert printable("a\x1b[2J\udcff\n" + "x" * 300).isprintable()
+    assert len(printable("x" * 300)) == 200

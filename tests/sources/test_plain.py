@@ -27,24 +27,24 @@ def paragraphs(source: str) -> list[str]:
         ("nul\0 here", ["nul\0 here"]),
     ],
 )
-def test_blank_lines_part_paragraphs(source: str, expected: list[str]) -> None:
+def test_blank_lines_separate_paragraphs(source: str, expected: list[str]) -> None:
     assert paragraphs(source) == expected
 
 
 def test_a_lone_surrogate_is_refused() -> None:
-    with pytest.raises(SourceError, match="surrogate stands at character 1"):
+    with pytest.raises(SourceError, match="character 1 is a lone surrogate"):
         plain.extract("a\ud800")
 
 
 @given(st.text(alphabet="ab \t\r\n\u2028中😀\0\u0301"))
-def test_the_text_is_the_source_and_stands_where_it_stands(source: str) -> None:
+def test_the_text_is_the_source_and_each_place_is_its_offset(source: str) -> None:
     found = plain.extract(source)
     assert found.text == source
     assert all(found.place(index) == Span(index, index + 1) for index in range(len(source)))
 
 
 @given(st.text(alphabet="ab \t\r\n\u2028中"))
-def test_paragraphs_hold_every_character_that_is_not_blank(source: str) -> None:
+def test_paragraphs_contain_every_character_except_white_space(source: str) -> None:
     found = plain.extract(source)
     inside = {index for block in found.blocks for index in range(block.start, block.end)}
     assert all(source[index].isspace() for index in range(len(source)) if index not in inside)

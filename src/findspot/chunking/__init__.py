@@ -6,8 +6,8 @@ cuts a document by its paragraphs, and `identity` names what comes out.
 
 from __future__ import annotations
 
-from findspot.chunking.around import around
 from findspot.chunking.cut import OVERLAP, SIZE, Chunk, cut
+from findspot.chunking.excerpt import excerpt
 from findspot.chunking.identity import content_hash, document_chunk_id, table_chunk_id
 from findspot.chunking.nodes import NodeChunks, cut_node
 from findspot.chunking.paragraphs import Passage, cut_paragraphs
@@ -18,11 +18,11 @@ __all__ = [
     "Chunk",
     "NodeChunks",
     "Passage",
-    "around",
     "content_hash",
     "cut",
     "cut_node",
     "cut_paragraphs",
     "document_chunk_id",
+    "excerpt",
     "table_chunk_id",
 ]

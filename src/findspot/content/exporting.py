@@ -14,10 +14,10 @@ import msgspec
 
 from findspot import __version__
 from findspot.models import Document, Project, Table, Version
-from findspot.sources.exports import Names, extension
-from findspot.sources.files import Known
-from findspot.sources.sieve import records_of
-from findspot.sources.tars import BLOCK, END, packed, padding
+from findspot.sources.exports import ExportNames, extension
+from findspot.sources.file_filter import tar_records_of
+from findspot.sources.files import ExportRecord
+from findspot.sources.tars import BLOCK, END, padding, tar_header
 from findspot.store import documents as document_rows
 from findspot.store import tables as table_rows
 from findspot.store import versions as version_rows
@@ -41,7 +41,7 @@ class Exporting:
         """The archive: documents with their versions, tables, and last a manifest that says what each file is."""
         with contextlib.ExitStack() as closing:
             lists = [closing.enter_context(tempfile.SpooledTemporaryFile(_AT_ONCE)) for _ in _LISTS]
-            manifest, names = _Manifest(dict(zip(_LISTS, lists, strict=True))), Names()
+            manifest, names = _Manifest(dict(zip(_LISTS, lists, strict=True))), ExportNames()
             async for part in self._documents(project.id, names, manifest):
                 yield part
             async for part in self._tables(project.id, names, manifest):
@@ -50,7 +50,7 @@ class Exporting:
                 yield part
         yield END
 
-    async def _documents(self, project_id: int, names: Names, manifest: "_Manifest") -> AsyncIterator[bytes]:
+    async def _documents(self, project_id: int, names: ExportNames, manifest: "_Manifest") -> AsyncIterator[bytes]:
         last = 0
         while True:
             async with self._store.read() as connection:
@@ -66,7 +66,7 @@ class Exporting:
                 for document, path, content in found:
                     files[document.id] = file = names.document(path or _flat(document.title), document.format)
                     manifest.add("documents", _document(document, path, file))
-                    known = Known("document", path or file, document.title, document.type)
+                    known = ExportRecord("document", path or file, document.title, document.type)
                     for part in _entry(f"documents/{file}", [content], document.updated_at, known):
                         yield part
                 async for part in self._versions(kept, files, manifest):
@@ -84,10 +84,10 @@ class Exporting:
                 folder = f"versions/{files[version.document_id]}"
                 file = f"{folder}/{version.id}-{version.reason}{extension(version.format)}"
                 manifest.add("versions", _version(version, file))
-                for part in _entry(file, [content], version.created_at, Known("version")):
+                for part in _entry(file, [content], version.created_at, ExportRecord("version")):
                     yield part
 
-    async def _tables(self, project_id: int, names: Names, manifest: "_Manifest") -> AsyncIterator[bytes]:
+    async def _tables(self, project_id: int, names: ExportNames, manifest: "_Manifest") -> AsyncIterator[bytes]:
         last = 0
         while True:
             async with self._store.read() as connection:
@@ -101,7 +101,7 @@ class Exporting:
                 table, text = loaded
                 file = names.table(path or _flat(table.name))
                 manifest.add("tables", _table(table, path, file))
-                known = Known("table", path or file, table.name)
+                known = ExportRecord("table", path or file, table.name)
                 for part in _entry(f"tables/{file}", text, table.updated_at, known):
                     yield part
             if not page:
@@ -131,7 +131,7 @@ class _Manifest:
             pieces += [f',\n"{name}":['.encode(), part, b"\n]"]
         pieces.append(b"}\n")
         size = sum(len(piece) if isinstance(piece, bytes) else piece.tell() for piece in pieces)
-        yield packed(_MANIFEST, size, now, records_of(Known("manifest")))
+        yield tar_header(_MANIFEST, size, now, tar_records_of(ExportRecord("manifest")))
         for piece in pieces:
             if isinstance(piece, bytes):
                 yield piece
@@ -142,9 +142,9 @@ class _Manifest:
         yield padding(size)
 
 
-def _entry(name: str, pieces: Sequence[bytes], moment: datetime, known: Known) -> Iterator[bytes]:
+def _entry(name: str, pieces: Sequence[bytes], moment: datetime, known: ExportRecord) -> Iterator[bytes]:
     size = sum(map(len, pieces))
-    yield packed(name, size, moment, records_of(known))
+    yield tar_header(name, size, moment, tar_records_of(known))
     for piece in pieces:
         for start in range(0, len(piece), _SLICE):
             yield piece[start : start + _SLICE]

@@ -20,10 +20,10 @@ from findspot.errors import FindspotError, invalid, not_found
 from findspot.models import Caller, Document
 from findspot.runtime.helpers import Helpers
 from findspot.sources.archives import ArchiveError, Limits, open_archive
+from findspot.sources.file_filter import FileFilter, SelectedFile
 from findspot.sources.files import ARCHIVES, File, Skipped
-from findspot.sources.paths import shown
-from findspot.sources.pieces import Pieces
-from findspot.sources.sieve import Sieve, Wanted
+from findspot.sources.paths import printable
+from findspot.sources.segmented_file import SegmentedFile
 from findspot.store import documents as document_rows
 from findspot.store import projects as project_rows
 from findspot.store import tables as table_rows
@@ -118,7 +118,7 @@ class Importing:
     def _open(self, body: Sequence[bytes], path: str | None) -> Source:
         if not path or path.lower().endswith(ARCHIVES):  # a .docx is a zip too, but no archive to anyone
             try:
-                archive = open_archive(cast(BinaryIO, io.BufferedReader(Pieces(body))), self._limits(body))
+                archive = open_archive(cast(BinaryIO, io.BufferedReader(SegmentedFile(body))), self._limits(body))
             except ArchiveError as error:
                 raise invalid("body", str(error)) from None
             if archive is not None:
@@ -129,8 +129,8 @@ class Importing:
             raise invalid(
                 "path", "is missing: this is no archive (zip, tar, tar.gz), so name the file: ?path=notes/a.md"
             )
-        wanted = Sieve().pick(path)
-        found = File(wanted.name, wanted.path, b"".join(body)) if isinstance(wanted, Wanted) else wanted
+        wanted = FileFilter().select(path)
+        found = File(wanted.name, wanted.path, b"".join(body)) if isinstance(wanted, SelectedFile) else wanted
         return Source(1, iter([[found]] if found else []))
 
     async def run(self, project_id: int, caller: Caller, source: Source) -> AsyncGenerator[Tally, None]:
@@ -166,7 +166,7 @@ class Importing:
         read = []
         for each in await self._became(files):
             if each.became.kind == "nothing":
-                skipped.append(Skipped(shown(each.path), each.became.reason))
+                skipped.append(Skipped(printable(each.path), each.became.reason))
             else:
                 read.append(each)
         return _Outcome(skipped, same, read)
@@ -287,7 +287,7 @@ async def _plan(connection: AsyncConnection, project_id: int, read: list[_Read])
         if each.path in (tables if is_document else documents):
             before, now = ("table", "document") if is_document else ("document", "table")
             reason = f"it was imported as a {before} and is a {now} now; delete that {before} to import it"
-            plan.skipped.append(Skipped(shown(each.path), reason))
+            plan.skipped.append(Skipped(printable(each.path), reason))
         elif not is_document:
             small = each.path not in tables and len(each.content) <= LARGE
             (plan.tables if small else plan.apart).append(each)
@@ -309,7 +309,7 @@ def _new(read: _Read) -> NewDocument:
 
 
 def _given(file: File) -> Given:
-    known = file.known
+    known = file.record
     return Given(file.name, known.kind, known.title, known.type) if known else Given(file.name)
 
 

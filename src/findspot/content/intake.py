@@ -8,8 +8,8 @@ from findspot.content.drafts import Format
 from findspot.errors import FindspotError
 from findspot.jsontext.check import check
 from findspot.sources import Extract
-from findspot.sources.files import decoded, ending, fitting, opens_with_title, stem
-from findspot.sources.paths import Unfit
+from findspot.sources.files import base_name, clean_title, decode_text, file_type, opens_with_title
+from findspot.sources.paths import UnsupportedFile
 from findspot.sources.stored import read_stored
 from findspot.versions.words import word_count
 
@@ -60,8 +60,8 @@ def read_files(files: list[Given], sizes: Sizes, contents: list[bytes]) -> tuple
     for each, data in zip(files, contents, strict=True):
         try:
             what, content = _read(each, data, sizes)
-        except Unfit as unfit:
-            what, content = Became("nothing", reason=unfit.reason), b""
+        except UnsupportedFile as error:
+            what, content = Became("nothing", reason=error.reason), b""
         except FindspotError as error:
             what, content = Became("nothing", reason=_reason(error)), b""
         became.append(what)
@@ -71,26 +71,28 @@ def read_files(files: list[Given], sizes: Sizes, contents: list[bytes]) -> tuple
 
 def _read(given: Given, data: bytes, sizes: Sizes) -> tuple[Became, bytes]:
     if not data.strip() and given.kind != "document":
-        raise Unfit("it is empty")
-    form = ending(given.name)
-    text = decoded(data)
+        raise UnsupportedFile("it is empty")
+    form = file_type(given.name)
+    text = decode_text(data)
     if form == "markdown" or form == "text":
         return _document(given, form, text, sizes)
     value = _lines(text) if form == "jsonl" else check(text)
     if form == "json" and given.kind != "table" and _is_tree(value):
         return _document(given, "tiptap", value, sizes)
     if len(value) > sizes.table:
-        raise Unfit(f"a table may have {sizes.table:,} bytes (FINDSPOT_MAX_TABLE); this one has {len(value):,}")
-    return Became("table", _title(given.title, stem(given.name))), value
+        raise UnsupportedFile(
+            f"a table may have {sizes.table:,} bytes (FINDSPOT_MAX_TABLE); this one has {len(value):,}"
+        )
+    return Became("table", _title(given.title, base_name(given.name))), value
 
 
 def _document(given: Given, form: Format, content: bytes, sizes: Sizes) -> tuple[Became, bytes]:
     if len(content) > sizes.document:
         most = f"{sizes.document:,} bytes (FINDSPOT_MAX_DOCUMENT)"
-        raise Unfit(f"a document may have {most}; this one has {len(content):,}")
+        raise UnsupportedFile(f"a document may have {most}; this one has {len(content):,}")
     found = read_stored(content, form)
     heading = _heading(content, found) if form == "markdown" else ""
-    title = _title(given.title, heading, stem(given.name))
+    title = _title(given.title, heading, base_name(given.name))
     return Became("document", title, _title(given.type, "document"), form, word_count(found.text)), content
 
 
@@ -103,7 +105,7 @@ def _heading(content: bytes, found: Extract) -> str:
 
 def _title(*wishes: str | None) -> str:
     """The first of these that leaves something when it is made to fit."""
-    return next((title for wish in wishes if wish and (title := fitting(wish))), _UNNAMED)
+    return next((title for wish in wishes if wish and (title := clean_title(wish))), _UNNAMED)
 
 
 def _lines(text: bytes) -> bytes:
@@ -129,7 +131,7 @@ def _check_line(number: int, line: bytes) -> None:
     try:
         check(line)
     except FindspotError as error:
-        raise Unfit(f"line {number} {_reason(error).removeprefix('it ')}") from None
+        raise UnsupportedFile(f"line {number} {_reason(error).removeprefix('it ')}") from None
 
 
 def _is_tree(value: bytes) -> bool:

@@ -19,10 +19,10 @@ class Snippet(NamedTuple):
 
 def snippet(highlights: "Highlights", text: str, length: int = LENGTH) -> Snippet:
     """The stretch in which most of a query's words stand, cut at sentences or words."""
-    from findspot.chunking import around
+    from findspot.chunking import excerpt
 
     spans = highlights(text)
-    start, end = around(text, *_best(text, spans), length)
+    start, end = excerpt(text, *_best(text, spans), length)
     inside = ((max(first, start) - start, min(last, end) - start) for first, last in spans)
     return Snippet(start, end, tuple((first, last) for first, last in inside if first < last))
 

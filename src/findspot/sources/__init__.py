@@ -1,6 +1,6 @@
-"""What text is there, and where exactly?
+"""What text does a document or file contain, and at which offsets?
 
-Each format has a module with one function, `extract`, from content to Extract: `tiptap`, `markdown` and `plain`.
+The formats `tiptap`, `markdown` and `plain` have a module each, with one function `extract` from content to Extract.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ Format = Literal["tiptap", "markdown", "text"]
 
 
 def extract(content: object, format: Format) -> Extract:
-    """The text of a document's content; raises SourceError when it is not of its format."""
-    # Imported where used: a process that only reads tables never loads the Markdown parser.
+    """Return the text of a document's content. Raise SourceError if the content is not in this format."""
+    # Imported here so that a process that only reads tables does not load the Markdown parser.
     if format == "tiptap":
         from findspot.sources import tiptap
 
         return tiptap.extract(content)
     if not isinstance(content, str):
-        raise SourceError(f"{format} content is a string")
+        raise SourceError(f"{format} content must be a string")
     if format == "markdown":
         from findspot.sources import markdown
 

@@ -1,4 +1,4 @@
-"""The files in an archive, one by one. Archives are hostile input: nothing in them is trusted or written to disk."""
+"""Reads the files of an archive one by one. Archives are hostile input: nothing is trusted or written to disk."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Literal
 
+from findspot.sources.file_filter import FileFilter, SelectedFile, export_record_from
 from findspot.sources.files import File, Skipped
-from findspot.sources.limits import ArchiveError, Limits, cut_off, past_total, too_large
-from findspot.sources.paths import shown
-from findspot.sources.sieve import Sieve, Wanted, known_from
-from findspot.sources.tars import BLOCK, Broken, Member, Reader, members
+from findspot.sources.limits import ArchiveError, Limits, rest_unread, too_large, total_exceeded
+from findspot.sources.paths import printable
+from findspot.sources.tars import BLOCK, BrokenArchive, Member, Reader, members
 from findspot.sources.zips import open_zip
 
 __all__ = ["Archive", "ArchiveError", "Limits", "format_of", "open_archive"]
@@ -25,23 +25,23 @@ _GZIP = b"\x1f\x8b"
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """An open archive. `total` is the number of its entries, where that is known before they are read."""
+    """An open archive. `total` is the number of entries, or None if it is unknown before they are read."""
 
     total: int | None
     files: Iterator[File | Skipped]
 
 
 def format_of(head: bytes) -> ArchiveFormat | None:
-    """Which kind of archive begins with these bytes (512 of them, if there are as many); None for none."""
+    """Return the archive format of a file that begins with these bytes (up to 512), or None for other files."""
     if head.startswith(_ZIP):
         return "zip"
     if head.startswith(_GZIP):
         return "gzip"
-    return "tar" if head[257:262] == b"ustar" or _old_tar(head) else None
+    return "tar" if head[257:262] == b"ustar" or _is_old_tar(head) else None
 
 
-def _old_tar(head: bytes) -> bool:
-    """Old tools wrote no mark; the checksum of the header tells."""
+def _is_old_tar(head: bytes) -> bool:
+    """Recognise a tar without the `ustar` mark by the checksum of its header."""
     try:
         tarfile.TarInfo.frombuf(head, "utf-8", "surrogateescape")
     except (tarfile.HeaderError, ValueError):
@@ -50,7 +50,7 @@ def _old_tar(head: bytes) -> bool:
 
 
 def open_archive(stream: BinaryIO, limits: Limits) -> Archive | None:
-    """The files of an archive; None if the stream holds something else. Raises ArchiveError if it cannot be read."""
+    """Open an archive, or return None if the stream is not one. Raise ArchiveError if it cannot be read."""
     found = format_of(stream.read(BLOCK))
     stream.seek(0)
     if found is None:
@@ -65,20 +65,20 @@ def _gunzipped(stream: BinaryIO) -> Reader:
     try:
         if format_of(gzip.GzipFile(fileobj=stream, mode="rb").read(BLOCK)) != "tar":
             raise ArchiveError(
-                "This is compressed with gzip, but no tar archive. Unpack it and import the file itself."
+                "The file is compressed with gzip but is not a tar archive. Unpack it and import the file itself."
             )
     except (EOFError, OSError, zlib.error):
-        raise ArchiveError("The archive is damaged: it cannot be uncompressed.") from None
+        raise ArchiveError("The archive is damaged: it cannot be decompressed.") from None
     stream.seek(0)
     return gzip.GzipFile(fileobj=stream, mode="rb")
 
 
-class _PastTotal(Exception):
-    """More was unpacked than may be."""
+class _TotalExceeded(Exception):
+    """More bytes were unpacked than the limit allows."""
 
 
 class _Counted:
-    """A reader that counts what really comes out, headers and unwanted files included."""
+    """A reader that counts the unpacked bytes, including headers and skipped files."""
 
     def __init__(self, stream: Reader, limits: Limits) -> None:
         self._stream = stream
@@ -88,35 +88,35 @@ class _Counted:
         try:
             data = self._stream.read(size)
         except (EOFError, OSError, zlib.error):
-            raise Broken("it is damaged or cut off") from None
+            raise BrokenArchive("it is damaged or incomplete") from None
         self._left -= len(data)
         if self._left < 0:
-            raise _PastTotal
+            raise _TotalExceeded
         return data
 
 
 def _files(stream: Reader, limits: Limits) -> Iterator[File | Skipped]:
-    sieve = Sieve()
+    file_filter = FileFilter()
     try:
         for number, member in enumerate(members(stream)):
             if number >= limits.entries:
-                yield cut_off(f"it holds more than {limits.entries:,} entries")
+                yield rest_unread(f"it has more than {limits.entries:,} entries")
                 return
-            found = None if member.is_folder else _file(member, sieve, limits)
+            found = None if member.is_folder else _file(member, file_filter, limits)
             if found is not None:
                 yield found
-    except Broken as broken:
-        yield cut_off(str(broken))
-    except _PastTotal:
-        yield past_total(limits)
+    except BrokenArchive as broken:
+        yield rest_unread(str(broken))
+    except _TotalExceeded:
+        yield total_exceeded(limits)
 
 
-def _file(member: Member, sieve: Sieve, limits: Limits) -> File | Skipped | None:
+def _file(member: Member, file_filter: FileFilter, limits: Limits) -> File | Skipped | None:
     if member.refusal:
-        return Skipped(shown(member.name), member.refusal)
-    wanted = sieve.pick(member.name, known_from(member.records))
-    if not isinstance(wanted, Wanted):
-        return wanted
+        return Skipped(printable(member.name), member.refusal)
+    selected = file_filter.select(member.name, export_record_from(member.records))
+    if not isinstance(selected, SelectedFile):
+        return selected
     if member.size > limits.file:
-        return too_large(wanted.path, limits)
-    return File(wanted.name, wanted.path, b"".join(member.read()), wanted.known)
+        return too_large(selected.path, limits)
+    return File(selected.name, selected.path, b"".join(member.read()), selected.record)

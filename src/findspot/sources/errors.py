@@ -1,10 +1,10 @@
-"""Why a content cannot be read as a document."""
+"""The error for content that cannot be read as a document."""
 
 from __future__ import annotations
 
 
 class SourceError(ValueError):
-    """A content that is not a document of its format; `pointer` says which part of it."""
+    """Content that is not valid in its format. `pointer` is the JSON pointer of the invalid part."""
 
     def __init__(self, reason: str, pointer: str = "") -> None:
         super().__init__(f"{reason} (at {pointer})" if pointer else reason)
@@ -13,10 +13,10 @@ class SourceError(ValueError):
 
 
 def require_scalar_text(text: str, pointer: str = "") -> None:
-    """Refuse lone surrogates: they are no characters, and neither database stores them."""
+    """Raise SourceError for lone surrogates: they are not characters, and neither database stores them."""
     if text.isascii():
         return
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise SourceError(f"a lone surrogate stands at character {error.start}", pointer) from None
+        raise SourceError(f"character {error.start} is a lone surrogate", pointer) from None

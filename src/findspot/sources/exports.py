@@ -1,44 +1,44 @@
-"""What the files of an export are called: safe on every system, told apart on all of them, and easy to recognise."""
+"""File names of an export: valid and unique on every operating system, and close to the original name."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-from findspot.sources.files import ENDINGS
+from findspot.sources.files import FILE_TYPES
 
 _EXTENSIONS = {"markdown": ".md", "text": ".txt", "tiptap": ".json"}
-_ENDS_AS = {"markdown": "markdown", "text": "text", "tiptap": "json"}
+_FILE_TYPES = {"markdown": "markdown", "text": "text", "tiptap": "json"}
 _NOT_IN_NAMES = re.compile(r'[\\:*?"<>|\x00-\x1f\x7f-\x9f\u2028\u2029]')
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)", re.IGNORECASE)
 _PART_BYTES = 200
 
 
 def extension(format: str) -> str:
-    """How a file ends that holds a content of this format."""
+    """Return the file name extension for content of this format."""
     return _EXTENSIONS[format]
 
 
-class Names:
-    """Names of files in one export."""
+class ExportNames:
+    """Chooses the file names of one export."""
 
     def __init__(self) -> None:
-        # Hashes: a few bytes a file, and a needless '(2)' once in a blue moon does no harm.
+        # Hashes take a few bytes per file. A collision only causes a needless '(2)'.
         self._files: set[int] = set()
         self._folders: set[int] = set()
 
-    def document(self, wish: str, format: str) -> str:
-        return self._free("documents", wish, extension(format), _ENDS_AS[format])
+    def document(self, preferred: str, format: str) -> str:
+        return self._unique("documents", preferred, extension(format), _FILE_TYPES[format])
 
-    def table(self, wish: str) -> str:
-        return self._free("tables", wish, ".json", "json")
+    def table(self, preferred: str) -> str:
+        return self._unique("tables", preferred, ".json", "json")
 
-    def _free(self, folder: str, wish: str, suffix: str, ends_as: str) -> str:
-        stem = "/".join(_part(part) for part in wish.split("/") if part) or "_"
+    def _unique(self, folder: str, preferred: str, suffix: str, file_type: str) -> str:
+        stem = "/".join(_safe_part(part) for part in preferred.split("/") if part) or "_"
         at = stem.rfind(".")
-        if at > stem.rfind("/") + 1 and ENDINGS.get(stem[at:].lower()) == ends_as:
+        if at > stem.rfind("/") + 1 and FILE_TYPES.get(stem[at:].lower()) == file_type:
             stem, suffix = stem[:at], stem[at:]
-        if any(key in self._files for key in _folders(folder, stem)):  # a file has the name of this one's folder
+        if any(key in self._files for key in _folders(folder, stem)):  # the folder has the name of a file
             stem = stem.replace("/", "_")
         name, number = stem + suffix, 1
         while (key := _key(folder, name)) in self._files or key in self._folders:
@@ -50,7 +50,7 @@ class Names:
 
 
 def _key(folder: str, name: str) -> int:
-    """macOS and Windows take 'A.md' and 'a.md' for one file."""
+    """Ignore case: to macOS and Windows, 'A.md' and 'a.md' are the same file."""
     return hash((folder, unicodedata.normalize("NFC", name).casefold()))
 
 
@@ -59,7 +59,7 @@ def _folders(folder: str, name: str) -> list[int]:
     return [_key(folder, "/".join(parts[:end])) for end in range(1, len(parts))]
 
 
-def _part(part: str) -> str:
+def _safe_part(part: str) -> str:
     part = _NOT_IN_NAMES.sub("_", part)
     if len(part.encode()) > _PART_BYTES:
         dot = part.rfind(".")

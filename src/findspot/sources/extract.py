@@ -1,13 +1,13 @@
-"""The plain text of a document, with the way back to its source.
+"""The plain text of a document, with a mapping from every character to its source.
 
 Four rules hold for every format:
 
-* Every code point of the text has a place. Characters that no source character stands for (the break between two
-  paragraphs, the tab between two cells) have an empty span, right behind the last character before them.
-* Places never run backwards.
-* A block is what gets indexed as one paragraph. Blocks hold every character except the breaks between them.
-* Where a source character is shown as another (entities, escapes, line endings), its place is the whole source span
-  that must be edited to change it.
+* Every code point of the text has a place. Inserted characters (the break between two paragraphs, the tab between two
+  cells) have an empty span directly after the character before them.
+* Places are in ascending order.
+* A block is indexed as one paragraph. Blocks contain every character except the breaks between them.
+* If the text shows a source character as another one (entities, escapes, line endings), its place is the whole source
+  span that must be edited to change it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """A document's text, its blocks in order, and where each code point stands in the content."""
+    """A document's text, its blocks in order, and the place of each code point in the content."""
 
     text: str
     blocks: tuple[Block, ...]
@@ -43,13 +43,13 @@ class Extract:
     nodes: Nodes | None = None
 
     def place(self, index: int) -> Span:
-        """Where code point `index` of the text stands in the content."""
+        """Return the place of code point `index` in the content."""
         if not 0 <= index < len(self.text):
             raise IndexError(f"no character {index} in a text of {len(self.text)}")
         return self._span(self.runs.at(index), index, index + 1)
 
     def spans(self, start: int, end: int) -> list[Span]:
-        """Where text `start:end` stands, in order; what is adjacent in one string is one span."""
+        """Return the content spans of `text[start:end]` in order. Adjacent spans of one string are merged."""
         if not 0 <= start <= end <= len(self.text):
             raise IndexError(f"no range {start}:{end} in a text of {len(self.text)}")
         if start == end:
@@ -67,7 +67,7 @@ class Extract:
         return found
 
     def position(self, index: int) -> int | None:
-        """The ProseMirror position before code point `index`, in UTF-16 units; None for content that is no tree.
+        """Return the ProseMirror position before code point `index`, in UTF-16 units; None if the content is no tree.
 
         Inside an attribute (an image's alt text) it is the position before the node.
         """
@@ -79,7 +79,7 @@ class Extract:
         before_node = self.nodes.positions[owner]
         if span.field != "/text":
             return before_node
-        # A separator has an empty span at the end of the node before it, which may have begun some runs ago.
+        # A separator has an empty span at the end of the node before it, which may have several runs.
         first = self.runs.owners.index(owner, max(0, run - 1))
         first_text = self.runs.text_starts[first]
         return before_node + utf16_length(self.text[first_text : first_text + span.start])
@@ -93,7 +93,7 @@ class Extract:
 
 
 def utf16_length(text: str) -> int:
-    """The number of UTF-16 units, as JavaScript counts: one more for each character beyond U+FFFF."""
+    """Return the length in UTF-16 units, as in JavaScript: two for each character beyond U+FFFF."""
     if text.isascii():
         return len(text)
     return len(text.encode("utf-16-le", "surrogatepass")) // 2

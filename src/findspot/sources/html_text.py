@@ -1,8 +1,8 @@
-"""The text a reader sees of a raw HTML block.
+"""The visible text of a raw HTML block.
 
-Tags, comments, declarations, scripts and styles are markup and vanish, attributes with them. A tag that is not
-phrasing content (a cell, a paragraph, a line break) parts the text into lines, so that no two words run together.
-White space reads as one space; inside `pre` it stays.
+Tags with their attributes, comments, declarations, scripts and styles are removed. A tag that is not phrasing content
+(a cell, a paragraph, a line break) separates lines, so that words do not run together. White space becomes one space;
+inside `pre` it is kept.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-# Every alternative runs to the end of the block when it is not closed: so the scan is linear, whatever the input.
+# Every unclosed alternative matches to the end of the block, so the scan is linear for any input.
 _MARKUP = re.compile(
     r"<!--(?:-?>|.*?(?:-->|\Z))"
     r"|<!\[CDATA\[.*?(?:\]\]>|\Z)"
@@ -31,12 +31,12 @@ _PHRASING = re.compile(
     "a|abbr|acronym|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|img|ins|kbd|label|mark|q|rp|rt|ruby|s|samp|small"
     "|span|strike|strong|sub|sup|time|tt|u|var|wbr"
 )
-"""Elements inside a line of text; any other tag ends the line."""
+"""Elements inside a line of text. Any other tag ends the line."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """What block text `start:end` shows: itself or a decoded entity, a space, a line end of its own, or a tag's."""
+class HtmlPart:
+    """What `block[start:end]` contributes: text (decoded if an entity), a space, a line end, or a tag's line end."""
 
     kind: Literal["text", "space", "line end", "tag"]
     start: int
@@ -44,8 +44,8 @@ class Shown:
     text: str = ""
 
 
-def shown_parts(block: str) -> Iterator[Shown]:
-    """What a reader sees of an HTML block, in order."""
+def visible_parts(block: str) -> Iterator[HtmlPart]:
+    """Yield the visible parts of an HTML block in order."""
     done = 0
     preformatted = False
     for markup in _MARKUP.finditer(block):
@@ -55,28 +55,28 @@ def shown_parts(block: str) -> Iterator[Shown]:
         if name == "pre":
             preformatted = not markup["slash"]
         if name and not _PHRASING.fullmatch(name):
-            yield Shown("tag", markup.start(), markup.end())
+            yield HtmlPart("tag", markup.start(), markup.end())
     yield from _text_parts(block, done, len(block), preformatted)
 
 
-def _text_parts(block: str, start: int, end: int, preformatted: bool) -> Iterator[Shown]:
+def _text_parts(block: str, start: int, end: int, preformatted: bool) -> Iterator[HtmlPart]:
     gaps = _LINE_END if preformatted else _SPACE
     for gap in gaps.finditer(block, start, end):
         yield from _decoded(block, start, gap.start())
-        yield Shown("line end" if preformatted else "space", gap.start(), gap.end())
+        yield HtmlPart("line end" if preformatted else "space", gap.start(), gap.end())
         start = gap.end()
     yield from _decoded(block, start, end)
 
 
-def _decoded(block: str, start: int, end: int) -> Iterator[Shown]:
+def _decoded(block: str, start: int, end: int) -> Iterator[HtmlPart]:
     for entity in _ENTITY.finditer(block, start, end):
         character = html.unescape(entity[0])
-        # An unknown name stays as it is; a forbidden number decodes to nothing, and then stays as well.
+        # An unknown name is kept as it is. A forbidden number decodes to nothing and is kept too.
         if not character or character == entity[0]:
             continue
         if entity.start() > start:
-            yield Shown("text", start, entity.start(), block[start : entity.start()])
-        yield Shown("text", entity.start(), entity.end(), character)
+            yield HtmlPart("text", start, entity.start(), block[start : entity.start()])
+        yield HtmlPart("text", entity.start(), entity.end(), character)
         start = entity.end()
     if end > start:
-        yield Shown("text", start, end, block[start:end])
+        yield HtmlPart("text", start, end, block[start:end])

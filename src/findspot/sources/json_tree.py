@@ -1,7 +1,7 @@
-"""The strings of a JSON value, each with its pointer, in document order.
+"""Yields the strings of a JSON value with their pointers, in document order.
 
-Whatever is long enough comes out: as a Node, or as Skipped with the reason it cannot be searched. Nothing recurses,
-so depth is a rule here and not an accident of the interpreter.
+Every string of at least the threshold length is yielded: as a Node, or as Skipped with the reason why it cannot be
+searched. Nothing recurses, so the depth limit does not depend on the interpreter.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from findspot.sources.errors import SourceError
 
 MAX_POINTER = 1024
 MAX_LENGTH = 50_000_000
-MAX_DEPTH = 1000  # every step is at least one character, so what lies below could hardly be pointed at
+MAX_DEPTH = 1000  # each level adds a character or more, so the pointers of much deeper strings exceed MAX_POINTER
 _CUT_MARK = "…"
-_SMALL = 1 << 20  # bytes that are decoded at once
-_LOOKS = 10  # a text that is nested deep is not looked through once a level
+DECODE_WHOLE = 1 << 20  # bytes; a smaller text is decoded as a whole
+MAX_SCANS = 10  # how often the text may be scanned level by level before the rest is decoded as a whole
 
 _VALUE = msgspec.json.Decoder()
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -29,39 +29,40 @@ _WHITE = b" \t\n\r"
 
 
 def read(text: bytes, *, threshold: int, scope: str = "", max_length: int = MAX_LENGTH) -> Iterator[Node | Skipped]:
-    """The long strings at a scope of a JSON text and below it; none if the scope leads nowhere."""
-    inner = _cut_out(msgspec.Raw(text.strip(_WHITE)), pointers.parse(scope, "scope"))
-    value = _decoded(_VALUE, inner) if inner is not None and len(memoryview(inner)) < _SMALL else inner
+    """Yield the long strings of a JSON text at a scope and below; none if the scope does not exist."""
+    inner = _raw_at(msgspec.Raw(text.strip(_WHITE)), pointers.parse(scope, "scope"))
+    value = _decoded(_VALUE, inner) if inner is not None and len(memoryview(inner)) < DECODE_WHOLE else inner
     return walk(value, threshold=threshold, base=scope, max_length=max_length)
 
 
 def walk(value: Any, *, threshold: int, base: str = "", max_length: int = MAX_LENGTH) -> Iterator[Node | Skipped]:
-    """The long strings of a value that stands at the pointer `base`: `threshold` characters and more.
+    """Yield the strings of at least `threshold` characters in a value whose pointer is `base`.
 
-    The value is decoded, or still a JSON text (`msgspec.Raw`), of which only what may hold such a string is decoded.
+    The value is decoded, or a JSON text (`msgspec.Raw`). Of a JSON text, only parts that may contain such a string are
+    decoded.
     """
-    text = _Text(threshold, len(memoryview(value)) if isinstance(value, msgspec.Raw) else 0)
-    open_containers = [_Open({None: value}, base)]
+    decoder = _LazyDecoder(threshold, len(memoryview(value)) if isinstance(value, msgspec.Raw) else 0)
+    open_containers = [_OpenContainer({None: value}, base)]
     while open_containers:
         container = open_containers[-1]
         for key, item in container.items:
             if type(item) is msgspec.Raw:
-                item = text.opened(item)
+                item = decoder.decode(item)
             kind = type(item)
             if kind is str:
                 if len(item) >= threshold:
-                    yield _judged(_below(container.pointer, key), item, max_length)
+                    yield _node_or_skipped(_child_pointer(container.pointer, key), item, max_length)
             elif kind is dict or kind is list:
                 if len(open_containers) > MAX_DEPTH:
                     raise _too_deep(container.pointer)
-                open_containers.append(_Open(item, _below(container.pointer, key)))
+                open_containers.append(_OpenContainer(item, _child_pointer(container.pointer, key)))
                 break
         else:
             open_containers.pop()
 
 
-class _Open:
-    """An object or list that the walk is inside of."""
+class _OpenContainer:
+    """An object or list whose items are being walked."""
 
     __slots__ = ("items", "pointer")
 
@@ -71,10 +72,10 @@ class _Open:
         self.pointer = pointer
 
 
-def _below(parent: str, key: str | int | None) -> str:
-    """The pointer one step down; without a key, the same.
+def _child_pointer(parent: str, key: str | int | None) -> str:
+    """Return the pointer of a child; without a key, that of the parent.
 
-    One that is too long anyway stops growing: long keys inside one another would cost their product.
+    A pointer that is already too long does not grow: nested long keys would take quadratic memory.
     """
     if key is None or len(parent) > MAX_POINTER:
         return parent
@@ -82,7 +83,7 @@ def _below(parent: str, key: str | int | None) -> str:
     return pointer if len(pointer) <= MAX_POINTER else pointer[:MAX_POINTER] + _CUT_MARK
 
 
-def _judged(pointer: str, text: str, max_length: int) -> Node | Skipped:
+def _node_or_skipped(pointer: str, text: str, max_length: int) -> Node | Skipped:
     if len(pointer) > MAX_POINTER:
         return Skipped(pointer[:MAX_POINTER] + _CUT_MARK, SkipReason.POINTER_TOO_LONG)
     if "\0" in pointer:
@@ -92,26 +93,26 @@ def _judged(pointer: str, text: str, max_length: int) -> Node | Skipped:
     return Node(pointer, text)
 
 
-class _Text:
-    """A JSON text that is opened where a long string may be, and passed over elsewhere."""
+class _LazyDecoder:
+    """Decodes JSON texts that may contain a long string, and skips the others."""
 
     def __init__(self, threshold: int, size: int) -> None:
-        self._least = threshold + 2  # a string of n characters takes at least n bytes and its quotes
-        self._patience = size * _LOOKS
+        self._min_size = threshold + 2  # a string of n characters takes at least n bytes and its quotes
+        self._scan_budget = size * MAX_SCANS
 
-    def opened(self, raw: msgspec.Raw) -> Any:
-        """The value of a text, whole or one level deep; None if nothing in it is long enough."""
+    def decode(self, raw: msgspec.Raw) -> Any:
+        """Return the value of a text, completely or one level deep; None if it cannot contain a long string."""
         size = len(memoryview(raw))
-        if size < self._least:
+        if size < self._min_size:
             return None
-        self._patience -= size
-        if size < _SMALL or self._patience < 0:
+        self._scan_budget -= size
+        if size < DECODE_WHOLE or self._scan_budget < 0:
             return _decoded(_VALUE, raw)
         return _one_level(raw)
 
 
-def _cut_out(raw: msgspec.Raw, tokens: tuple[str, ...]) -> msgspec.Raw | None:
-    """The text at a pointer; all around it is passed over."""
+def _raw_at(raw: msgspec.Raw, tokens: tuple[str, ...]) -> msgspec.Raw | None:
+    """Return the JSON text at a pointer, without decoding anything beside the path."""
     found: msgspec.Raw | None = raw
     for token in tokens:
         container = None if found is None else _one_level(found)
@@ -125,7 +126,7 @@ def _cut_out(raw: msgspec.Raw, tokens: tuple[str, ...]) -> msgspec.Raw | None:
 
 
 def _one_level(raw: msgspec.Raw) -> Any:
-    """An object or list whose values are still texts, or any other value."""
+    """Decode an object or list one level deep, leaving its values as JSON text; decode any other value."""
     first = bytes(memoryview(raw)[:1])
     return _decoded(_OBJECT if first == b"{" else _LIST if first == b"[" else _VALUE, raw)
 
@@ -140,4 +141,4 @@ def _decoded(decoder: msgspec.json.Decoder[Any], raw: msgspec.Raw) -> Any:
 
 
 def _too_deep(pointer: str) -> SourceError:
-    return SourceError(f"the value is nested too deep; {MAX_DEPTH} levels are the limit", pointer)
+    return SourceError(f"the value is nested more than {MAX_DEPTH} levels deep", pointer)

@@ -1,18 +1,18 @@
-"""How much is taken from an archive, counted while it is read."""
+"""Limits of reading an archive, and the notes about what they leave out."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from findspot.sources.files import Skipped
-from findspot.sources.paths import shown
+from findspot.sources.paths import printable
 
 THE_ARCHIVE = "(the archive)"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Entries of an archive, bytes of one unpacked file, and bytes unpacked in all."""
+    """Maximum entries of an archive, bytes of one unpacked file, and unpacked bytes in total."""
 
     entries: int
     file: int
@@ -20,17 +20,17 @@ class Limits:
 
 
 class ArchiveError(ValueError):
-    """An archive of which nothing is read; the sentence says why."""
+    """An archive that cannot be read at all. The message says why."""
 
 
 def too_large(name: str, limits: Limits) -> Skipped:
-    return Skipped(shown(name), f"it has more than {limits.file:,} bytes, which is the limit for one file")
+    return Skipped(printable(name), f"it has more than {limits.file:,} bytes, the limit for one file")
 
 
-def past_total(limits: Limits, left: int | None = None) -> Skipped:
+def total_exceeded(limits: Limits, left: int | None = None) -> Skipped:
     rest = "the rest was" if left is None else f"the last {left:,} entries were"
     return Skipped(THE_ARCHIVE, f"it unpacks to more than {limits.total:,} bytes; {rest} not read")
 
 
-def cut_off(reason: str) -> Skipped:
-    return Skipped(THE_ARCHIVE, f"{reason}; what stands before was read, the rest was not")
+def rest_unread(reason: str) -> Skipped:
+    return Skipped(THE_ARCHIVE, f"{reason}; the files before this point were read, the rest was not")

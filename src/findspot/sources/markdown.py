@@ -1,13 +1,13 @@
-"""Markdown: CommonMark with GitHub's tables, strikethrough, task lists, footnotes and alerts.
+"""Extracts the text of Markdown: CommonMark with GitHub's tables, strikethrough, task lists, footnotes and alerts.
 
-The parser (pulldown-cmark, through pyromark) gives the source span of every piece of inline text, so places are read,
-not guessed. What the text of a document is, and why, stands in docs/documents-as-text.md. Characters of the text that
-differ from the source character at their place are exactly these:
+The parser (pulldown-cmark, through pyromark) returns the source span of every part of inline text, so places are exact.
+docs/documents-as-text.md has the rules and their reasons. Only these characters of the text differ from the source
+character at their place:
 
-* an entity, a line break with the markers of the next line, a run of white space in raw HTML: the place is the whole;
+* an entity, a line break with the markers of the next line, a run of white space in raw HTML: the place is all of it;
 * an escaped character: the place is the backslash and the character;
-* spaces that a tab stands for in front of code: the place is the tab;
-* a soft break, which reads as a space (and as nothing between Chinese or Japanese characters);
+* spaces that replace a tab in front of code: the place is the tab;
+* a soft break, which becomes a space (and nothing between Chinese or Japanese characters);
 * inserted breaks between paragraphs, cells and lines of raw HTML: the place is empty.
 """
 
@@ -19,21 +19,21 @@ from typing import Any
 
 import pyromark
 
-from findspot.sources.code_span import Piece, code_span_pieces
+from findspot.sources.code_span import Segment, code_span_segments
 from findspot.sources.errors import SourceError, require_scalar_text
 from findspot.sources.extract import CELL_BREAK, LINE_BREAK, BlockKind, Extract
 from findspot.sources.front_matter import body_start
-from findspot.sources.html_text import shown_parts
+from findspot.sources.html_text import visible_parts
 from findspot.sources.writer import SOFT_BREAK, TextWriter
 
-_EXTENSIONS = (
+EXTENSIONS = (
     pyromark.Options.ENABLE_TABLES
     | pyromark.Options.ENABLE_STRIKETHROUGH
     | pyromark.Options.ENABLE_TASKLISTS
     | pyromark.Options.ENABLE_FOOTNOTES
     | pyromark.Options.ENABLE_GFM
 )
-_PARSER = pyromark.Markdown(options=_EXTENSIONS)
+PARSER = pyromark.Markdown(options=EXTENSIONS)
 
 _BLOCK_KINDS: dict[str, BlockKind] = {
     "Paragraph": "paragraph",
@@ -55,17 +55,17 @@ _ESCAPABLE = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 
 
 def extract(source: str) -> Extract:
-    """The text of a Markdown document and where it stands in the source, in code points."""
+    """Return the text of a Markdown document with its places in the source, in code points."""
     require_scalar_text(source)
     body = body_start(source)
-    # The parser knows a carriage return alone as a line end only in places; as a line feed it keeps every offset.
+    # The parser does not treat a lone carriage return as a line end everywhere. A line feed has the same length.
     source = _LONE_RETURN.sub("\n", source)
     walk = _Walk(source, _CodePoints(source, body))
     try:
-        for event, span in _PARSER.events_with_range(source[body:]):
+        for event, span in PARSER.events_with_range(source[body:]):
             walk.take(event, span["start"], span["end"])
     except BaseException as fault:
-        # A panic of the parser is no Exception, and one document must not end the process that reads it.
+        # A panic of the parser is not an Exception. One document must not end the process that reads it.
         if type(fault).__name__ != "PanicException":
             raise
         raise SourceError("the Markdown parser failed on this source") from fault
@@ -73,9 +73,10 @@ def extract(source: str) -> Extract:
 
 
 class _CodePoints:
-    """Turns the parser's UTF-8 byte offsets into code points of the source.
+    """Converts the parser's UTF-8 byte offsets to code points of the source.
 
-    Each call counts from the last one, in either direction: offsets come nearly in order, so the whole is linear.
+    Each call counts from the previous one, in either direction. Offsets come nearly in order, so all calls together
+    take linear time.
     """
 
     def __init__(self, source: str, body: int) -> None:
@@ -96,14 +97,14 @@ class _CodePoints:
 
 
 class _Walk:
-    """Takes the parser's events one by one and writes the text."""
+    """Writes the text from the parser's events."""
 
     def __init__(self, source: str, points: _CodePoints) -> None:
         self.writer = TextWriter()
         self._source = source
         self._points = points
         self._kinds: list[BlockKind] = ["paragraph"]
-        self._verbatim: list[Piece] = []
+        self._verbatim: list[Segment] = []
         self._done = 0
         self._after_break = False
 
@@ -128,7 +129,7 @@ class _Walk:
         elif name in _BLOCK_KINDS:
             self.writer.close()
             inside = self._kinds[-1]
-            # An item's own paragraphs are items: that is what a reader sees them as.
+            # Readers see the paragraphs of a list item as part of the item.
             self._kinds.append("item" if name == "Paragraph" and inside == "item" else _BLOCK_KINDS[name])
         elif self._after_break:
             self._end_break(self._points.at(first_byte))
@@ -153,19 +154,19 @@ class _Walk:
 
     def _end_break(self, start: int) -> None:
         if self._after_break:
-            self.writer.stretch(start)
+            self.writer.extend_break(start)
             self._after_break = False
 
     def _take_leaf(self, name: str, value: str, start: int, end: int) -> None:
         kind = self._kinds[-1]
         if kind == "code" or kind == "html":
-            self._verbatim.append(self._verbatim_piece(value, start, end))
+            self._verbatim.append(self._verbatim_segment(value, start, end))
         elif name == "Text":
             self._write_text(value, start, end)
         elif name == "Code":
             self._end_break(start)
-            for piece in code_span_pieces(self._source, start, end, value, kind == "row"):
-                self.writer.write(*piece, kind)
+            for segment in code_span_segments(self._source, start, end, value, kind == "row"):
+                self.writer.write(*segment, kind)
         else:
             self._end_break(start)
             if _LINE_TAG.fullmatch(value):
@@ -185,7 +186,7 @@ class _Walk:
         self.writer.write(text, start, self._text_end(text, start, end), kind)
 
     def _text_end(self, text: str, start: int, end: int) -> int:
-        """Where a text ends: at the end of a heading or paragraph its span takes in the white space behind it."""
+        """Return the end of a text without the white space that the parser includes at the end of a block."""
         if end - start <= len(text):
             return end
         entity = _ENTITY.match(self._source, start, end)
@@ -193,31 +194,31 @@ class _Walk:
             return entity.end()
         return start + len(text) if self._source.startswith(text, start) else end
 
-    def _verbatim_piece(self, text: str, start: int, end: int) -> Piece:
-        # Columns left over from a tab that also indents the block come without a span: the tab stands before them.
+    def _verbatim_segment(self, text: str, start: int, end: int) -> Segment:
+        # The remaining columns of a tab that also indents the block have an empty span after the tab.
         if start == end and self._source[start - 1 : start] == "\t":
             return text, start - 1, end
         return text, start, end
 
     def _write_code(self) -> None:
-        pieces = _joined_lines(self._verbatim)
-        if pieces and pieces[-1][0].endswith("\n"):
-            _split_line_end(pieces)
-            pieces.pop()
-        for piece in pieces:
-            self.writer.write(*piece, "code")
+        segments = _joined_lines(self._verbatim)
+        if segments and segments[-1][0].endswith("\n"):
+            _split_line_end(segments)
+            segments.pop()
+        for segment in segments:
+            self.writer.write(*segment, "code")
 
     def _write_html(self) -> None:
         block = "".join(text for text, _, _ in self._verbatim)
         places = _BlockPlaces(self._verbatim)
         spaced = False
-        for part in shown_parts(block):
+        for part in visible_parts(block):
             start, end = places.source(part.start, part.end)
             if part.kind == "text" and part.text != block[part.start : part.end]:
                 self.writer.write(part.text, start, end, "html")
             elif part.kind == "text":
-                for piece in places.pieces(part.start, part.end):
-                    self.writer.write(*piece, "html")
+                for segment in places.segments(part.start, part.end):
+                    self.writer.write(*segment, "html")
             elif part.kind == "tag":
                 self.writer.separate(LINE_BREAK)
             elif part.kind == "line end":
@@ -228,44 +229,44 @@ class _Walk:
 
 
 class _BlockPlaces:
-    """Where a raw HTML block, put together from its lines, stands in the source. Asked from left to right."""
+    """Maps offsets of a raw HTML block, joined from its lines, to the source. Offsets must come in ascending order."""
 
-    def __init__(self, pieces: list[Piece]) -> None:
-        self._pieces = pieces
-        self._piece = 0
-        self._piece_start = 0
+    def __init__(self, segments: list[Segment]) -> None:
+        self._segments = segments
+        self._current = 0
+        self._current_start = 0
 
     def source(self, start: int, end: int) -> tuple[int, int]:
         first, _ = self._at(start)
-        piece, piece_start = self._piece, self._piece_start
+        current, current_start = self._current, self._current_start
         _, last = self._at(end - 1)
-        self._piece, self._piece_start = piece, piece_start
+        self._current, self._current_start = current, current_start
         return first, last
 
-    def pieces(self, start: int, end: int) -> Iterator[Piece]:
-        """Block text `start:end`, cut where its lines are cut."""
+    def segments(self, start: int, end: int) -> Iterator[Segment]:
+        """Yield `block[start:end]` line by line."""
         while start < end:
             first, _ = self._at(start)
-            text, _, piece_end = self._pieces[self._piece]
-            stop = min(end, self._piece_start + len(text))
-            shown = text[start - self._piece_start : stop - self._piece_start]
-            yield shown, first, min(first + len(shown), piece_end)
+            text, _, segment_end = self._segments[self._current]
+            stop = min(end, self._current_start + len(text))
+            part = text[start - self._current_start : stop - self._current_start]
+            yield part, first, min(first + len(part), segment_end)
             start = stop
 
     def _at(self, index: int) -> tuple[int, int]:
-        while index >= self._piece_start + len(self._pieces[self._piece][0]):
-            self._piece_start += len(self._pieces[self._piece][0])
-            self._piece += 1
-        _, start, end = self._pieces[self._piece]
-        # Spaces that a tab stands for have one source character between them.
-        first = min(start + index - self._piece_start, max(start, end - 1))
+        while index >= self._current_start + len(self._segments[self._current][0]):
+            self._current_start += len(self._segments[self._current][0])
+            self._current += 1
+        _, start, end = self._segments[self._current]
+        # Spaces that replace a tab share one source character.
+        first = min(start + index - self._current_start, max(start, end - 1))
         return first, min(first + 1, end)
 
 
-def _joined_lines(pieces: list[Piece]) -> list[Piece]:
-    """Lines of code with nothing between them: what lies between two lines is part of the break that parts them."""
-    joined: list[Piece] = []
-    for text, start, end in pieces:
+def _joined_lines(segments: list[Segment]) -> list[Segment]:
+    """Make lines of code adjacent: source text between two lines becomes part of the line break between them."""
+    joined: list[Segment] = []
+    for text, start, end in segments:
         if joined and joined[-1][2] < start:
             if joined[-1][0].endswith("\n"):
                 _split_line_end(joined)
@@ -278,8 +279,8 @@ def _joined_lines(pieces: list[Piece]) -> list[Piece]:
     return joined
 
 
-def _split_line_end(pieces: list[Piece]) -> None:
-    """Make the line end that closes the last piece a piece of its own."""
-    text, start, end = pieces[-1]
+def _split_line_end(segments: list[Segment]) -> None:
+    """Split the line end off the last segment."""
+    text, start, end = segments[-1]
     if len(text) > 1:
-        pieces[-1:] = [(text[:-1], start, end - 1), ("\n", end - 1, end)]
+        segments[-1:] = [(text[:-1], start, end - 1), ("\n", end - 1, end)]

@@ -1,4 +1,4 @@
-"""Plain text: the text is the source, character by character, and blank lines part its paragraphs."""
+"""Plain text: the text is the source, character by character. Blank lines separate paragraphs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BLANK = re.compile(r"(?:\r\n|\r(?!\n)|\n)[^\S\r\n]*[\r\n]")
 
 
 def extract(source: str) -> Extract:
-    """The text of a plain text document, whose every code point stands where it stands."""
+    """Return the text of a plain text document. The place of each code point is its own offset."""
     require_scalar_text(source)
     columns = ([0], [0], [len(source)]) if source else ([], [], [])
     return Extract(source, tuple(_paragraphs(source)), Runs(*(array("I", column) for column in columns)))

@@ -1,4 +1,4 @@
-"""Reads the content of a document as the store keeps it: bytes, in one of three formats."""
+"""Reads document content from the store: bytes in one of three formats."""
 
 from typing import Any
 
@@ -9,12 +9,14 @@ from findspot.sources import Extract, SourceError, extract
 
 
 def read_stored(content: bytes, form: str) -> Extract:
-    """The text of a kept content, with its places; INVALID_ARGUMENT if it is not of its format, INTERNAL if what was
-    sound when it was kept is not any more."""
+    """Return the text of stored content with its places.
+
+    Raise INVALID_ARGUMENT if the content is not in its format, and INTERNAL if it is damaged in the database.
+    """
     try:
         value: Any = msgspec.json.decode(content) if form == "tiptap" else content.decode()
     except (UnicodeDecodeError, msgspec.DecodeError) as error:
-        advice = "Save the document anew, or restore a version of it."
+        advice = "Save the document again, or restore one of its versions."
         raise FindspotError("INTERNAL", f"The content is damaged in the database: {error}. {advice}") from None
     try:
         return extract(value, form)  # type: ignore[arg-type]

@@ -1,12 +1,12 @@
-"""TipTap and ProseMirror documents: a tree of nodes, whose text stands in its leaves.
+"""Extracts the text of TipTap and ProseMirror documents: trees of nodes with text in the leaves.
 
-Node names are read in both spellings (`hardBreak`, `hard_break`). What the text of a document is, and why, stands in
-docs/documents-as-text.md; in short:
+Node names are read in both spellings (`hardBreak`, `hard_break`). docs/documents-as-text.md has the rules and their
+reasons; in short:
 
-* Only `text` nodes are text, and of attributes only those in `_SPOKEN`. Marks vanish.
-* A block node is a paragraph of its own; a row of a table is one, with a tab between cells and a line break between
-  the blocks of one cell.
-* An unknown node is inline where its parent holds inline content, and a block elsewhere. Its text is text either way.
+* Text comes from `text` nodes and from the attributes in `_TEXT_ATTRIBUTES`. Marks are dropped.
+* A block node is a paragraph. A table row is one paragraph, with a tab between cells and a line break between blocks of
+  one cell.
+* An unknown node is inline if its parent has inline content, and a block otherwise. Its text is extracted either way.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from findspot.sources.runs import FIELDS, Nodes
 from findspot.sources.writer import TextWriter
 
 MAX_DEPTH: Final = 1_000
-"""Real documents stay under 50 levels; far beyond that, pointers would outgrow the document."""
+"""Real documents have fewer than 50 levels. With far more, pointers would become longer than the document."""
 
-_SPOKEN = {"image": "alt", "mention": "label", "inlinemath": "latex", "blockmath": "latex"}
-"""The one attribute of a node that a reader sees as text."""
+_TEXT_ATTRIBUTES = {"image": "alt", "mention": "label", "inlinemath": "latex", "blockmath": "latex"}
+"""The attribute of a node that readers see as text."""
 
 _INLINE = frozenset({"text", "hardbreak", "mention", "emoji", "inlinemath"})
 _LEAVES = frozenset({"hardbreak", "image", "mention", "emoji", "inlinemath", "blockmath", "horizontalrule"})
@@ -38,7 +38,7 @@ _TEXT_FIELD = FIELDS.index("/text")
 
 
 def extract(document: object) -> Extract:
-    """The text of a TipTap document and where it stands; raises SourceError when the value is no such document."""
+    """Return the text of a TipTap document with its places. Raise SourceError if the value is not such a document."""
     walk = _Walk()
     walk.run(document)
     return walk.writer.extract()
@@ -46,7 +46,7 @@ def extract(document: object) -> Extract:
 
 @dataclass(slots=True)
 class _Frame:
-    """A node whose children are being read."""
+    """A node whose children are being walked."""
 
     name: str
     node: int
@@ -58,7 +58,7 @@ class _Frame:
 
 
 class _Walk:
-    """Reads a tree in document order, without recursion: the nesting is the caller's, not ours to trust."""
+    """Walks a tree in document order. Without recursion, because the nesting depth is untrusted input."""
 
     def __init__(self) -> None:
         self.nodes = Nodes()
@@ -70,8 +70,8 @@ class _Walk:
     def run(self, document: object) -> None:
         root = self.nodes.add(0, 0, 0)
         name, value = self._node(document, root)
-        if name == "text":
-            raise SourceError("a document is a node that holds others, not a text node")
+        if name != "doc":
+            raise SourceError("the root of a TipTap document must be a node of type 'doc'")
         self._frames.append(_Frame(name, root, self._children(value, root), _KINDS.get(name, "paragraph"), True))
         while self._frames:
             frame = self._frames[-1]
@@ -96,7 +96,7 @@ class _Walk:
                 self._part(name)
             return
         if len(self._frames) >= MAX_DEPTH:
-            raise SourceError(f"the document is nested deeper than {MAX_DEPTH} nodes")
+            raise SourceError(f"the document is nested more than {MAX_DEPTH} levels deep")
         kind = self._kind(name, parent.kind) if block else parent.kind
         self._frames.append(
             _Frame(name, node, self._children(value, node), kind, block, inline_content=not block or None)
@@ -112,7 +112,7 @@ class _Walk:
             self._part(frame.name)
 
     def _part(self, name: str) -> None:
-        """Part what comes before a block node from what is in it, or what is in it from what comes after."""
+        """Separate the text before and after the start or the end of a block node."""
         if not self._rows:
             self.writer.close()
         else:
@@ -121,7 +121,7 @@ class _Walk:
     def _kind(self, name: str, inside: BlockKind) -> BlockKind:
         if self._rows or name == "tablerow":
             return "row"
-        # An item's own paragraphs are items: that is what a reader sees them as.
+        # Readers see the paragraphs of a list item as part of the item.
         return "item" if name == "paragraph" and inside == "item" else _KINDS.get(name, "paragraph")
 
     def _node(self, value: object, node: int) -> tuple[str, dict[str, object]]:
@@ -129,20 +129,20 @@ class _Walk:
             name = value.get("type")
             if isinstance(name, str):
                 return _plain_name(name), value
-        raise SourceError("a node is an object with a type", self.nodes.pointer(node))
+        raise SourceError("a node must be an object with a type", self.nodes.pointer(node))
 
     def _children(self, value: dict[str, object], node: int) -> list[object]:
         content = value.get("content")
         if content is None:
             return []
         if not isinstance(content, list):
-            raise SourceError("a node's content is a list", self.nodes.pointer(node))
+            raise SourceError("a node's content must be a list", self.nodes.pointer(node))
         return content
 
     def _write_text(self, value: dict[str, object], node: int, kind: BlockKind) -> None:
         text = value.get("text")
         if not isinstance(text, str):
-            raise SourceError("a text node holds a string", self.nodes.pointer(node))
+            raise SourceError("a text node must have a string as its text", self.nodes.pointer(node))
         if not text.isascii():
             require_scalar_text(text, self.nodes.pointer(node))
         self.nodes.fields[node] = _TEXT_FIELD
@@ -152,14 +152,14 @@ class _Walk:
     def _take_leaf(self, name: str, value: dict[str, object], node: int, kind: BlockKind) -> None:
         if name == "hardbreak":
             self.writer.hold(LINE_BREAK, 0, 0, node)
-        elif name in _SPOKEN:
+        elif name in _TEXT_ATTRIBUTES:
             attributes = value.get("attrs")
-            text = attributes.get(_SPOKEN[name]) if isinstance(attributes, dict) else None
+            text = attributes.get(_TEXT_ATTRIBUTES[name]) if isinstance(attributes, dict) else None
             if isinstance(text, str) and text:
                 require_scalar_text(text, self.nodes.pointer(node))
-                self.nodes.fields[node] = FIELDS.index(f"/attrs/{_SPOKEN[name]}")
+                self.nodes.fields[node] = FIELDS.index(f"/attrs/{_TEXT_ATTRIBUTES[name]}")
                 self.writer.write(text, 0, len(text), kind, node)
-        # ProseMirror counts a leaf as 1 and an empty node that could hold content as 2.
+        # ProseMirror counts a leaf as 1, and an empty node that could have content as 2.
         self._position += 2 if name in _TEXT_BLOCKS or name in _CONTAINERS else 1
 
 
@@ -173,5 +173,5 @@ def _has_inline_content(frame: _Frame) -> bool:
 
 
 def _plain_name(name: str) -> str:
-    """TipTap writes `bulletList`, ProseMirror's own schema `bullet_list`: one name for both."""
+    """Normalise a node name: TipTap writes `bulletList`, ProseMirror's own schema `bullet_list`."""
     return name.replace("_", "").lower()

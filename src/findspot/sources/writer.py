@@ -1,4 +1,4 @@
-"""Builds an Extract from left to right."""
+"""Builds an Extract from the start of the text to its end."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from findspot.sources.runs import Nodes, Runs
 
 SOFT_BREAK = " "
 
-# Scripts written without spaces: Han, kana, bopomofo and their full-width punctuation; not Hangul, which has spaces.
+# Scripts without spaces: Han, kana, bopomofo and their full-width punctuation; not Hangul, which has spaces.
 _UNSPACED = re.compile(
     "[\u2e80-\u312f\u31a0-\u4dbf\u4e00-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff01-\uff9f\U00020000-\U0003ffff]"
 )
 
 
 class TextWriter:
-    """Writes text with its places; breaks are kept back until text follows them in the same block.
+    """Writes text with its places. A break is held until text follows it in the same block.
 
-    So a break at the edge of a block vanishes, and so does a block without text.
+    So a break at the edge of a block is dropped, and so is a block without text.
     """
 
     def __init__(self, nodes: Nodes | None = None) -> None:
@@ -26,7 +26,7 @@ class TextWriter:
         self._runs = Runs()
         self._parts: list[str] = []
         self._length = 0
-        # How far the last run's source is from its text, when they match code point by code point.
+        # Source offset minus text offset of the last run, if they match code point by code point.
         self._shift: int | None = None
         self._blocks: list[Block] = []
         self._block_start = -1
@@ -35,7 +35,7 @@ class TextWriter:
         self._separator = ""
 
     def write(self, text: str, start: int, end: int, kind: BlockKind, owner: int = 0) -> None:
-        """Text that comes from source `start:end`; opens a block of `kind` when none is open."""
+        """Write text that comes from source `start:end`. Open a block of `kind` if none is open."""
         if not text:
             return
         if self._block_start < 0:
@@ -49,24 +49,24 @@ class TextWriter:
         self._append(text, start, end, owner)
 
     def hold(self, text: str, start: int, end: int, owner: int = 0) -> None:
-        """A break with a place of its own, written only between two texts of one block."""
+        """Hold a break that has a place. It is written only between two texts of one block."""
         if self._block_start >= 0 and not self._separator:
             self._held.append((text, start, end, owner))
 
-    def stretch(self, end: int) -> None:
-        """Let the last held break reach to `end`: the indentation and quote markers of the next line are part of it."""
+    def extend_break(self, end: int) -> None:
+        """Extend the last held break to `end`: it includes the indentation and quote markers of the next line."""
         if self._held and end > self._held[-1][2]:
             text, start, _, owner = self._held[-1]
             self._held[-1] = (text, start, end, owner)
 
     def separate(self, separator: str) -> None:
-        """A break with no place of its own, written only between two texts of one block; cells part more than lines."""
+        """Hold a break without a place, written only between two texts of one block. A cell break replaces others."""
         if self._block_start >= 0 and self._separator != CELL_BREAK:
             self._separator = separator
             self._held.clear()
 
     def close(self) -> None:
-        """End the block, if one is open."""
+        """Close the block if one is open."""
         if self._block_start >= 0:
             self._blocks.append(Block(self._block_start, self._length, self._kind))
             self._block_start = -1
@@ -90,7 +90,7 @@ class TextWriter:
             self._append(text, start, end, owner)
 
     def _insert(self, text: str) -> None:
-        """Text that nothing in the source stands for: its place is empty, behind the last character."""
+        """Insert text that is not in the source. Its place is empty, after the last character."""
         end = self._runs.ends[-1]
         self._append(text, end, end, self._runs.owners[-1] if self._nodes is not None else 0)
 
@@ -107,7 +107,7 @@ class TextWriter:
             runs.ends.append(end)
             if self._nodes is not None:
                 runs.owners.append(owner)
-            # A tree's strings all start at 0: there every run stands alone.
+            # The strings of a tree all start at 0, so their runs are never merged.
             self._shift = shift if matches and self._nodes is None else None
         self._parts.append(text)
         self._length += length

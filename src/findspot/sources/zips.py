@@ -1,4 +1,4 @@
-"""Zip archives: the list of files is checked before any is read, and what a header says of sizes is never believed."""
+"""Reads zip archives. The central directory is checked before any file is read; sizes in headers are not trusted."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import zlib
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from findspot.sources.file_filter import FileFilter, SelectedFile
 from findspot.sources.files import File, Skipped
-from findspot.sources.limits import ArchiveError, Limits, past_total, too_large
-from findspot.sources.paths import shown
-from findspot.sources.sieve import Sieve, Wanted
+from findspot.sources.limits import ArchiveError, Limits, too_large, total_exceeded
+from findspot.sources.paths import printable
 
 _END = struct.Struct("<4s4H2LH")
 _END64_SIZE, _LOCATOR_SIZE = 56, 20
-_IN_END64 = 40  # where the size of the list stands in it
+_IN_END64 = 40  # offset of the size of the central directory
 _LOCAL_HEADER = 30
 _ENCRYPTED, _UTF8 = 0x1, 0x800
-_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others let an archive choose how much memory they take
-_DAMAGED = "The archive is damaged or cut off: a zip keeps its list of files at the end, and it cannot be read."
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # with the others, the archive decides how much memory is used
+_DAMAGED = "The archive is damaged or incomplete: the list of files at the end of the zip cannot be read."
 _UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -35,19 +35,19 @@ _UNREADABLE = (
 
 
 def open_zip(stream: BinaryIO, limits: Limits) -> tuple[int, Iterator[File | Skipped]]:
-    """How many entries there are, and the files one by one; raises ArchiveError if it is not to be trusted at all."""
-    _require_few(stream, limits)
+    """Return the number of files and an iterator over them. Raise ArchiveError if the archive is damaged or hostile."""
+    _check_entry_count(stream, limits)
     try:
         archive = zipfile.ZipFile(stream)
     except _UNREADABLE:
         raise ArchiveError(_DAMAGED) from None
     listed = [info for info in archive.infolist() if not info.is_dir()]
-    _require_apart(archive)
+    _check_overlap(archive)
     return len(listed), _files(archive, listed, limits)
 
 
-def _require_few(stream: BinaryIO, limits: Limits) -> None:
-    """Count before the list is loaded: one of a million entries would fill the memory."""
+def _check_entry_count(stream: BinaryIO, limits: Limits) -> None:
+    """Count the entries before the list is loaded: a list of millions of entries would fill the memory."""
     size = stream.seek(0, io.SEEK_END)
     start = max(0, size - _END.size - 0xFFFF - _END64_SIZE - _LOCATOR_SIZE)
     stream.seek(start)
@@ -63,19 +63,19 @@ def _require_few(stream: BinaryIO, limits: Limits) -> None:
         (length,) = struct.unpack_from("<Q", tail, before + _IN_END64)
         at = before
     if length > limits.entries * 1000:
-        raise ArchiveError(_many(limits))
+        raise ArchiveError(_too_many(limits))
     stream.seek(max(0, start + at - length))
     if stream.read(length).count(b"PK\x01\x02") > limits.entries:
-        raise ArchiveError(_many(limits))
+        raise ArchiveError(_too_many(limits))
     stream.seek(0)
 
 
-def _many(limits: Limits) -> str:
-    return f"The archive holds more than {limits.entries:,} entries. Split it, or import the folder."
+def _too_many(limits: Limits) -> str:
+    return f"The archive has more than {limits.entries:,} entries. Split it, or import the folder."
 
 
-def _require_apart(archive: zipfile.ZipFile) -> None:
-    """Entries that share bytes are how a small archive unpacks to a huge one."""
+def _check_overlap(archive: zipfile.ZipFile) -> None:
+    """Reject entries that share bytes: a zip bomb uses them to unpack to a huge size."""
     end = 0
     for info in sorted(archive.infolist(), key=lambda info: info.header_offset):
         if info.header_offset < end:
@@ -86,24 +86,24 @@ def _require_apart(archive: zipfile.ZipFile) -> None:
 
 
 def _files(archive: zipfile.ZipFile, listed: list[zipfile.ZipInfo], limits: Limits) -> Iterator[File | Skipped]:
-    sieve, total = Sieve(), 0
+    file_filter, total = FileFilter(), 0
     for number, info in enumerate(listed):
         name = _name(info)
         refusal = _refusal(info)
-        wanted = Skipped(shown(name), refusal) if refusal else sieve.pick(name)
-        if isinstance(wanted, Wanted):
-            found = _read(archive, info, wanted, limits)
-            total += min(info.file_size, limits.file)  # also what turns out damaged was unpacked
+        selected = Skipped(printable(name), refusal) if refusal else file_filter.select(name)
+        if isinstance(selected, SelectedFile):
+            found = _read(archive, info, selected, limits)
+            total += min(info.file_size, limits.file)  # damaged files count too: they were unpacked
             if total > limits.total:
-                yield past_total(limits, len(listed) - number)
+                yield total_exceeded(limits, len(listed) - number)
                 return
             yield found
-        elif wanted is not None:
-            yield wanted
+        elif selected is not None:
+            yield selected
 
 
 def _name(info: zipfile.ZipInfo) -> str:
-    """Names without a mark are in any encoding; today's tools write UTF-8 all the same."""
+    """Return the name of an entry. Without the UTF-8 flag the encoding is unknown, but today's tools write UTF-8."""
     if info.flag_bits & _UTF8:
         return info.orig_filename
     return info.orig_filename.encode("cp437").decode("utf-8", "surrogateescape")
@@ -118,16 +118,16 @@ def _refusal(info: zipfile.ZipInfo) -> str | None:
     if info.flag_bits & _ENCRYPTED:
         return "it is encrypted; pack it again without a password"
     if info.compress_type not in _METHODS:
-        return "it is compressed in an uncommon way; pack it again as an ordinary zip"
+        return "its compression method is not supported; pack it again as an ordinary zip"
     return None
 
 
-def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo, wanted: Wanted, limits: Limits) -> File | Skipped:
+def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo, selected: SelectedFile, limits: Limits) -> File | Skipped:
     if info.file_size > limits.file:
-        return too_large(wanted.path, limits)
+        return too_large(selected.path, limits)
     try:
         with archive.open(info) as stream:
             data = stream.read(limits.file + 1)
     except _UNREADABLE:
-        return Skipped(shown(wanted.path), "it is damaged in the archive")
-    return too_large(wanted.path, limits) if len(data) > limits.file else File(wanted.name, wanted.path, data)
+        return Skipped(printable(selected.path), "it is damaged in the archive")
+    return too_large(selected.path, limits) if len(data) > limits.file else File(selected.name, selected.path, data)

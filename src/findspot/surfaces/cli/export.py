@@ -115,14 +115,14 @@ def _is_empty(path: Path) -> bool:
 
 def _unpack(file: "IO[bytes] | BinaryIO", folder: Path) -> int:
     """Write the files of an export. A server may be anyone's: no name leads out, and nothing is written over."""
-    from findspot.sources.paths import Unfit, safe
-    from findspot.sources.tars import Broken, members
+    from findspot.sources.paths import UnsupportedFile, safe_path
+    from findspot.sources.tars import BrokenArchive, members
 
     last = ""
     number = 0
     try:
         for member in members(file):
-            last = safe(member.name)
+            last = safe_path(member.name)
             if member.refusal or member.is_folder:
                 raise Failure(f"The export holds {last!r}, which is no plain file.", exit_code=7)
             path = folder / last
@@ -131,7 +131,7 @@ def _unpack(file: "IO[bytes] | BinaryIO", folder: Path) -> int:
                 for piece in member.read():
                     target.write(piece)
             number += 1
-    except (Unfit, Broken) as error:
+    except (UnsupportedFile, BrokenArchive) as error:
         raise Failure(f"The export cannot be unpacked: {error}.", exit_code=7) from None
     if last != _LAST:
         raise Failure("The export broke off before its end.", "Run it again.", 7)

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from findspot.sources.archives import Archive, ArchiveError, Limits, open_archive
-from findspot.sources.files import ARCHIVES, File, Known, Skipped
+from findspot.sources.file_filter import FileFilter, SelectedFile
+from findspot.sources.files import ARCHIVES, ExportRecord, File, Skipped
 from findspot.sources.limits import too_large
-from findspot.sources.paths import shown
-from findspot.sources.sieve import Sieve, Wanted
+from findspot.sources.paths import printable
 from findspot.surfaces.cli.outcome import Failure
 
 # Wider than the server's: a large archive is read here bit by bit, and what is sent on keeps the server's limits.
@@ -98,8 +98,8 @@ def _standard_input(name: str | None, kept: BinaryIO) -> Gathering:
     if name is None:
         archive = _opened(kept, "Standard input (with --name, it is one file)")
         return Gathering(archive.total, archive.files)
-    wanted = Sieve().pick(name)
-    if not isinstance(wanted, Wanted):
+    wanted = FileFilter().select(name)
+    if not isinstance(wanted, SelectedFile):
         raise Failure(f"{name}: {wanted.reason if wanted else 'it is not imported'}.", exit_code=2)
     return Gathering(1, iter([File(wanted.name, wanted.path, kept.read())]))
 
@@ -124,31 +124,33 @@ def _walk(folder: Path, below: str = "") -> Iterator[tuple[str, os.DirEntry[str]
 
 
 def _folder(folder: Path) -> Iterator[File | Skipped]:
-    sieve, known = Sieve(), _export(folder)
+    file_filter, known = FileFilter(), _export(folder)
     for path, entry in _walk(folder):
-        found = _cannot(path, entry) if isinstance(entry, OSError) else _file(path, entry, sieve, known.get(path))
+        found = _cannot(path, entry) if isinstance(entry, OSError) else _file(path, entry, file_filter, known.get(path))
         if found is not None:
             yield found
 
 
-def _file(path: str, entry: "os.DirEntry[str]", sieve: Sieve, known: Known | None) -> File | Skipped | None:
+def _file(
+    path: str, entry: "os.DirEntry[str]", file_filter: FileFilter, record: ExportRecord | None
+) -> File | Skipped | None:
     if entry.is_symlink():
-        return Skipped(shown(path), _LINK)
-    wanted = sieve.pick(path, known)
-    if not isinstance(wanted, Wanted):
+        return Skipped(printable(path), _LINK)
+    wanted = file_filter.select(path, record)
+    if not isinstance(wanted, SelectedFile):
         return wanted
     if not entry.is_file(follow_symlinks=False):
-        return Skipped(shown(path), "it is a device or a pipe, not a file")
+        return Skipped(printable(path), "it is a device or a pipe, not a file")
     return _read(Path(entry.path), wanted)
 
 
 def _single(path: Path) -> Iterator[File | Skipped]:
-    wanted = Sieve().pick(path.name)
+    wanted = FileFilter().select(path.name)
     if wanted is not None:
-        yield _read(path, wanted) if isinstance(wanted, Wanted) else wanted
+        yield _read(path, wanted) if isinstance(wanted, SelectedFile) else wanted
 
 
-def _read(file: Path, wanted: Wanted) -> File | Skipped:
+def _read(file: Path, wanted: SelectedFile) -> File | Skipped:
     try:
         with file.open("rb", buffering=0) as stream:
             if os.fstat(stream.fileno()).st_size > LIMITS.file:
@@ -156,26 +158,28 @@ def _read(file: Path, wanted: Wanted) -> File | Skipped:
             data = stream.read()
     except OSError as error:
         return _cannot(wanted.path, error)
-    return File(wanted.name, wanted.path, data, wanted.known)
+    return File(wanted.name, wanted.path, data, wanted.record)
 
 
 def _cannot(path: str, error: OSError) -> Skipped:
-    return Skipped(shown(path), f"it cannot be read: {error.strerror or error}")
+    return Skipped(printable(path), f"it cannot be read: {error.strerror or error}")
 
 
-def _export(folder: Path) -> Mapping[str, Known]:
+def _export(folder: Path) -> Mapping[str, ExportRecord]:
     """What the manifest of an export says about its files; nothing if the folder is something else."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         manifest = json.loads((folder / "manifest.json").read_bytes())
         if manifest["findspot_export"] != 1:
             return {}
-        known = {"manifest.json": Known("manifest")}
+        known = {"manifest.json": ExportRecord("manifest")}
         for each in manifest["documents"]:
             path = each["path"] or each["file"].removeprefix("documents/")
-            known[each["file"]] = Known("document", path, each["title"], each["type"])
+            known[each["file"]] = ExportRecord("document", path, each["title"], each["type"])
         for each in manifest["tables"]:
-            known[each["file"]] = Known("table", each["path"] or each["file"].removeprefix("tables/"), each["name"])
+            known[each["file"]] = ExportRecord(
+                "table", each["path"] or each["file"].removeprefix("tables/"), each["name"]
+            )
         for each in manifest["versions"]:
-            known[each["file"]] = Known("version")
+            known[each["file"]] = ExportRecord("version")
         return known
     return {}

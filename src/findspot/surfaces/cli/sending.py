@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from findspot.errors import KINDS
+from findspot.sources.file_filter import tar_records_of
 from findspot.sources.files import File, Skipped
-from findspot.sources.sieve import records_of
-from findspot.sources.tars import END, packed, padding
+from findspot.sources.tars import END, padding, tar_header
 from findspot.surfaces.cli.connect import Api
 from findspot.surfaces.cli.outcome import Failure
 
@@ -62,7 +62,7 @@ def packets(files: Iterator[File | Skipped]) -> Iterator[Packet]:
 
 
 def _entry(file: File) -> bytes:
-    header = packed(file.name, len(file.data), records=records_of(file.known) if file.known else None)
+    header = tar_header(file.name, len(file.data), records=tar_records_of(file.record) if file.record else None)
     return b"".join((header, file.data, padding(len(file.data))))
 
 

@@ -1,4 +1,4 @@
-"""A body that arrived in pieces, read as one file without ever being copied together."""
+"""Reads a request body that arrived in several segments as one file, without copying the segments together."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from itertools import accumulate
 from typing import Any
 
 
-class Pieces(io.RawIOBase):
-    """A file to read and to seek in."""
+class SegmentedFile(io.RawIOBase):
+    """A readable, seekable file over several byte segments."""
 
-    def __init__(self, pieces: Sequence[bytes]) -> None:
+    def __init__(self, segments: Sequence[bytes]) -> None:
         super().__init__()
-        self._pieces = [piece for piece in pieces if piece]
-        self._starts = [0, *accumulate(map(len, self._pieces))]
+        self._segments = [segment for segment in segments if segment]
+        self._starts = [0, *accumulate(map(len, self._segments))]
         self._at = 0
 
     def readable(self) -> bool:
@@ -30,7 +30,7 @@ class Pieces(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._starts[-1]}[whence]
         if base + offset < 0:
-            raise OSError("there is nothing before the beginning")
+            raise OSError("cannot seek before the start of the file")
         self._at = base + offset
         return self._at
 
@@ -39,7 +39,7 @@ class Pieces(io.RawIOBase):
             return 0
         number = bisect_right(self._starts, self._at) - 1
         start = self._at - self._starts[number]
-        part = memoryview(self._pieces[number])[start : start + len(buffer)]
+        part = memoryview(self._segments[number])[start : start + len(buffer)]
         buffer[: len(part)] = part
         self._at += len(part)
         return len(part)

@@ -14,7 +14,7 @@ _PAUSE = r"\s|(?<=[，、：；])(?=\S)"
 _NEXT_PAUSE, _LAST_PAUSE = regex.compile(_PAUSE), regex.compile(f"(?r){_PAUSE}")
 
 
-def around(text: str, start: int, end: int, size: int) -> tuple[int, int]:
+def excerpt(text: str, start: int, end: int, size: int) -> tuple[int, int]:
     """A span of at most `size` characters with `text[start:end]` in it, or as much of that as fits."""
     first, last = len(text) - len(text.lstrip()), len(text.rstrip())
     if last - first <= size:
