@@ -18,7 +18,7 @@ from bench import exact, sets
 from bench.report import FOLDER, Figure, Report
 from findspot.chunking import cut
 from findspot.embedding.offline import OfflineEmbedder
-from findspot.ranking.fusion import CLOSER_LOOK, STRETCH, Weights, convex, look_closer, rrf
+from findspot.ranking.fusion import SEGMENT_LENGTH, SEGMENTED_HITS, Weights, convex, rescore, rrf
 from findspot.ranking.scores import Leg, Ranked, keyword_leg, vector_leg
 
 CANDIDATES = 200
@@ -83,7 +83,7 @@ def _ways(embedder: OfflineEmbedder) -> dict[str, Callable[[Asked], list[int]]]:
 
     def by_score(asked: Asked, weight: float, looks: int) -> list[int]:
         hits = list(convex(asked.keyword, asked.vector, Weights(1 - weight, weight), closeness))
-        return _ids([*look_closer(hits[:looks], asked.stretches, closeness), *hits[looks:]])
+        return _ids([*rescore(hits[:looks], asked.stretches, closeness), *hits[looks:]])
 
     for weight in WEIGHTS:
         ways[f"RRF {weight:g}"] = partial(by_rank, weight=weight)
@@ -93,7 +93,7 @@ def _ways(embedder: OfflineEmbedder) -> dict[str, Callable[[Asked], list[int]]]:
         list(convex(asked.keyword, asked.vector, Weights(0.75, 0.25), embedder.calibration.score))
     )
     ways["convex 0.25, a scale for each query"] = partial(_by_own_scale, weight=0.25)
-    ways[_chosen(embedder)] = partial(by_score, weight=embedder.vector_weight, looks=CLOSER_LOOK)
+    ways[_chosen(embedder)] = partial(by_score, weight=embedder.vector_weight, looks=SEGMENTED_HITS)
     return ways
 
 
@@ -116,7 +116,7 @@ def _ids(hits: Sequence[Ranked[int]]) -> list[int]:
 def _measure(found: sets.QuestionSet, embedder: OfflineEmbedder) -> Measured:
     texts = [passage.text for passage in found.passages]
     keywords, vectors = exact.Keywords(texts), embedder.documents(texts)
-    pieces = [[text[each.start : each.end] for each in cut(text, STRETCH, 0)] for text in texts]
+    pieces = [[text[each.start : each.end] for each in cut(text, SEGMENT_LENGTH, 0)] for text in texts]
     firsts = np.cumsum([0, *(len(some) for some in pieces)])
     stretches = embedder.documents([piece for some in pieces for piece in some])
     numbers = {document: number for number, document in enumerate(found.documents)}

@@ -34,7 +34,7 @@ EQUAL = 1e-5  # cosines that differ by less are a tie
 
 HOW = f"""\
 `make bench-speed` measures the whole way that a search or a text takes: `open_app` on an empty folder, an import, the
-index worker, the offline model, then `app.searching.search` for {SHOWN} hits. Chunks are real texts, English and
+index worker, the offline model, then `app.table_search.search` for {SHOWN} hits. Chunks are real texts, English and
 Chinese, and texts put together from their sentences ({{source}}). There are {{queries}} different queries, as many of
 each kind: common words, rare words, questions, Chinese, and both languages in one. Every vector and hybrid search
 embeds its query. Each step has a process of its own.

@@ -24,7 +24,7 @@ from findspot.app import App, open_app
 from findspot.engines.opening import open_engine
 from findspot.engines.protocol import EVERYTHING, Within
 from findspot.models import OWNER, NamespaceKey, documents_namespace, table_namespace
-from findspot.search.table_search import Ask, Found, Mode
+from findspot.search import Found, SearchRequest, Strategy
 from findspot.server.serving import tune_process
 from findspot.settings import Settings
 from findspot.store import documents as document_rows
@@ -124,7 +124,7 @@ async def reopen(step: Result) -> Result:
     """Open everything, and answer one search by words and vectors."""
     began = time.perf_counter()
     async with _opened(step) as app:
-        await _search(app, "is it ready 了吗", Mode.HYBRID)
+        await _search(app, "is it ready 了吗", Strategy.HYBRID)
         return {"seconds": time.perf_counter() - began}
 
 
@@ -137,12 +137,12 @@ async def serve(step: Result) -> Result:
     async with _opened(step) as app:
         await app.prepare()
         for query in queries[:TIMES]:
-            await _search(app, f"warm {query}", Mode.HYBRID)
+            await _search(app, f"warm {query}", Strategy.HYBRID)
         result: Result = {"alone": {}, "together": {}, "found": {}}
-        for mode in Mode:
+        for mode in Strategy:
             times, numbers = await _one_by_one(app, queries, mode)
             result["alone"][mode] = times
-            if mode is Mode.VECTOR:
+            if mode is Strategy.VECTOR:
                 result["found"] = numbers
             result["together"][mode] = await _together(app, queries, mode)
         result["memory"] = _memory()
@@ -155,10 +155,10 @@ async def serve(step: Result) -> Result:
 
 
 def _search(
-    app: App, query: str, mode: Mode, namespace: str = "", within: Within = EVERYTHING
+    app: App, query: str, mode: Strategy, namespace: str = "", within: Within = EVERYTHING
 ) -> Coroutine[Any, Any, Found]:
-    namespace = namespace or documents_namespace(PROJECT)
-    return app.searching.search(Ask(PROJECT, namespace, query, SHOWN, mode, within))
+    table_id = NamespaceKey.of(namespace).table_id if namespace else None
+    return app.table_search.search(SearchRequest(PROJECT, query, mode, table_id, within, limit=SHOWN))
 
 
 async def _timed(call: Coroutine[Any, Any, T]) -> tuple[float, T]:
@@ -170,7 +170,7 @@ async def _timed(call: Coroutine[Any, Any, T]) -> tuple[float, T]:
 async def _one_by_one(
     app: App,
     queries: Sequence[str],
-    mode: Mode,
+    mode: Strategy,
     *,
     namespace: str = "",
     within: Within = EVERYTHING,
@@ -180,7 +180,7 @@ async def _one_by_one(
     times, found = [], []
     for query in queries:
         took, answer = await _timed(_search(app, query, mode, namespace, within))
-        assert answer.code is None, answer.code
+        assert answer.degraded is None, answer.degraded
         times.append(took)
         found.append([(number or _number)(hit.found) for hit in answer.hits])
     return times, found
@@ -191,7 +191,7 @@ def _number(found: Any) -> int:
     return int(found.title) * OF_A_DOCUMENT + int(found.chunk.chunk_index)
 
 
-async def _together(app: App, queries: Sequence[str], mode: Mode) -> Result:
+async def _together(app: App, queries: Sequence[str], mode: Strategy) -> Result:
     waiting, times = iter(queries), []
 
     async def asker() -> None:
@@ -219,8 +219,10 @@ async def _by_documents(app: App, queries: Sequence[str]) -> Result:
 async def _filtered(
     app: App, queries: Sequence[str], namespace: str, within: Within, number: Callable[[Any], int] = _number
 ) -> Result:
-    times, found = await _one_by_one(app, queries, Mode.VECTOR, namespace=namespace, within=within, number=number)
-    hybrid, _ = await _one_by_one(app, queries[:FEWER], Mode.HYBRID, namespace=namespace, within=within, number=number)
+    times, found = await _one_by_one(app, queries, Strategy.VECTOR, namespace=namespace, within=within, number=number)
+    hybrid, _ = await _one_by_one(
+        app, queries[:FEWER], Strategy.HYBRID, namespace=namespace, within=within, number=number
+    )
     return {"vector": times, "hybrid": hybrid, "found": found}
 
 
@@ -251,7 +253,7 @@ async def _until(app: App, word: str, wanted: int) -> None:
     """Ask every few milliseconds until so many chunks are found by words; where none are wanted, none may be shown."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
-            found = await _search(app, word, Mode.KEYWORD)
+            found = await _search(app, word, Strategy.KEYWORD)
             if found.keyword_count == wanted if wanted else not found.hits:
                 return
             await asyncio.sleep(0.005)
@@ -265,7 +267,7 @@ async def _rebuilt(app: App, queries: Sequence[str], count: int) -> Result:
     began = time.perf_counter()
     while not building.done():
         query = queries[len(times) % len(queries)]
-        times.append((await _timed(_search(app, query, Mode.HYBRID)))[0])
+        times.append((await _timed(_search(app, query, Strategy.HYBRID)))[0])
         await asyncio.sleep(0.01)
     await building
     both = time.perf_counter() - began

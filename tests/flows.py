@@ -16,10 +16,10 @@ from findspot.app import App
 from findspot.embedding.calibration import Calibration
 from findspot.embedding.protocol import Vector, Vectors, refused
 from findspot.engines.opening import open_engine
-from findspot.engines.protocol import Engine
+from findspot.engines.protocol import Engine, Within
 from findspot.errors import FindspotError
-from findspot.models import OWNER, Document, Table, documents_namespace, table_namespace
-from findspot.search.table_search import Ask, Found, Mode
+from findspot.models import OWNER, Document, Table
+from findspot.search import Found, Page, SearchRequest, Strategy
 from findspot.settings import Settings
 from findspot.store import index_states as states
 from findspot.store import projects
@@ -199,15 +199,28 @@ async def state(app: App, source: Document | Table) -> Any:
 
 async def search(app: App, source: Document | Table, query: str, **more: Any) -> Found:
     """Search where a source is."""
-    namespace = (
-        documents_namespace(source.project_id)
-        if isinstance(source, Document)
-        else table_namespace(source.project_id, source.id)
-    )
-    return await app.searching.search(Ask(source.project_id, namespace, query, **({"limit": 10} | more)))
+    table_id = source.id if isinstance(source, Table) else None
+    return await app.table_search.search(SearchRequest(source.project_id, query, table_id=table_id, **more))
+
+
+async def find(
+    app: App,
+    project_id: int,
+    query: str,
+    strategy: str = "fts",
+    page: int | None = None,
+    *,
+    cursor: str | None = None,
+    document_ids: frozenset[int] | None = None,
+    **more: Any,
+) -> Page:
+    """Return a page of a workspace search."""
+    within = Within(document_ids=document_ids)
+    request = SearchRequest(project_id, query, Strategy(strategy), within=within, **more)
+    return await app.workspace_search.search(request, page, cursor)
 
 
 async def texts(app: App, source: Document | Table, query: str, **more: Any) -> list[str]:
     """What is found, by words unless another mode is asked for: by meaning, everything is near or far."""
-    found = await search(app, source, query, **({"mode": Mode.KEYWORD} | more))
+    found = await search(app, source, query, **({"strategy": Strategy.KEYWORD} | more))
     return [hit.found.chunk.text for hit in found.hits]

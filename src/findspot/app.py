@@ -24,11 +24,7 @@ from findspot.runtime.helpers import Helpers
 from findspot.runtime.limits import Gate
 from findspot.runtime.owner_token import owner_token
 from findspot.runtime.threads import Threads
-from findspot.search.explain import Explaining
-from findspot.search.recall import Recalling
-from findspot.search.results import Showing
-from findspot.search.table_search import Searching
-from findspot.search.workspace_search import Finding
+from findspot.search import Explainer, Recaller, Results, TableSearch, WorkspaceSearch
 from findspot.settings import Settings
 from findspot.store import tables as table_rows
 from findspot.store.database import Store
@@ -52,15 +48,17 @@ class App:
     embeddings: Embeddings
     indexing: Indexing
     index_status: IndexStatus
-    searching: Searching
+    gate: Gate
+    recaller: Recaller
+    table_search: TableSearch
+    workspace_search: WorkspaceSearch
+    explainer: Explainer
     tools: Tools
     endpoints: Endpoints
-    finding: Finding
-    explaining: Explaining
 
     async def prepare(self) -> None:
         """Load whatever the first search and the first change would otherwise wait for."""
-        await self.searching.prepare()
+        await self.recaller.prepare()
         await self.documents.prepare()
         await self.indexing.prepare()
 
@@ -98,12 +96,12 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         indexing = Indexing(store, engine, embeddings, bulk, gate, threads, settings)
         closing.push_async_callback(indexing.close)
         index_status = IndexStatus(store, indexing)
-        searching = Searching(store, engine, embeddings, indexing, gate, threads)
+        recaller = Recaller(store, engine, embeddings, index_status, threads)
         closing.push_async_callback(threads.search.close)
+        table_search = TableSearch(store, recaller, embeddings, index_status, gate)
         documents = Documents(store, helpers, settings.max_document)
-        showing = Showing(store, documents)
-        recalling = Recalling(store, engine, embeddings.embedder, searching)
-        finding = Finding(recalling, embeddings, indexing, showing, gate, query_hash(token))
+        results = Results(store, documents, index_status)
+        workspace_search = WorkspaceSearch(store, recaller, embeddings, index_status, results, gate, query_hash(token))
         if worker:
             indexing.start()
         yield App(
@@ -120,9 +118,11 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
             embeddings,
             indexing,
             index_status,
-            searching,
-            Tools(store, index_status, Answering(store, tables, searching, helpers, settings), settings),
+            gate,
+            recaller,
+            table_search,
+            workspace_search,
+            Explainer(store, recaller, embeddings, gate),
+            Tools(store, index_status, Answering(store, tables, table_search, helpers, settings), settings),
             Endpoints(store),
-            finding,
-            Explaining(store, engine, embeddings, searching, gate),
         )

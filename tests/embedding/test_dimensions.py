@@ -8,7 +8,7 @@ from findspot.app import App, open_app
 from findspot.embedding.protocol import Embedder
 from findspot.errors import FindspotError
 from findspot.models import Backoff, documents_namespace
-from findspot.search.paging import Question, Strategy
+from findspot.search import SearchRequest, Strategy
 from findspot.settings import Settings
 from findspot.store import index_states as states
 from tests import flows
@@ -30,8 +30,8 @@ def use(monkeypatch: pytest.MonkeyPatch, embedder: Embedder) -> None:
 
 
 async def found(app: App, project: int, query: str, strategy: Strategy) -> tuple[list[str], str | None]:
-    page = await app.finding.find(Question(project, query, strategy, low_scores=True))
-    return [each.snippet for each in page.results], page.code
+    page = await app.workspace_search.search(SearchRequest(project, query, strategy, low_scores=True))
+    return [each.snippet for each in page.results], page.degraded.code if page.degraded else None
 
 
 @pytest.mark.scenario("004.embedding.dimension")
@@ -63,7 +63,7 @@ async def test_an_api_says_how_long_its_vectors_are_be_that_declared_or_not(
         await settle(app)
         status = app.engine.status(documents_namespace(project))
         assert (status.dimension, status.vectors) == (dimension, 2)
-        assert (await found(app, project, "苍鹭", Strategy.SEMANTIC))[1] is None
+        assert (await found(app, project, "苍鹭", Strategy.VECTOR))[1] is None
 
 
 @pytest.mark.scenario("004.matrix.dimensions-differ", "004.matrix.wrong-dimension")
@@ -97,15 +97,13 @@ async def test_a_batch_of_another_length_is_set_aside_while_searches_go_on(
         )
         after = app.engine.status(namespace)
         assert (after.vectors, after.dimension, after.fingerprint) == (1, before.dimension, before.fingerprint)
-        assert await found(app, project, "heron", Strategy.SEMANTIC) == (["A heron 苍鹭"], None)
+        assert await found(app, project, "heron", Strategy.VECTOR) == (["A heron 苍鹭"], None)
         assert (await found(app, project, "苍鹭", Strategy.HYBRID))[0][0] == "A heron 苍鹭"
-        assert set((await found(app, project, "鹤", Strategy.FTS))[0]) == {"A crane 鹤", "Another crane 另一只鹤"}
+        assert set((await found(app, project, "鹤", Strategy.KEYWORD))[0]) == {"A crane 鹤", "Another crane 另一只鹤"}
         with pytest.raises(FindspotError) as caught:
             await app.embeddings.passing(["a crane"])
         assert caught.value.code == "EMBEDDING_DIMENSION_MISMATCH"
         server.behave = service.well
         await settle(app)
         assert app.engine.status(namespace).vectors == 3
-        assert (await found(app, project, "Another crane 另一只鹤", Strategy.SEMANTIC))[0][
-            0
-        ] == "Another crane 另一只鹤"
+        assert (await found(app, project, "Another crane 另一只鹤", Strategy.VECTOR))[0][0] == "Another crane 另一只鹤"

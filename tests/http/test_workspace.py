@@ -506,7 +506,7 @@ async def test_texts_get_their_vectors_and_leave_nothing_behind(
 
 
 async def test_embedding_texts_takes_a_place_like_a_search(owner: httpx2.AsyncClient, project: int) -> None:
-    gate = app_of(owner).searching._gate
+    gate = app_of(owner).gate
     with contextlib.ExitStack() as taken:
         for _ in range(SEARCHES):
             taken.enter_context(gate.search(project))

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from findspot.app import App
-from findspot.search.paging import Question
+from findspot.search import SearchRequest
 from tests import flows
 from tests.archives import zip_of
 from tests.flows import Telling, settle
@@ -107,8 +107,8 @@ async def test_meaning_that_is_silent_too_long_is_left_out_with_a_code_and_a_sen
 ) -> None:
     await add(owner, project, "第一章", "林远推开了门。", "The door was open.")
     await settle(app_of(owner))
-    assert Question(project, "x").timeout_s == 5.0
-    monkeypatch.setattr("findspot.surfaces.http.workspace.Question", partial(Question, timeout_s=0.05))
+    assert SearchRequest(project, "x").timeout_s == 5.0
+    monkeypatch.setattr("findspot.surfaces.http.workspace.SearchRequest", partial(SearchRequest, timeout_s=0.05))
     speaks = threading.Event()
 
     def silent(text: str) -> Any:

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from findspot.app import App, open_app
 from findspot.models import Document, Table
-from findspot.search.table_search import Mode
+from findspot.search import Strategy
 from findspot.settings import Settings
 from findspot.store.schema import documents, tables
 from tests import flows
@@ -106,8 +106,8 @@ class Churn:
         while self._left > 0:
             history = self._random.choice(self.histories)
             before = await self.revisions()
-            mode = self._random.choice(list(Mode))
-            found = await search(self._app, history.source, "heron", mode=mode, limit=40)
+            mode = self._random.choice(list(Strategy))
+            found = await search(self._app, history.source, "heron", strategy=mode, limit=40)
             after = await self.revisions()
             for hit in found.hits:
                 chunk = hit.found.chunk
@@ -172,10 +172,10 @@ async def test_no_search_shows_what_is_older_than_one_revision_however_much_is_e
 async def in_the_end(app: App, histories: list[History], values: dict[Any, dict[int, Any]]) -> None:
     """Every search sees the last state and nothing else."""
     final = {key: places(held[max(held)]) for key, held in values.items()}
-    for mode in Mode:
+    for mode in Strategy:
         shown: dict[Any, set[tuple[str, str]]] = {key: set() for key in final}
         for history in (histories[0], histories[1]):  # the table, and one document for all of them
-            for hit in (await search(app, history.source, "heron", mode=mode, limit=200)).hits:
+            for hit in (await search(app, history.source, "heron", strategy=mode, limit=200)).hits:
                 chunk = hit.found.chunk
                 shown[chunk.table_id, chunk.document_id].add((chunk.json_pointer, chunk.text))
         assert shown == final

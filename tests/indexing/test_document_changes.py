@@ -10,7 +10,7 @@ import pytest
 
 from findspot.app import App
 from findspot.models import OWNER, Document, NamespaceKey, documents_namespace
-from findspot.search.paging import Question, Strategy
+from findspot.search import SearchRequest, Strategy
 from tests import flows
 from tests.flows import Telling, make_document, make_project, rows, save, settle, text_of
 
@@ -29,7 +29,7 @@ async def make(app: App, project: int, form: str, content: Any) -> Document:
 
 
 async def found(app: App, project: int, query: str) -> list[str]:
-    page = await app.finding.find(Question(project, query, Strategy.FTS))
+    page = await app.workspace_search.search(SearchRequest(project, query, Strategy.KEYWORD))
     return [each.found.chunk.text for each in page.results]
 
 
@@ -135,7 +135,7 @@ async def test_a_paragraph_at_the_top_of_a_long_document_embeds_one_text(
     first, *others = await rows(app)
     assert (first.chunk_text, [row.id for row in others]) == (NEW[language], before)
     text = await text_of(app, document.id)
-    page = await app.finding.find(Question(project, CHAPTER[language][119], Strategy.FTS))
+    page = await app.workspace_search.search(SearchRequest(project, CHAPTER[language][119], Strategy.KEYWORD))
     best = page.results[0]
     assert text[best.start : best.end] == best.snippet == CHAPTER[language][119]
 

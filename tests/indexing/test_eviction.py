@@ -9,7 +9,7 @@ from findspot.app import App, open_app
 from findspot.engines.protocol import Damaged
 from findspot.indexing.eviction import coldest
 from findspot.models import NamespaceKey, documents_namespace, table_namespace
-from findspot.search.table_search import Ask, Mode
+from findspot.search import SearchRequest, Strategy
 from findspot.settings import Settings
 from tests import flows
 from tests.flows import Telling
@@ -22,8 +22,8 @@ def test_what_was_never_a_hit_is_coldest_then_what_was_one_longest_ago() -> None
     assert coldest(held, [], 1) == {"one": [1]}
 
 
-async def shown(app: App, project: int, query: str, mode: Mode, limit: int = 3) -> list[str]:
-    found = await app.searching.search(Ask(project, documents_namespace(project), query, limit, mode))
+async def shown(app: App, project: int, query: str, mode: Strategy, limit: int = 3) -> list[str]:
+    found = await app.table_search.search(SearchRequest(project, query, mode, limit=limit))
     return [hit.found.chunk.text for hit in found.hits]
 
 
@@ -39,20 +39,20 @@ async def test_past_the_limit_the_coldest_vectors_go_and_words_still_find_their_
         old = [f"旧的段落 old{number}" for number in range(8)]
         await flows.make_document(app, project, *old)
         await flows.settle(app)
-        assert await shown(app, project, old[2], Mode.VECTOR) != []  # from now on it is warm
-        warm = (await shown(app, project, old[2], Mode.KEYWORD))[0]
+        assert await shown(app, project, old[2], Strategy.VECTOR) != []  # from now on it is warm
+        warm = (await shown(app, project, old[2], Strategy.KEYWORD))[0]
         assert warm == old[2]
         await flows.make_document(app, project, *(f"新的段落 fresh{number}" for number in range(4)))
         await flows.settle(app)
         (report,) = await app.indexing.report(project)
         assert (report.chunks, report.vectors, report.evicted) == (12, 9, 3)
-        assert old[2] in await shown(app, project, old[2], Mode.VECTOR)
-        lost = [text for text in old if (await shown(app, project, text, Mode.VECTOR))[:1] != [text]]
+        assert old[2] in await shown(app, project, old[2], Strategy.VECTOR)
+        lost = [text for text in old if (await shown(app, project, text, Strategy.VECTOR))[:1] != [text]]
         assert len(lost) == 3
         assert old[2] not in lost
         for text in lost:
-            assert (await shown(app, project, text, Mode.KEYWORD))[0] == text
-            assert text in await shown(app, project, text, Mode.HYBRID, 12)
+            assert (await shown(app, project, text, Strategy.KEYWORD))[0] == text
+            assert text in await shown(app, project, text, Strategy.HYBRID, 12)
         await app.indexing.rebuild(NamespaceKey(project, None))  # which makes every vector anew
         (report,) = await app.indexing.report(project)
         assert (report.vectors, report.evicted) == (9, 3)

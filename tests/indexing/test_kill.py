@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from findspot.app import App, open_app
 from findspot.errors import FindspotError
 from findspot.models import documents_namespace, table_namespace
-from findspot.search.table_search import Ask, Mode
+from findspot.search import SearchRequest
 from findspot.settings import Settings
 from findspot.sources.stored import read_stored
 from findspot.store import documents
@@ -117,17 +117,17 @@ async def test_damage_is_found_and_healed_and_meanwhile_answered_or_named(
     damage(damaged[0])
     async with open_app(Settings(FINDSPOT_DATA=folder)) as app:
         project_id, _ = await index_editor.prepare(app)
-        ask = Ask(project_id, documents_namespace(project_id), "river 花园", 5, Mode.HYBRID)
+        ask = SearchRequest(project_id, "river 花园", limit=5)
         assert await outcome(app, ask) in ("answered", "INDEX_REBUILDING")
     async with settled(folder) as (app, *ids):
         await agree(app, *ids)
-        assert (await app.searching.search(ask)).hits
+        assert (await app.table_search.search(ask)).hits
 
 
-async def outcome(app: App, ask: Ask) -> str:
+async def outcome(app: App, ask: SearchRequest) -> str:
     """What a search comes to: an answer with hits, or an error with the time after which to ask again."""
     try:
-        return "answered" if (await app.searching.search(ask)).hits else "nothing found"
+        return "answered" if (await app.table_search.search(ask)).hits else "nothing found"
     except FindspotError as error:
         return error.code if error.fields.get("retryAfterMs", 0) > 0 else f"{error.code} without a time"
 

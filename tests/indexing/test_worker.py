@@ -15,7 +15,7 @@ from findspot.engines.protocol import Batch, Damaged, Source
 from findspot.indexing import cutting
 from findspot.models import Backoff, NamespaceKey, documents_namespace, table_namespace
 from findspot.runtime.helpers import Helpers
-from findspot.search.table_search import Mode
+from findspot.search import Degradation, Strategy
 from findspot.settings import Settings
 from findspot.store import index_states as states
 from findspot.store import projects
@@ -337,8 +337,11 @@ async def test_a_text_that_the_embedder_refuses_is_found_by_its_words(
     document = await make_document(app, project, "a secret word", "an open word", "another secret")
     await settle(app)
     assert app.engine.status(documents_namespace(project)).vectors == 1
-    assert sorted(await texts(app, document, "secret", mode=Mode.KEYWORD)) == ["a secret word", "another secret"]
-    assert await texts(app, document, "word", mode=Mode.VECTOR) == ["an open word"]
+    assert sorted(await texts(app, document, "secret", strategy=Strategy.KEYWORD)) == [
+        "a secret word",
+        "another secret",
+    ]
+    assert await texts(app, document, "word", strategy=Strategy.VECTOR) == ["an open word"]
 
 
 async def test_a_namespace_that_fails_for_good_shows_why_and_leaves_time_for_others(
@@ -479,13 +482,13 @@ async def test_the_old_index_serves_until_that_of_a_new_embedder_is_built(
         await flows.until(app, begun)
         found = await search(app, document, "alpha")
         assert [hit.found.chunk.text for hit in found.hits] == ["alpha word"]
-        assert (found.rebuilding, found.fallback, found.code) == (True, "fts", "EMBEDDING_UNAVAILABLE")
+        assert found.degraded == Degradation("EMBEDDING_UNAVAILABLE")
         new.open.set()
         await settle(app)
         status = app.engine.status(namespace)
         assert (status.fingerprint, status.dimension, status.vectors) == ("two", 32, 2)
         found = await search(app, document, "alpha")
-        assert (found.rebuilding, found.fallback, found.vector_count) == (False, "none", 2)
+        assert (found.degraded, found.vector_count) == (None, 2)
 
 
 async def test_what_is_written_while_a_new_embedders_index_is_built_is_in_it(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findspot.ranking.fusion import Weights, convex, look_closer, rrf
+from findspot.ranking.fusion import Weights, convex, rescore, rrf
 from findspot.ranking.normal import BM25_HALF, bm25_norm, recency
 from findspot.ranking.scores import Ranked, keyword_leg, vector_leg
 
@@ -100,7 +100,7 @@ def test_a_closer_look_never_lowers_a_score_and_its_parts_still_add_up(
     bm25: dict[int, float], cosines: dict[int, float], weights: Weights, stretches: dict[int, float]
 ) -> None:
     before = list(convex(keyword_leg(bm25), vector_leg(cosines), weights, similarity))
-    after = look_closer(before, stretches, similarity)
+    after = rescore(before, stretches, similarity)
     was = {hit.id: hit.score for hit in before}
     assert was.keys() == {hit.id for hit in after}
     assert [hit.score for hit in after] == sorted((hit.score for hit in after), reverse=True)
@@ -111,7 +111,7 @@ def test_a_closer_look_never_lowers_a_score_and_its_parts_still_add_up(
 
 def test_a_closer_look_lifts_the_hit_with_the_better_stretch() -> None:
     hits = list(convex(keyword_leg({}), vector_leg({1: 0.5, 2: 0.4}), Weights(0.5, 0.5), similarity))
-    assert [hit.id for hit in look_closer(hits, {1: 0.3, 2: 0.8}, similarity)] == [2, 1]
+    assert [hit.id for hit in rescore(hits, {1: 0.3, 2: 0.8}, similarity)] == [2, 1]
 
 
 def test_a_hit_of_one_leg_alone_is_ranked_by_what_it_has() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from findspot.ranking.normal import BM25_HALF, FULL_MATCH_FLOOR, bm25_norm, recency
 from findspot.ranking.scores import keyword_leg, vector_leg
-from findspot.ranking.workspace import BY_MEANING, BY_WORDS, HYBRID, Origin, explained, rank, shown
+from findspot.ranking.workspace import BY_KEYWORD, BY_VECTOR, HYBRID, Origin, explained, rank, shown
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 IDS = st.integers(1, 30)
@@ -32,7 +32,7 @@ def test_the_formula_has_its_fixed_weights() -> None:
 @pytest.mark.scenario("004.ranking.breakdown")
 @given(BM25, COSINES)
 def test_what_is_shown_of_a_score_adds_up_to_the_last_digit(bm25: dict[int, float], cosines: dict[int, float]) -> None:
-    for weights in (HYBRID, BY_WORDS, BY_MEANING):
+    for weights in (HYBRID, BY_KEYWORD, BY_VECTOR):
         hits = rank(keyword_leg(bm25), vector_leg(cosines), similarity, ORIGINS, NOW, FULL, weights)
         assert {hit.id for hit in hits} == {id for id, score in bm25.items() if score > 0} | cosines.keys()
         totals = [hit.score.total for hit in hits]
@@ -79,7 +79,7 @@ def test_ties_go_to_the_newer_then_to_the_smaller_ids() -> None:
 
 def test_what_differs_only_beyond_the_digits_that_are_shown_is_a_tie() -> None:
     origins = {1: Origin(1, NOW - timedelta(seconds=1)), 2: Origin(2, NOW)}
-    newer, older = rank(keyword_leg({1: 5.0000001, 2: 5.0}), None, similarity, origins, NOW, weights=BY_WORDS)
+    newer, older = rank(keyword_leg({1: 5.0000001, 2: 5.0}), None, similarity, origins, NOW, weights=BY_KEYWORD)
     assert (newer.id, older.id, newer.score) == (2, 1, older.score)
 
 

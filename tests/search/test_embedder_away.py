@@ -8,7 +8,7 @@ from findspot.app import App, open_app
 from findspot.engines.protocol import Damaged
 from findspot.errors import FindspotError
 from findspot.models import Backoff, documents_namespace
-from findspot.search.table_search import Mode
+from findspot.search import Strategy
 from findspot.settings import Settings
 from findspot.store import index_states as states
 from tests import flows
@@ -75,7 +75,7 @@ async def test_what_is_saved_while_the_embedder_is_away_is_found_by_its_words_at
     embedder.fails_on = "\0"
     await settle(app)
     assert app.engine.status(documents_namespace(project)).vectors == 3
-    assert await texts(app, document, "another heron", mode=Mode.VECTOR) == [
+    assert await texts(app, document, "another heron", strategy=Strategy.VECTOR) == [
         "another heron",
         "a heron 苍鹭 🐦",
         "before 之前",
@@ -100,7 +100,7 @@ async def test_without_its_embedder_a_server_finds_words_and_with_it_meaning_aga
     async with open_app(settings) as app:
         await settle(app)
         assert app.engine.status(documents_namespace(project)).vectors == 2
-        assert await texts(app, document, "a kite", mode=Mode.VECTOR) == ["a kite", "a heron 苍鹭"]
+        assert await texts(app, document, "a kite", strategy=Strategy.VECTOR) == ["a kite", "a heron 苍鹭"]
 
 
 async def test_a_damaged_index_is_rebuilt_by_words_while_the_embedder_is_away(

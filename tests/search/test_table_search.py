@@ -15,7 +15,7 @@ from findspot.errors import FindspotError
 from findspot.models import Table, documents_namespace, table_namespace
 from findspot.ranking.fusion import Weights
 from findspot.runtime.limits import SEARCHES
-from findspot.search.table_search import Ask, Mode
+from findspot.search import Degradation, SearchRequest, Strategy
 from findspot.store import index_states as states
 from findspot.store.schema import chunks, documents, index_states, tables
 from tests import flows
@@ -43,15 +43,15 @@ async def hold(app: App) -> None:
 
 
 async def test_words_find_what_holds_them(app: App, document: Any) -> None:
-    found = await search(app, document, "swimming pool", mode=Mode.KEYWORD)
+    found = await search(app, document, "swimming pool", strategy=Strategy.KEYWORD)
     assert [hit.found.chunk.text for hit in found.hits] == [PARAGRAPHS[3], PARAGRAPHS[4]]
-    assert (found.keyword_count, found.vector_count, found.fallback, found.code) == (2, 0, "none", None)
-    assert await texts(app, document, "图书馆", mode=Mode.KEYWORD) == [PARAGRAPHS[2]]
-    assert await texts(app, document, "停車場", mode=Mode.KEYWORD) == [PARAGRAPHS[4]]
+    assert (found.keyword_count, found.vector_count, found.degraded) == (2, 0, None)
+    assert await texts(app, document, "图书馆", strategy=Strategy.KEYWORD) == [PARAGRAPHS[2]]
+    assert await texts(app, document, "停車場", strategy=Strategy.KEYWORD) == [PARAGRAPHS[4]]
 
 
 async def test_meaning_alone_is_ranked_by_its_cosines(app: App, document: Any) -> None:
-    found = await search(app, document, PARAGRAPHS[1], mode=Mode.VECTOR)
+    found = await search(app, document, PARAGRAPHS[1], strategy=Strategy.VECTOR)
     assert found.hits[0].found.chunk.text == PARAGRAPHS[1]
     assert found.hits[0].ranked.part("vector").raw == pytest.approx(1, abs=0.01)
     assert found.hits[0].ranked.part("keyword").share == 0
@@ -69,15 +69,15 @@ async def test_the_parts_of_every_score_add_up(app: App, document: Any, fusion: 
     assert scores == sorted(scores, reverse=True)
 
 
-@pytest.mark.parametrize("mode", [Mode.KEYWORD, Mode.HYBRID])
-async def test_a_phrase_must_stand_there_and_what_is_excluded_must_not(app: App, document: Any, mode: Mode) -> None:
-    assert await texts(app, document, '"swimming pool"', mode=mode) == [PARAGRAPHS[3]]
-    assert await texts(app, document, '"pool swimming"', mode=mode) == []
-    assert await texts(app, document, "「免費辦理」", mode=mode) == [PARAGRAPHS[2]]
-    without = await texts(app, document, "library -pool", mode=mode)
+@pytest.mark.parametrize("mode", [Strategy.KEYWORD, Strategy.HYBRID])
+async def test_a_phrase_must_stand_there_and_what_is_excluded_must_not(app: App, document: Any, mode: Strategy) -> None:
+    assert await texts(app, document, '"swimming pool"', strategy=mode) == [PARAGRAPHS[3]]
+    assert await texts(app, document, '"pool swimming"', strategy=mode) == []
+    assert await texts(app, document, "「免費辦理」", strategy=mode) == [PARAGRAPHS[2]]
+    without = await texts(app, document, "library -pool", strategy=mode)
     assert set(without[:2]) == {PARAGRAPHS[0], PARAGRAPHS[1]}
     assert not [text for text in without if "pool" in text.lower()]
-    assert PARAGRAPHS[3] not in await texts(app, document, 'pool -"swimming pool"', mode=mode)
+    assert PARAGRAPHS[3] not in await texts(app, document, 'pool -"swimming pool"', strategy=mode)
 
 
 async def test_a_word_is_found_while_it_is_typed(app: App, document: Any) -> None:
@@ -102,7 +102,7 @@ async def test_hits_that_overlap_by_half_are_shown_once(app: App, project: int) 
     await add_tool(app, table, chunk_size=400, chunk_overlap=0)
     await add_tool(app, table, chunk_size=200, chunk_overlap=0)
     await settle(app)
-    hits = (await search(app, table, "herons", limit=50, mode=Mode.KEYWORD)).hits
+    hits = (await search(app, table, "herons", limit=50, strategy=Strategy.KEYWORD)).hits
     assert len(await flows.rows(app)) > len(hits) > 1
     for place, hit in enumerate(hits):
         for better in hits[:place]:
@@ -111,33 +111,33 @@ async def test_hits_that_overlap_by_half_are_shown_once(app: App, project: int) 
             assert shared < (one.char_end - one.char_start) / 2
 
 
-@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("mode", list(Strategy))
 @pytest.mark.parametrize("query", ["", "  \n\t", "\u3000"])
-async def test_a_blank_query_finds_nothing(app: App, document: Any, query: str, mode: Mode) -> None:
-    found = await search(app, document, query, mode=mode)
-    assert (found.hits, found.fallback, found.code) == ((), "none", None)
+async def test_a_blank_query_finds_nothing(app: App, document: Any, query: str, mode: Strategy) -> None:
+    found = await search(app, document, query, strategy=mode)
+    assert (found.hits, found.degraded) == ((), None)
 
 
-@pytest.mark.parametrize("mode", list(Mode))
-async def test_any_text_is_a_query(app: App, document: Any, mode: Mode) -> None:
+@pytest.mark.parametrize("mode", list(Strategy))
+async def test_any_text_is_a_query(app: App, document: Any, mode: Strategy) -> None:
     for query in ("the", "的", "-", '"', "-pool", "!?…", "🚗", "e\u0301", "\0", "AND OR NOT *:?", "「」"):
-        found = await search(app, document, query, mode=mode)
-        assert found.code is None, query
+        found = await search(app, document, query, strategy=mode)
+        assert found.degraded is None, query
     assert PARAGRAPHS[0] in await texts(app, document, "the")
 
 
-@pytest.mark.parametrize("mode", list(Mode))
-async def test_a_query_of_a_hundred_thousand_characters_is_answered(app: App, document: Any, mode: Mode) -> None:
+@pytest.mark.parametrize("mode", list(Strategy))
+async def test_a_query_of_a_hundred_thousand_characters_is_answered(app: App, document: Any, mode: Strategy) -> None:
     words = " ".join(f"word{number}" for number in range(12_000))
     query = ("library pool 圖書館 " + words)[:100_000]
-    found = await search(app, document, query, mode=mode, timeout_s=60)
-    assert found.code is None
+    found = await search(app, document, query, strategy=mode, timeout_s=60)
+    assert found.degraded is None
     assert found.hits
 
 
 async def test_a_project_without_an_index_finds_nothing(app: App, project: int) -> None:
-    found = await app.searching.search(Ask(project, documents_namespace(project), "anything", 10))
-    assert (found.hits, found.fallback) == ((), "none")
+    found = await app.table_search.search(SearchRequest(project, "anything"))
+    assert (found.hits, found.degraded) == ((), None)
 
 
 # ── what is no longer shown ──
@@ -147,7 +147,7 @@ async def test_a_chunk_whose_row_is_gone_is_not_shown(app: App, document: Any) -
     await hold(app)
     async with app.store.write() as connection:
         await connection.execute(sa.delete(chunks).where(chunks.c.chunk_index == 3))
-    assert await texts(app, document, "swimming pool", mode=Mode.KEYWORD) == [PARAGRAPHS[4]]
+    assert await texts(app, document, "swimming pool", strategy=Strategy.KEYWORD) == [PARAGRAPHS[4]]
 
 
 async def test_a_chunk_of_another_namespace_is_not_shown_whatever_the_engine_says(app: App, document: Any) -> None:
@@ -155,8 +155,8 @@ async def test_a_chunk_of_another_namespace_is_not_shown_whatever_the_engine_say
     await settle(app)
     (row,) = await flows.rows(app, document_id=other.id)
     flows.watched(app).instead["recall"] = lambda *_, **__: Recall(keyword={row.id: 5.0})
-    assert await texts(app, other, "private", mode=Mode.KEYWORD) == ["private notes"]
-    assert await texts(app, document, "private", mode=Mode.KEYWORD) == []
+    assert await texts(app, other, "private", strategy=Strategy.KEYWORD) == ["private notes"]
+    assert await texts(app, document, "private", strategy=Strategy.KEYWORD) == []
 
 
 async def test_a_document_is_shown_one_revision_behind_and_not_two(app: App, document: Any) -> None:
@@ -164,10 +164,10 @@ async def test_a_document_is_shown_one_revision_behind_and_not_two(app: App, doc
     for expected in ([PARAGRAPHS[3], PARAGRAPHS[4]], []):
         async with app.store.write() as connection:
             await connection.execute(sa.update(documents).values(revision=documents.c.revision + 1))
-        assert await texts(app, document, "swimming pool", mode=Mode.KEYWORD) == expected
+        assert await texts(app, document, "swimming pool", strategy=Strategy.KEYWORD) == expected
     app.indexing.start()
     await settle(app)
-    assert await texts(app, document, "swimming pool", mode=Mode.KEYWORD) == [PARAGRAPHS[3], PARAGRAPHS[4]]
+    assert await texts(app, document, "swimming pool", strategy=Strategy.KEYWORD) == [PARAGRAPHS[3], PARAGRAPHS[4]]
 
 
 @pytest.fixture
@@ -239,13 +239,13 @@ async def test_without_an_embedder_words_are_found_and_the_answer_says_so(
     embedder.query_error = FindspotError(code, "not now")
     found = await search(app, document, "swimming pool")
     assert [hit.found.chunk.text for hit in found.hits] == [PARAGRAPHS[3], PARAGRAPHS[4]]
-    assert (found.fallback, found.code, found.vector_count) == ("fts", code, 0)
+    assert (found.degraded, found.vector_count) == (Degradation(code), 0)
     for hit in found.hits:
         assert hit.ranked.score == pytest.approx(hit.ranked.part("keyword").share)
     with pytest.raises(FindspotError) as caught:
-        await search(app, document, "swimming pool", mode=Mode.VECTOR)
+        await search(app, document, "swimming pool", strategy=Strategy.VECTOR)
     assert caught.value.code == code
-    assert (await search(app, document, "swimming pool", mode=Mode.KEYWORD)).code is None
+    assert (await search(app, document, "swimming pool", strategy=Strategy.KEYWORD)).degraded is None
 
 
 async def test_a_service_that_is_away_is_not_asked_what_kind_of_vectors_it_makes(
@@ -261,7 +261,7 @@ async def test_a_service_that_is_away_is_not_asked_what_kind_of_vectors_it_makes
     embedder.query_error = FindspotError("EMBEDDING_UNAVAILABLE", "not now")
     for _ in range(3):
         found = await search(app, document, "swimming pool")
-        assert (found.fallback, found.code, len(found.hits)) == ("fts", "EMBEDDING_UNAVAILABLE", 2)
+        assert (found.degraded, len(found.hits)) == (Degradation("EMBEDDING_UNAVAILABLE"), 2)
     assert asked == []
 
 
@@ -278,7 +278,7 @@ async def test_an_index_that_is_slow_to_say_what_it_holds_costs_the_meaning_and_
     found = await search(app, document, "swimming pool", timeout_s=0.05)
     assert late == []
     opened.set()
-    assert (found.fallback, found.code, len(found.hits)) == ("fts", "SEARCH_TIMEOUT", 2)
+    assert (found.degraded, len(found.hits)) == (Degradation("SEARCH_TIMEOUT"), 2)
 
 
 async def test_a_query_vector_of_another_length_than_the_index_holds_is_left_out(
@@ -286,7 +286,7 @@ async def test_a_query_vector_of_another_length_than_the_index_holds_is_left_out
 ) -> None:
     embedder.dimension = 32
     found = await search(app, document, "swimming pool")
-    assert (found.fallback, found.code, len(found.hits)) == ("fts", "EMBEDDING_DIMENSION_MISMATCH", 2)
+    assert (found.degraded, len(found.hits)) == (Degradation("EMBEDDING_DIMENSION_MISMATCH"), 2)
 
 
 async def test_an_index_that_is_switched_after_it_was_looked_at_is_asked_for_words(
@@ -296,9 +296,9 @@ async def test_an_index_that_is_switched_after_it_was_looked_at_is_asked_for_wor
     flows.watched(app).instead["status"] = lambda _: replace(held, dimension=32)  # a moment ago
     embedder.dimension = 32
     found = await search(app, document, "swimming pool")
-    assert (found.fallback, found.code, len(found.hits)) == ("fts", "EMBEDDING_DIMENSION_MISMATCH", 2)
+    assert (found.degraded, len(found.hits)) == (Degradation("EMBEDDING_DIMENSION_MISMATCH"), 2)
     with pytest.raises(FindspotError) as caught:
-        await search(app, document, "swimming pool", mode=Mode.VECTOR)
+        await search(app, document, "swimming pool", strategy=Strategy.VECTOR)
     assert caught.value.code == "EMBEDDING_DIMENSION_MISMATCH"
 
 
@@ -308,24 +308,24 @@ async def test_a_query_that_the_embedder_refuses_is_answered_by_words_and_others
     embedder.query_error = refused(0, "what it says of 'swimming pool'")
     found = await search(app, document, "swimming pool")
     assert [hit.found.chunk.text for hit in found.hits] == [PARAGRAPHS[3], PARAGRAPHS[4]]
-    assert (found.fallback, found.code) == ("fts", "EMBEDDING_UNAVAILABLE")
+    assert found.degraded == Degradation("EMBEDDING_UNAVAILABLE")
     with pytest.raises(FindspotError) as caught:
-        await search(app, document, "swimming pool", mode=Mode.VECTOR)
+        await search(app, document, "swimming pool", strategy=Strategy.VECTOR)
     assert caught.value.body() == {
         "code": "EMBEDDING_UNAVAILABLE",
         "message": "The embedder does not take this query.",
     }
     embedder.query_error = None
-    assert (await search(app, document, "library cards")).code is None
+    assert (await search(app, document, "library cards")).degraded is None
 
 
 async def test_a_hybrid_search_that_takes_too_long_answers_with_words(app: App, document: Any) -> None:
     found = await search(app, document, "swimming pool", timeout_s=0)
     assert [hit.found.chunk.text for hit in found.hits] == [PARAGRAPHS[3], PARAGRAPHS[4]]
-    assert (found.fallback, found.code) == ("fts", "SEARCH_TIMEOUT")
-    for mode in (Mode.KEYWORD, Mode.VECTOR):
+    assert found.degraded == Degradation("SEARCH_TIMEOUT")
+    for mode in (Strategy.KEYWORD, Strategy.VECTOR):
         with pytest.raises(FindspotError) as caught:
-            await search(app, document, "swimming pool", timeout_s=0, mode=mode)
+            await search(app, document, "swimming pool", timeout_s=0, strategy=mode)
         assert caught.value.code == "SEARCH_TIMEOUT"
 
 
@@ -341,7 +341,7 @@ async def test_a_deadline_stops_the_engine_between_two_slices(app: App, document
     flows.watched(app).instead["recall"] = recall
     found = await search(app, document, "swimming pool", timeout_s=0.2)
     assert slices
-    assert (len(found.hits), found.code) == (2, "SEARCH_TIMEOUT")
+    assert (len(found.hits), found.degraded) == (2, Degradation("SEARCH_TIMEOUT"))
 
 
 @pytest.mark.parametrize("call", ["recall", "status"])
@@ -373,9 +373,9 @@ async def test_an_engine_that_is_away_is_told_as_such_in_answers_and_in_the_stat
         raise FindspotError("ENGINE_UNAVAILABLE", "The index cannot be used right now: Too many open files.")
 
     flows.watched(app).instead |= {"recall": away, "status": away}
-    for mode in Mode:
+    for mode in Strategy:
         with pytest.raises(FindspotError) as caught:
-            await search(app, document, "swimming pool", mode=mode)
+            await search(app, document, "swimming pool", strategy=mode)
         assert caught.value.code == "ENGINE_UNAVAILABLE"
     (report,) = await app.indexing.report(document.project_id)
     assert (report.status, report.chunks, report.vectors) == ("error", len(PARAGRAPHS), 0)
@@ -403,12 +403,12 @@ async def test_of_120_searches_at_once_64_are_answered_and_56_are_refused_at_onc
     for error in errors:
         assert isinstance(error, FindspotError)
         assert (error.code, error.fields) == ("SEARCH_BACKPRESSURE", {"retryAfterMs": 200})
-    elsewhere = app.searching.search(Ask(await make_project(app), "project_999_documents", "", 1))
+    elsewhere = app.table_search.search(SearchRequest(await make_project(app), ""))
     assert (await elsewhere).hits == ()
     release.set()
     answers = [await each for each in asked if not each.done() or each.exception() is None]
     assert len(answers) == 64
-    assert all(len(each.hits) > 1 and each.code is None for each in answers)
+    assert all(len(each.hits) > 1 and each.degraded is None for each in answers)
     assert (await search(app, document, "pool")).hits
 
 
@@ -420,9 +420,9 @@ async def test_searches_find_all_the_while_their_index_is_rebuilt(app: App, proj
     app.indexing.renew(namespace)
     seen = 0
     while not app.indexing.is_at_rest:
-        found = await search(app, table, "heron", mode=Mode.KEYWORD)
+        found = await search(app, table, "heron", strategy=Strategy.KEYWORD)
         assert len(found.hits) == 10
-        seen += found.rebuilding
+        seen += await app.index_status.is_rebuilding(namespace)
     assert seen
     assert app.engine.status(namespace).chunks == 500
 

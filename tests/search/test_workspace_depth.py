@@ -9,13 +9,11 @@ import pytest
 from findspot.app import App
 from findspot.engines.protocol import Recall
 from findspot.errors import FindspotError
-from findspot.search import paging, workspace_search
-from findspot.search import recall as candidates
-from findspot.search.paging import MOST_READ, Question, Strategy
-from findspot.search.workspace_search import Page
+from findspot.search import Degradation, Page, SearchRequest, Strategy, Total, candidates, recall
+from findspot.search.request import MAX_QUERY_LENGTH
 from findspot.words.query import LONGEST
 from tests import flows
-from tests.flows import Telling, make_document, settle
+from tests.flows import Telling, find, make_document, settle
 
 pytestmark = pytest.mark.telling
 
@@ -25,15 +23,13 @@ def database_url() -> None:
     """Nothing here depends on the database."""
 
 
-async def find(app: App, project: int, query: str, strategy: str, page: int | None = None, **more: Any) -> Page:
-    cursor = more.pop("cursor", None)
-    return await app.finding.find(Question(project, query, Strategy(strategy), **more), page, cursor)
+AWAY = Degradation("EMBEDDING_UNAVAILABLE")
 
 
-async def read_on(app: App, page: Page, question: Question) -> list[Page]:
+async def read_on(app: App, page: Page, question: SearchRequest) -> list[Page]:
     pages = [page]
     while pages[-1].has_more:
-        pages.append(await app.finding.find(question, cursor=pages[-1].cursor))
+        pages.append(await app.workspace_search.search(question, cursor=pages[-1].cursor))
         assert len(pages) < 100
     return pages
 
@@ -58,12 +54,12 @@ async def test_a_passage_with_every_word_is_shown_though_hundreds_say_one_of_the
     await make_document(app, project, *(f"看守看守看守{number}" for number in range(250)), 两者)
     await settle(app)
     for query, expected in (("harbour keeper", both), ("港口 看守", 两者)):
-        question = Question(project, query, Strategy(strategy))
-        pages = await read_on(app, await app.finding.find(question), question)
+        question = SearchRequest(project, query, Strategy(strategy))
+        pages = await read_on(app, await app.workspace_search.search(question), question)
         place = texts(*pages).index(expected)
         assert strategy == "hybrid" or place == 0
         best = [each for page in pages for each in page.results][place]
-        why = await app.explaining.explain(project, query, best.found.chunk.document_id or 0, best.found.chunk.id)
+        why = await app.explainer.explain(question, best.found.chunk.document_id or 0, best.found.chunk.id)
         assert (why.full_match, why.is_hidden) == (True, False)
         if strategy == "hybrid":
             assert best.score.total == pytest.approx(why.score.total, abs=1e-5)
@@ -77,7 +73,7 @@ async def test_a_word_that_is_typed_counts_alike_in_search_and_explanation(app: 
     assert page.results
     for each in page.results:
         chunk = each.found.chunk
-        why = await app.explaining.explain(project, typed, chunk.document_id or 0, chunk.id, typing=True)
+        why = await app.explainer.explain(SearchRequest(project, typed, typing=True), chunk.document_id or 0, chunk.id)
         assert each.score.total == pytest.approx(why.score.total, abs=1e-5)
 
 
@@ -95,17 +91,17 @@ async def test_a_phrase_is_found_wherever_it_stands_and_read_once(
     )
     await settle(app)
     judged: list[int] = []
-    judge = candidates._refused
+    judge = candidates.rejected
 
-    def noted(query: Any, ids: Any, *more: Any) -> set[int]:
+    def noted(query: Any, ids: Any, *more: Any) -> Any:
         judged.extend(ids)
         return judge(query, ids, *more)
 
-    monkeypatch.setattr(candidates, "_refused", noted)
+    monkeypatch.setattr(candidates, "rejected", noted)
     page = await find(app, project, '"lamp keeper"', strategy)
     assert len(texts(page)) == 9
     assert all("lamp keeper" in text for text in texts(page))
-    assert (page.total, page.total_is_least, page.is_cut, page.has_more) == (9, False, False, False)
+    assert (page.total, page.is_capped, page.has_more) == (Total(9, exact=True), False, False)
     assert len(judged) == len(set(judged))
 
 
@@ -115,7 +111,7 @@ async def test_a_phrase_that_is_nowhere_is_told_at_once(app: App, project: int) 
     for strategy in Strategy:
         for query in ('"lamp keeper"', "「林远」", "「林远」 lamp"):
             page = await find(app, project, query, strategy)
-            assert (page.results, page.total, page.total_is_least, page.has_more) == ((), 0, False, False)
+            assert (page.results, page.total, page.has_more) == ((), Total(0, exact=True), False)
 
 
 async def test_without_the_embedder_what_words_find_is_all_there_is(app: App, project: int, embedder: Telling) -> None:
@@ -126,19 +122,19 @@ async def test_without_the_embedder_what_words_find_is_all_there_is(app: App, pr
         for query in ("heron", '"heron"', "heron -reeds"):
             page = await find(app, project, query, strategy)
             found = 1 if "reeds" in query else 2
-            assert (len(page.results), page.total, page.total_is_least) == (found, found, False)
-            assert (page.has_more, page.fallback, page.code) == (False, "fts", "EMBEDDING_UNAVAILABLE")
+            assert (len(page.results), page.total) == (found, Total(found, exact=True))
+            assert (page.has_more, page.degraded) == (False, AWAY)
 
 
 async def test_too_many_candidates_for_a_phrase_are_said_to_be_cut(
     app: App, project: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paging, "MOST_CANDIDATES", 250)
+    monkeypatch.setattr(candidates, "MAX_CANDIDATES", 250)
     await make_document(app, project, *(f"keeper of the lamp number {number}" for number in range(300)))
     await settle(app)
     for strategy in Strategy:
         page = await find(app, project, '"lamp keeper"', strategy)
-        assert (page.total, page.total_is_least, page.is_cut, page.has_more) == (0, True, True, False)
+        assert (page.total, page.is_capped, page.has_more) == (Total(0, exact=False), True, False)
 
 
 @pytest.mark.parametrize(
@@ -166,16 +162,15 @@ async def test_time_that_runs_out_while_texts_are_read_ends_the_search(
 ) -> None:
     await make_document(app, project, *(f"keeper of the lamp number {number}" for number in range(300)))
     await settle(app)
-    monkeypatch.setattr(candidates, "JUDGED_AT_ONCE", 1)
-    monkeypatch.setattr(candidates, "GRACE_S", 0.0)
-    monkeypatch.setattr(workspace_search, "GRACE_S", 0.0)
-    judge = candidates._refused
+    monkeypatch.setattr(candidates, "TEXTS_PER_CHECK", 1)
+    monkeypatch.setattr(recall, "GRACE_S", 0.0)
+    judge = candidates.rejected
 
-    def slow(*arguments: Any) -> set[int]:
+    def slow(*arguments: Any) -> Any:
         time.sleep(0.3)
         return judge(*arguments)
 
-    monkeypatch.setattr(candidates, "_refused", slow)
+    monkeypatch.setattr(candidates, "rejected", slow)
     with pytest.raises(FindspotError) as caught:
         await find(app, project, '"lamp keeper"', "fts", timeout_s=0.2)
     assert caught.value.code == "SEARCH_TIMEOUT"
@@ -186,28 +181,28 @@ async def test_what_was_ranked_before_the_time_ran_out_is_shown_and_the_next_pag
 ) -> None:
     await make_document(app, project, *(f"heron number {number}" for number in range(130)))
     await settle(app)
-    monkeypatch.setattr(workspace_search, "CANDIDATES", 20)
-    question = Question(project, "heron", Strategy.FTS)
-    first = await app.finding.find(question)
-    recall = app.finding._recalling.recall
+    monkeypatch.setattr(recall, "CANDIDATES", 20)
+    question = SearchRequest(project, "heron", Strategy.KEYWORD)
+    first = await app.workspace_search.search(question)
+    engine = flows.watched(app)
 
-    async def late(ranking: Any, limit: int, deadline: Any) -> Any:
+    def late(*arguments: Any, limit: int, **more: Any) -> Any:
         if limit > 80:
             raise FindspotError("SEARCH_TIMEOUT", "late")
-        return await recall(ranking, limit, deadline)
+        return engine.engine.recall(*arguments, limit=limit, **more)
 
-    monkeypatch.setattr(app.finding._recalling, "recall", late)
-    second = await app.finding.find(question, cursor=first.cursor)
-    third = await app.finding.find(question, cursor=second.cursor)
+    engine.instead["recall"] = late
+    second = await app.workspace_search.search(question, cursor=first.cursor)
+    third = await app.workspace_search.search(question, cursor=second.cursor)
     assert [(page.offset, len(page.results)) for page in (first, second, third)] == [(0, 20), (20, 50), (70, 10)]
     assert third.has_more
     with pytest.raises(FindspotError, match="late"):
-        await app.finding.find(question, cursor=third.cursor)
-    monkeypatch.setattr(app.finding._recalling, "recall", recall)
-    rest = await read_on(app, await app.finding.find(question, cursor=third.cursor), question)
+        await app.workspace_search.search(question, cursor=third.cursor)
+    engine.instead.clear()
+    rest = await read_on(app, await app.workspace_search.search(question, cursor=third.cursor), question)
     every = texts(first, second, third, *rest)
     assert len(every) == len(set(every)) == 130
-    again = await app.finding.find(question, page=3, cursor=first.cursor)
+    again = await app.workspace_search.search(question, page=3, cursor=first.cursor)
     assert texts(again) == texts(third)
 
 
@@ -221,25 +216,25 @@ async def test_who_reads_on_without_the_embedder_gets_words_and_with_it_the_rest
     await make_document(app, project, *(f"{each} {number}" for number, each in enumerate(near)))
     await make_document(app, project, *(f"reed number {number}" for number in range(100)))
     await settle(app)
-    question = Question(project, "heron", Strategy.HYBRID, low_scores=True)
-    pages = [await app.finding.find(question)]
+    question = SearchRequest(project, "heron", Strategy.HYBRID, low_scores=True)
+    pages = [await app.workspace_search.search(question)]
     while len(pages) < 4:
-        pages.append(await app.finding.find(question, cursor=pages[-1].cursor))
-    assert {page.code for page in pages} == {None}
+        pages.append(await app.workspace_search.search(question, cursor=pages[-1].cursor))
+    assert {page.degraded for page in pages} == {None}
     embedder.query_error = FindspotError("EMBEDDING_UNAVAILABLE", "away")
     app.embeddings._queries._kept.clear()
-    pages += await read_on(app, await app.finding.find(question, cursor=pages[-1].cursor), question)
-    assert pages[-1].code == "EMBEDDING_UNAVAILABLE"
-    assert (pages[-1].has_more, pages[-1].total_is_least) == (False, True)
+    pages += await read_on(app, await app.workspace_search.search(question, cursor=pages[-1].cursor), question)
+    assert pages[-1].degraded == AWAY
+    assert (pages[-1].has_more, pages[-1].total.exact) == (False, False)
     assert len(texts(*pages)) >= 203
     embedder.query_error = None
     app.embeddings._breaker.succeeded()
-    pages += await read_on(app, await app.finding.find(question, cursor=pages[-1].cursor), question)
+    pages += await read_on(app, await app.workspace_search.search(question, cursor=pages[-1].cursor), question)
     assert len(texts(*pages)) == len(set(texts(*pages))) == 303
     last = pages[-1]
-    assert (last.code, last.total, last.total_is_least) == (None, 303, False)
-    first = await app.finding.find(question, page=1, cursor=pages[0].cursor)
-    assert (first.code, texts(first)) == (None, texts(pages[0]))
+    assert (last.degraded, last.total) == (None, Total(303, exact=True))
+    first = await app.workspace_search.search(question, page=1, cursor=pages[0].cursor)
+    assert (first.degraded, texts(first)) == (None, texts(pages[0]))
 
 
 # ── what is counted ──
@@ -249,16 +244,16 @@ async def test_meaning_in_some_documents_counts_what_has_a_vector_there(app: App
     one = await make_document(app, project, *(f"heron number {number}" for number in range(60)))
     await make_document(app, project, "another heron")
     await settle(app)
-    namespace = Question(project, "x").namespace
+    namespace = SearchRequest(project, "x").namespace
     app.engine.evict(namespace, [int(id) for id in app.engine.ids(namespace)[:8]])
     page = await find(app, project, "heron", "semantic", document_ids=frozenset({one.id}))
-    assert page.total == 52
-    assert (await find(app, project, "heron", "semantic")).total == 53
+    assert page.total.count == 52
+    assert (await find(app, project, "heron", "semantic")).total.count == 53
 
 
 def test_no_more_of_a_query_is_kept_than_is_read() -> None:
-    assert MOST_READ == LONGEST + 1
-    assert len(Question(1, "灯" * 1_000_000).query) == MOST_READ
+    assert MAX_QUERY_LENGTH == LONGEST + 1
+    assert len(SearchRequest(1, "灯" * 1_000_000).query) == MAX_QUERY_LENGTH
 
 
 async def test_an_index_that_comes_while_someone_looks_is_looked_at_again(app: App, project: int) -> None:

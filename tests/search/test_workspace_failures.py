@@ -16,7 +16,7 @@ from findspot.engines.embedded.keywords import Keywords
 from findspot.engines.embedded.rows import Rows
 from findspot.errors import FindspotError
 from findspot.models import OWNER, Backoff, Document, NamespaceKey, documents_namespace
-from findspot.search.paging import Question, Strategy
+from findspot.search import SearchRequest, Strategy
 from findspot.settings import Settings
 from findspot.store import index_states as states
 from findspot.store.schema import documents
@@ -41,10 +41,10 @@ def settings(settings: Settings, embedder: Telling, monkeypatch: pytest.MonkeyPa
     return settings
 
 
-async def found(app: App, project: int, query: str, strategy: Strategy = Strategy.FTS) -> list[str]:
+async def found(app: App, project: int, query: str, strategy: Strategy = Strategy.KEYWORD) -> list[str]:
     """The snippets that a search shows. That it answers at all, and by both legs, is part of what is asked."""
-    page = await app.finding.find(Question(project, query, strategy, low_scores=True))
-    assert page.code is None
+    page = await app.workspace_search.search(SearchRequest(project, query, strategy, low_scores=True))
+    assert page.degraded is None
     return [each.snippet for each in page.results]
 
 

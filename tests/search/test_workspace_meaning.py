@@ -3,7 +3,7 @@
 import pytest
 
 from findspot.app import App
-from findspot.search.paging import Question, Strategy
+from findspot.search import SearchRequest, Strategy
 from tests.embedding.test_meaning import ITS_WORDS, LONELY, lines, stories
 from tests.flows import make_document, make_project, settle
 
@@ -24,13 +24,13 @@ async def test_a_search_by_meaning_shows_loneliness_among_the_first_five(app: Ap
         await make_document(app, project, *told[first : first + 100])
     await make_document(app, project, *lonely)
     await settle(app)
-    page = await app.finding.find(Question(project, LONELY[language], Strategy.SEMANTIC))
+    page = await app.workspace_search.search(SearchRequest(project, LONELY[language], Strategy.VECTOR))
     best = [each.found.chunk.text for each in page.results[:5]]
     assert sum(text in lonely for text in best) >= 4
     for text in best:
         if text in lonely:
             assert not any(word in text.lower() for word in ITS_WORDS[language])
-    assert page.total == len(told) + len(lonely)
+    assert page.total.count == len(told) + len(lonely)
 
 
 @pytest.mark.scenario("004.embedding.finds-meaning")
@@ -45,7 +45,7 @@ async def test_most_paraphrases_are_among_the_first_five_of_a_thousand(app: App,
     await settle(app)
     found = 0
     for asked, answer in pairs:
-        page = await app.finding.find(Question(project, asked, Strategy.SEMANTIC))
+        page = await app.workspace_search.search(SearchRequest(project, asked, Strategy.VECTOR))
         found += answer in [each.found.chunk.text for each in page.results[:5]]
     assert found >= least
 
@@ -56,9 +56,9 @@ async def test_words_that_no_one_knows_find_nothing_and_those_that_stand_there_d
     await settle(app)
     for strategy in Strategy:
         for query in ("zzqqxx", "12345678901", "qwertz"):
-            page = await app.finding.find(Question(project, query, strategy))
-            assert (page.results, page.total, page.has_more) == ((), 0, False), query
-        page = await app.finding.find(Question(project, "xyzzyd", strategy))
+            page = await app.workspace_search.search(SearchRequest(project, query, strategy))
+            assert (page.results, page.total.count, page.has_more) == ((), 0, False), query
+        page = await app.workspace_search.search(SearchRequest(project, "xyzzyd", strategy))
         assert "xyzzyd" in page.results[0].snippet
-        page = await app.finding.find(Question(project, "qwertz 林远", strategy, low_scores=True))
+        page = await app.workspace_search.search(SearchRequest(project, "qwertz 林远", strategy, low_scores=True))
         assert page.results[0].snippet == "林远和旧灯塔"

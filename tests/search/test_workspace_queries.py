@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from findspot.app import App
-from findspot.search.paging import Question, Strategy
-from findspot.search.workspace_search import Page
-from tests.flows import make_document, make_project, settle
+from findspot.search import Page, SearchRequest, Strategy, Total
+from tests.flows import find, make_document, make_project, settle
 
 pytestmark = pytest.mark.telling
 
@@ -30,13 +29,9 @@ async def project(app: App) -> int:
     return project
 
 
-async def find(app: App, project: int, query: str, strategy: str = "hybrid", **more: Any) -> Page:
-    return await app.finding.find(Question(project, query, Strategy(strategy), **more))
-
-
 async def explained(app: App, project: int, query: str, page: Page, **more: Any) -> list[Any]:
     places = [(each.found.chunk.document_id, each.found.chunk.id) for each in page.results]
-    return [await app.explaining.explain(project, query, *place, **more) for place in places]  # type: ignore[arg-type]
+    return [await app.explainer.explain(SearchRequest(project, query, **more), *place) for place in places]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +47,7 @@ async def explained(app: App, project: int, query: str, page: Page, **more: Any)
     ],
 )
 async def test_what_is_found_has_the_score_that_is_explained(app: App, project: int, query: str, typing: bool) -> None:
-    page = await find(app, project, query, typing=typing)
+    page = await find(app, project, query, "hybrid", typing=typing)
     assert page.results
     for result, why in zip(page.results, await explained(app, project, query, page, typing=typing), strict=True):
         assert result.score[:2] == pytest.approx(why.score[:2], abs=2e-6)  # between them, it has aged a little
@@ -61,7 +56,7 @@ async def test_what_is_found_has_the_score_that_is_explained(app: App, project: 
 
 
 async def test_who_has_every_word_is_known_though_others_with_every_word_are_excluded(app: App, project: int) -> None:
-    page = await find(app, project, "old lighthouse -rusty")
+    page = await find(app, project, "old lighthouse -rusty", "hybrid")
     assert len(page.results) >= 40
     why = await explained(app, project, "old lighthouse -rusty", page)
     assert all(each.full_match for each in why[:40])
@@ -84,29 +79,29 @@ async def test_what_is_excluded_says_nothing_about_the_meaning(app: App, project
 
 
 async def test_a_passage_that_a_query_leaves_out_is_explained_as_left_out(app: App, project: int) -> None:
-    page = await find(app, project, "old lighthouse")
+    page = await find(app, project, "old lighthouse", "hybrid")
     rusty = next(each for each in page.results if "rusty" in each.found.chunk.text)
     place = rusty.found.chunk.document_id or 0, rusty.found.chunk.id
     for query in ("old lighthouse -rusty", '"lighthouse is old"', "old lighthouse -生锈"):
-        why = await app.explaining.explain(project, query, *place)
+        why = await app.explainer.explain(SearchRequest(project, query), *place)
         assert (why.is_left_out, why.is_hidden) == (True, True)
-    assert not (await app.explaining.explain(project, "old lighthouse", *place)).is_left_out
+    assert not (await app.explainer.explain(SearchRequest(project, "old lighthouse"), *place)).is_left_out
 
 
 async def test_a_total_that_will_grow_says_so(app: App, project: int) -> None:
-    page = await find(app, project, "灯塔")
-    assert page.total_is_least == (page.total < len([hit async for hit in _all(app, project, "灯塔")]))
-    assert not (await find(app, project, "keeper", "fts")).total_is_least
+    page = await find(app, project, "灯塔", "hybrid")
+    assert page.total.exact == (page.total.count >= len([hit async for hit in _all(app, project, "灯塔")]))
+    assert (await find(app, project, "keeper", "fts")).total.exact
 
 
 async def _all(app: App, project: int, query: str) -> Any:
-    page = await find(app, project, query)
+    page = await find(app, project, query, "hybrid")
     while True:
         for each in page.results:
             yield each
         if not page.has_more:
             return
-        page = await app.finding.find(Question(project, query, Strategy.HYBRID), None, page.cursor)
+        page = await app.workspace_search.search(SearchRequest(project, query, Strategy.HYBRID), None, page.cursor)
 
 
 LONG = ('"a" ' * 25_000, "-b " * 300_000, "old lighthouse " + "「灯」" * 5_000, "x" * 900_000)
@@ -116,13 +111,13 @@ LONG = ('"a" ' * 25_000, "-b " * 300_000, "old lighthouse " + "「灯」" * 5_00
 async def test_a_query_of_any_length_is_answered(app: App, project: int, query: str) -> None:
     for strategy in Strategy:
         page = await find(app, project, query, strategy)
-        assert page.code is None
+        assert page.degraded is None
     if query.startswith("old"):
-        assert "lighthouse" in (await find(app, project, query)).results[0].found.chunk.text
+        assert "lighthouse" in (await find(app, project, query, "hybrid")).results[0].found.chunk.text
 
 
 @pytest.mark.parametrize("query", ["。。。", "-", " \n", "?!", "…—"])
 async def test_where_no_word_is_typed_nothing_is_found(app: App, project: int, query: str) -> None:
     for strategy in Strategy:
         page = await find(app, project, query, strategy, low_scores=True)
-        assert (page.results, page.total, page.has_more) == ((), 0, False)
+        assert (page.results, page.total, page.has_more) == ((), Total(0, exact=True), False)

@@ -15,12 +15,12 @@ from findspot.errors import invalid
 from findspot.jsontext.check import check
 from findspot.jsontext.elements import bad_arguments
 from findspot.jsontext.operations import Edit
-from findspot.models import Standing, Tool, ToolType, table_namespace
+from findspot.models import Standing, Tool, ToolType
 from findspot.ranking.fusion import Weights
 from findspot.runtime import messages, metrics
 from findspot.runtime.helpers import Helpers
 from findspot.runtime.remote_calls import joined_there
-from findspot.search.table_search import Ask, Found, Hit, Mode, Searching
+from findspot.search import Found, Hit, SearchRequest, Strategy, TableSearch
 from findspot.settings import Settings
 from findspot.store import index_states as states
 from findspot.store.database import Store
@@ -82,11 +82,11 @@ class Answering:
     """Answers calls. Whoever asks was let in before."""
 
     def __init__(
-        self, store: Store, tables: Tables, searching: Searching, helpers: Helpers, settings: Settings
+        self, store: Store, tables: Tables, table_search: TableSearch, helpers: Helpers, settings: Settings
     ) -> None:
         self._store = store
         self._tables = tables
-        self._searching = searching
+        self._table_search = table_search
         self._helpers = helpers
         self._settings = settings
 
@@ -124,8 +124,8 @@ class Answering:
         async with self._store.read() as connection:  # before: what is behind now may be missing in what is found
             standing = await states.standing(connection, tool.table_id)
         with metrics.search(tool.project_id, tool.id) as noted:
-            found = await self._searching.search(self._ask(tool, config, asked.query, limit))
-            noted(len(found.hits), found.code)
+            found = await self._table_search.search(self._request(tool, config, asked.query, limit))
+            noted(len(found.hits), found.degraded.code if found.degraded else None)
         ids = config.include_metadata is not False
         results = [_result(hit, tool.json_pointer, ids) for hit in found.hits]
         answer = _framed(asked.query, found, results, _notice(found, standing, language))
@@ -134,16 +134,16 @@ class Answering:
             return text
         return await asyncio.to_thread(_within_budget, answer, self._settings.answer_tokens, language)
 
-    def _ask(self, tool: Tool, config: SearchConfig, query: str, limit: int) -> Ask:
-        return Ask(
+    def _request(self, tool: Tool, config: SearchConfig, query: str, limit: int) -> SearchRequest:
+        return SearchRequest(
             tool.project_id,
-            table_namespace(tool.project_id, tool.table_id),
             query,
-            limit,
-            Mode.VECTOR if config.enable_hybrid is False else Mode.HYBRID,
+            Strategy.VECTOR if config.enable_hybrid is False else Strategy.HYBRID,
+            tool.table_id,
             Within(tool.json_pointer, config.cut(self._settings), config.threshold),
-            config.fusion or "convex",
-            self._weights(config),
+            limit=limit,
+            fusion=config.fusion or "convex",
+            weights=self._weights(config),
         )
 
     def _weights(self, config: SearchConfig) -> Weights | None:
@@ -159,7 +159,7 @@ class Answering:
 
 def _notice(found: Found, standing: Standing, language: str) -> str:
     """What there is to know about hits that may be missing."""
-    said = [messages.fallback(found.code, language)] if found.code is not None else []
+    said = [messages.fallback(found.degraded.code, language)] if found.degraded else []
     code = (standing.last_error or "").partition(":")[0]
     if standing.status != "ready":
         said.append(messages.behind(standing.status, standing.waiting, code, language))
@@ -177,8 +177,8 @@ def _framed(query: str, found: Found, results: list[dict[str, Any]], notice: str
         "vector_results_count": found.vector_count,
         "bm25_results_count": found.keyword_count,
     }
-    if found.code is not None:
-        answer["fallback"] = found.fallback
+    if found.degraded:
+        answer["fallback"] = found.degraded.fallback
     return {**answer, "notice": notice} if notice else answer
 
 

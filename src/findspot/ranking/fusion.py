@@ -10,8 +10,8 @@ from findspot.ranking.scores import Leg, Part, Ranked, ranked
 Id = TypeVar("Id", bound=int | str)
 
 RRF_K = 60
-CLOSER_LOOK = 12  # so many of the best hits are looked at closer, in stretches of so many characters
-STRETCH = 150
+SEGMENTED_HITS = 12  # so many of the best hits are looked at closer, in stretches of so many characters
+SEGMENT_LENGTH = 150
 _LAST = 1 << 62
 
 
@@ -70,7 +70,7 @@ def convex(
         )
 
 
-def look_closer(
+def rescore(
     hits: Sequence[Ranked[Id]], best: Mapping[Id, float], closeness: Callable[[float], float]
 ) -> list[Ranked[Id]]:
     """The same hits, each with a cosine halfway between that of the whole and that of its best stretch.

@@ -13,8 +13,8 @@ DIGITS = 6  # of a score as it is shown
 HIDES_BELOW = 0.25  # in a hybrid search
 
 HYBRID: Mapping[LegName, float] = {"keyword": 0.55, "vector": 0.35, "recency": 0.10}
-BY_WORDS: Mapping[LegName, float] = {"keyword": 1.0, "vector": 0.0, "recency": 0.0}
-BY_MEANING: Mapping[LegName, float] = {"keyword": 0.0, "vector": 1.0, "recency": 0.0}
+BY_KEYWORD: Mapping[LegName, float] = {"keyword": 1.0, "vector": 0.0, "recency": 0.0}
+BY_VECTOR: Mapping[LegName, float] = {"keyword": 0.0, "vector": 1.0, "recency": 0.0}
 
 
 class Origin(NamedTuple):

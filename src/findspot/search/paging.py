@@ -1,135 +1,196 @@
-"""What is looked for in a project's documents, and the order of what was found: kept for whoever reads on."""
+"""Rankings and cursors. A ranking is a value; the cursors of this process are the only state of search."""
 
 import asyncio
+import secrets
+import time
 from array import array
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from findspot.engines.protocol import EVERYTHING, Within
-from findspot.models import documents_namespace
+from cachetools import LRUCache, TTLCache
+
+from findspot.errors import invalid
 from findspot.ranking.workspace import Scored, Shown
-from findspot.runtime.limits import TIMEOUT_S
+from findspot.search import candidates
+from findspot.search.candidates import Candidates
+from findspot.search.recall import Degradation
+from findspot.search.request import SearchRequest, Strategy
+from findspot.search.total import NOTHING, Counts, Total
 
 if TYPE_CHECKING:
     from findspot.words import Query
 
-PAGE = 50
-MOST_CANDIDATES = 10_000
-MOST_READ = 10_001  # characters of a query; what is behind them is not kept, since no one reads it
-
-
-class Strategy(StrEnum):
-    """By which legs documents are searched."""
-
-    FTS = "fts"
-    SEMANTIC = "semantic"
-    HYBRID = "hybrid"
+PAGE_SIZE = 50
+KEPT_S = 300.0  # since a cursor was last used
+MAX_WEIGHT = 8_000_000  # of all cursors together, about ten bytes each
+MAX_PROJECT_WEIGHT = 2_000_000  # so that many searches in one project leave the cursors of others alone
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What is looked for in a project's documents: in all of them, or in some."""
-
-    project_id: int
-    query: str
-    strategy: Strategy = Strategy.HYBRID
-    document_ids: frozenset[int] | None = None
-    low_scores: bool = False
-    typing: bool = False
-    timeout_s: float = TIMEOUT_S
-
-    def __post_init__(self) -> None:
-        if len(self.query) > MOST_READ:
-            object.__setattr__(self, "query", self.query[:MOST_READ])
-
-    @property
-    def namespace(self) -> str:
-        return documents_namespace(self.project_id)
-
-    @property
-    def within(self) -> Within:
-        return EVERYTHING if self.document_ids is None else Within(document_ids=self.document_ids)
-
-    @property
-    def hides(self) -> bool:
-        """Whether what scores too low is left out."""
-        return self.strategy is Strategy.HYBRID and not self.low_scores
-
-    def parsed(self) -> "Query":
-        from findspot.words import parse
-
-        return parse(self.query, typing=self.typing)
-
-
-@dataclass(slots=True)
 class Ranking:
-    """Hits in their order, kept for whoever reads on. Whatever is added comes behind what was shown."""
+    """Hits in their order, as far as they were ranked. Pages that were shown keep their hits for good."""
 
-    question: Question
+    request: SearchRequest
     query: "Query"
     now: datetime
-    ids: "array[int]" = field(default_factory=lambda: array("q"))
-    scores: "array[float]" = field(default_factory=lambda: array("d"))  # keyword, vector and recency of each
-    ends: list[int] = field(default_factory=list)  # where each page ends that was shown: its hits keep their places
-    refused: set[int] = field(default_factory=set)  # candidates whose texts are not what is looked for
-    candidates: int = 0  # how many of each leg were recalled
-    complete: bool = False  # nothing more is to come
-    total: int = 0
-    total_is_least: bool = False
-    cut: bool = False  # there are more candidates than are looked at
-    codes: dict[int, str] = field(default_factory=dict)  # why hits were found by words alone, by their ids
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    ids: Sequence[int] = field(default_factory=lambda: array("q"))
+    scores: Sequence[float] = field(default_factory=lambda: array("d"))  # three per hit: keyword, vector, recency
+    page_ends: tuple[int, ...] = ()  # of the pages that were shown
+    rejected: Set[int] = frozenset()  # candidates whose texts do not match
+    limit: int = 0  # candidates per leg that were recalled so far
+    complete: bool = False  # there is nothing more to rank
+    capped: bool = False  # there are more candidates than are ever ranked
+    total: Total = NOTHING
+    degraded: Mapping[int, Degradation] = field(default_factory=dict)  # by id: hits that were ranked without vectors
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @property
     def weight(self) -> int:
-        """About how many numbers are kept."""
-        asked = len(self.question.query) + len(self.question.document_ids or ())
-        return 100 + asked + 4 * len(self.ids) + len(self.refused) + len(self.codes) + len(self.ends)
+        """Return about how many numbers it holds in memory."""
+        asked = len(self.request.query) + len(self.request.within.document_ids or ())
+        return 100 + asked + 4 * len(self.ids) + len(self.rejected) + len(self.degraded) + len(self.page_ends)
 
     @property
     def shown(self) -> int:
-        """How many hits keep their places."""
-        return self.ends[-1] if self.ends else 0
+        """Return how many hits are on pages that were shown."""
+        return self.page_ends[-1] if self.page_ends else 0
 
-    def add(self, hits: Sequence[Scored[int]], code: str | None = None) -> None:
-        """Rank what was found now behind what was shown, up to as many as are kept. What was found before, and is not
-        any more, stays: only its last place is sure. What was found by words alone stands behind everything else: its
-        scores are others."""
-        kept = len(self) if code else self.shown
-        ids, scores = self.ids[kept:], self.scores[3 * kept :]
-        del self.ids[kept:], self.scores[3 * kept :]
-        known = set(self.ids)
-        new = [hit for hit in hits if hit.id not in known]
-        self.ids.extend(hit.id for hit in new)
-        self.scores.extend(number for hit in new for number in hit.score[:3])
-        known.update(self.ids)
-        for place, id in enumerate(ids):
-            if id not in known:
-                self.ids.append(id)
-                self.scores.extend(scores[3 * place : 3 * place + 3])
-        del self.ids[MOST_CANDIDATES:], self.scores[3 * MOST_CANDIDATES :]
-        for hit in new:
-            self.codes.pop(hit.id, None)
-        self.codes |= {hit.id: code for hit in new} if code else {}
+    def end_of(self, page: int) -> int:
+        """Return where a page ends, or would end if there were enough hits."""
+        if page <= len(self.page_ends):
+            return self.page_ends[page - 1] if page else 0
+        return self.shown + (page - len(self.page_ends)) * PAGE_SIZE
 
-    def end(self, number: int) -> int:
-        """Where a page ends, or would if there were enough hits."""
-        if number <= len(self.ends):
-            return self.ends[number - 1] if number else 0
-        return self.shown + (number - len(self.ends)) * PAGE
+    def with_page(self, page: int) -> "Ranking":
+        """Return the ranking with this page, and all before it, marked as shown."""
+        ends = list(self.page_ends)
+        while len(ends) < page and (ends[-1] if ends else 0) < len(self):
+            ends.append(min((ends[-1] if ends else 0) + PAGE_SIZE, len(self)))
+        return self if len(ends) == len(self.page_ends) else replace(self, page_ends=tuple(ends))
 
-    def page(self, number: int) -> list[tuple[int, Shown]]:
-        """The hits of a page, which stand from now on where they do, as all before them."""
-        while len(self.ends) < number and self.shown < len(self):
-            self.ends.append(min(self.shown + PAGE, len(self)))
-        places = range(self.end(number - 1), min(self.end(number), len(self)))
-        return [(self.ids[place], self._score(place)) for place in places]
+    def page(self, page: int) -> list[tuple[int, Shown]]:
+        """Return the hits of a page and their scores."""
+        places = range(self.end_of(page - 1), min(self.end_of(page), len(self)))
+        return [(self.ids[place], Shown.of(*self.scores[3 * place : 3 * place + 3])) for place in places]
 
-    def _score(self, place: int) -> Shown:
-        return Shown.of(*self.scores[3 * place : 3 * place + 3])
+
+def extended(ranking: Ranking, found: Candidates, hits: Sequence[Scored[int]], *, complete: bool) -> Ranking:
+    """Return the ranking that follows when these hits are ranked among the candidates that were found.
+
+    Hits on shown pages stay where they are, and the new ones come after them. Hits that were ranked before and are not
+    found now follow last. Without vectors scores are not comparable: new hits then come after all others.
+    """
+    kept = len(ranking) if found.degraded else ranking.shown
+    ids, scores = array("q", ranking.ids[:kept]), array("d", ranking.scores[: 3 * kept])
+    known = set(ids)
+    new = [hit for hit in hits if hit.id not in known]
+    ids.extend(hit.id for hit in new)
+    scores.extend(number for hit in new for number in hit.score[:3])
+    known.update(ids)
+    for place in range(kept, len(ranking)):
+        if ranking.ids[place] not in known:
+            ids.append(ranking.ids[place])
+            scores.extend(ranking.scores[3 * place : 3 * place + 3])
+    most = candidates.MAX_CANDIDATES
+    del ids[most:], scores[3 * most :]
+    is_new = {hit.id for hit in new}
+    degraded = {id: each for id, each in ranking.degraded.items() if id not in is_new}
+    if found.degraded:
+        degraded |= dict.fromkeys(is_new, found.degraded)
+    longer = replace(
+        ranking,
+        ids=ids,
+        scores=scores,
+        rejected=ranking.rejected | found.rejected,
+        limit=found.limit,
+        complete=complete or found.limit >= most,
+        capped=found.capped or len(ids) >= most,
+        degraded=degraded,
+    )
+    return replace(longer, total=_total(longer, found, hits))
+
+
+def _total(ranking: Ranking, found: Candidates, hits: Sequence[Scored[int]]) -> Total:
+    by_both = ranking.request.strategy is Strategy.HYBRID and found.by_vector
+    return Counts(
+        hits=len(ranking),
+        limit=candidates.MAX_CANDIDATES,
+        ranked_all=ranking.complete and not ranking.capped,
+        keywords_only=len(ranking.degraded) == len(ranking),
+        keywords_exhausted=found.keywords_exhausted,
+        texts_decide=ranking.query.needs_text_check,
+        leg_matches=found.matches,
+        vector_only_hits=sum(not hit.has_words for hit in hits) if by_both else 0,
+        more_by_vector=by_both and not ranking.complete and len(found.recall.vector) >= found.limit,
+        vectors_failed=found.degraded is not None,
+    ).total()
+
+
+class Cursor:
+    """The place of a ranking that is read on. Hold `lock` while replacing `ranking`."""
+
+    def __init__(self, ranking: Ranking) -> None:
+        self.name = secrets.token_urlsafe(12)
+        self.ranking = ranking
+        self.lock = asyncio.Lock()
+
+    @property
+    def weight(self) -> int:
+        return self.ranking.weight
+
+    def token(self, page: int) -> str:
+        """Return the text that asks for a page of this ranking."""
+        return f"{self.name}.{page}"
+
+
+class Cursors:
+    """The cursors of every project, for five minutes after their last use and bounded by their weight.
+
+    The cursors of a project are evicted by least recent use. When all projects together hold too much, the project
+    that searched least recently loses its cursors.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        max_weight: int = MAX_WEIGHT,
+        max_project_weight: int = MAX_PROJECT_WEIGHT,
+    ) -> None:
+        self._clock = clock
+        self._max_project_weight = min(max_weight, max_project_weight)
+        self._projects: LRUCache[int, TTLCache[str, Cursor]] = LRUCache(
+            max_weight, getsizeof=lambda cursors: int(cursors.currsize)
+        )
+
+    def keep(self, cursor: Cursor) -> None:
+        """Keep a cursor for another five minutes. One that is too heavy for the limits is not kept."""
+        project_id = cursor.ranking.request.project_id
+        mine = self._projects.get(project_id) or TTLCache(
+            self._max_project_weight, KEPT_S, timer=self._clock, getsizeof=lambda each: each.weight
+        )
+        mine.pop(cursor.name, None)
+        if cursor.weight <= mine.maxsize:
+            mine[cursor.name] = cursor
+        self._projects[project_id] = mine  # measures its weight again
+
+    def find(self, request: SearchRequest, token: str) -> tuple[Cursor, int]:
+        """Return the cursor that a token names, and the page that it asks for.
+
+        A cursor of another project counts as unknown.
+        """
+        name, _, page = token.partition(".")
+        mine = self._projects.get(request.project_id)
+        cursor = None if mine is None else mine.get(name)
+        if cursor is None or not (page.isascii() and page.isdigit() and len(page) < 8 and int(page)):
+            raise invalid("cursor", "is unknown, or was not used for five minutes; search again without it")
+        if replace(cursor.ranking.request, timeout_s=request.timeout_s) != request:
+            raise invalid("cursor", "belongs to another search; send the same query with it, or none")
+        self.keep(cursor)
+        return cursor, int(page)
+
+    def __len__(self) -> int:
+        return sum(len(each) for each in self._projects.values())

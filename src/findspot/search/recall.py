@@ -1,167 +1,233 @@
-"""Which chunks may be hits of a search in documents? Those that the legs recall, and what is to be known of them."""
+"""Recall candidates from the engine. Every query reaches the engine here, and only here.
+
+This module also makes the one decision to fall back to keywords, when the vector leg cannot be asked.
+"""
 
 import asyncio
-from collections.abc import Mapping, Sequence, Set
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeVar
 
-from findspot.embedding.protocol import Embedder
-from findspot.engines.protocol import Engine, Recall
+from findspot.engines.protocol import Damaged, Engine, Misfit, Recall, Vector, Words
 from findspot.errors import FindspotError
-from findspot.ranking.workspace import Origin
+from findspot.indexing.status import IndexStatus, Problem
+from findspot.runtime.embeddings import Embeddings
 from findspot.runtime.limits import Deadline
-from findspot.search import paging
-from findspot.search.paging import PAGE, Ranking, Strategy
-from findspot.search.table_search import GRACE_S, NO_VECTOR, Ask, Mode, Searching, sought
+from findspot.runtime.threads import Threads
+from findspot.search.request import SearchRequest, Strategy
 from findspot.store import chunks as rows
 from findspot.store.database import Store
 
 if TYPE_CHECKING:
-    import sqlalchemy as sa
-
     from findspot.words import Query
 
-MANY_WORDS = 32  # a query of more words is a text: no one expects to find all of them together
-JUDGED_AT_ONCE = 64  # texts, between two looks at the time
+log = logging.getLogger(__name__)
 
-_MODES = {Strategy.FTS: Mode.KEYWORD, Strategy.SEMANTIC: Mode.VECTOR, Strategy.HYBRID: Mode.HYBRID}
+T = TypeVar("T")
+
+CANDIDATES = 200  # per leg
+GRACE_S = 1.0  # the least time that keywords get after the vector leg has failed
+LONG_QUERY = 1000  # characters; a longer query is parsed in a thread
+DAMAGE_RETRY_MS = 1000
+VECTOR_FAILURES = ("EMBEDDING_UNAVAILABLE", "EMBEDDING_DIMENSION_MISMATCH", "SEARCH_TIMEOUT")
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
-    """What was recalled, up to `limit` of each leg, and whose it is. `full` are those with every word of the query, and
-    `more_full` says that others may have them too. `matches` counts what could have been recalled: by words, or else
-    by meaning; `cut` says that it is more than anyone looks at."""
+class Degradation:
+    """Why a search could not use vectors (an error code), and what it did instead."""
 
-    limit: int
+    code: str
+    fallback: Literal["fts"] = "fts"
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The candidates of the legs that were asked, and why the vector leg was left out, if it was."""
+
     recall: Recall
-    origins: Mapping[int, Origin]
-    full: Set[int]
-    more_full: bool
-    matches: int
-    cut: bool
-    by_words: bool  # the keyword leg was asked
-    by_meaning: bool
-    code: str | None  # why it was not, though it should
-
-    @property
-    def is_all_by_words(self) -> bool:
-        """Whether meaning is away, and words know no more."""
-        return self.code is not None and len(self.recall.keyword) < self.limit
+    by_keyword: bool
+    by_vector: bool
+    degraded: Degradation | None = None
 
 
-class Recalling:
-    """Recalls candidates. What is to be known of them is asked of engine and store at the same time."""
+class Recaller:
+    """Asks the engine on behalf of searches. Damage that a query finds is reported, and the worker repairs it."""
 
-    def __init__(self, store: Store, engine: Engine, embedder: Embedder, searching: Searching) -> None:
+    def __init__(
+        self, store: Store, engine: Engine, embeddings: Embeddings, index_status: IndexStatus, threads: Threads
+    ) -> None:
         self._store = store
         self._engine = engine
-        self._embedder = embedder
-        self._searching = searching
+        self._embeddings = embeddings
+        self._index_status = index_status
+        self.in_thread = threads.search.run
 
-    async def recall(self, ranking: Ranking, limit: int, deadline: Deadline) -> Candidates:
-        """So many candidates of each leg. Meaning with a phrase is looked for where the phrase may be, which words tell
-        at once for all."""
-        question, query = ranking.question, ranking.query
-        by_phrase = question.strategy is Strategy.SEMANTIC and bool(query.phrases)
-        mode, wide = (Mode.HYBRID, paging.MOST_CANDIDATES) if by_phrase else (_MODES[question.strategy], limit)
-        ask = Ask(question.project_id, question.namespace, question.query, PAGE, mode, question.within)
-        ask = replace(ask, typing=question.typing, timeout_s=question.timeout_s, candidates=wide)
-        ask, recall, code = await self._recalled(ask, query, deadline.before(GRACE_S))
-        by_words, by_meaning = ask.mode is not Mode.VECTOR, ask.mode is not Mode.KEYWORD and code is None
-        if by_meaning and not recall.keyword and await self._searching.look(ask, lambda: self._is_nonsense(ask, query)):
-            recall = Recall()
-        everything = recall
-        if by_phrase:
-            recall, by_words = _of_phrase(recall, limit, by_meaning), not by_meaning
-        matches, origins = await asyncio.gather(
-            self._matches(ask, query, everything), self._origins(ranking, recall, deadline)
-        )
-        cut = matches >= ask.candidates >= paging.MOST_CANDIDATES
-        full, more_full = _full(query, recall) if by_words else (frozenset[int](), False)
-        return Candidates(limit, recall, origins, full, more_full, matches, cut, by_words, by_meaning, code)
-
-    async def _recalled(self, ask: Ask, query: "Query", deadline: Deadline) -> tuple[Ask, Recall, str | None]:
-        """What the legs find, or words alone where meaning fails."""
-        words = replace(sought(query), together=_together(query))
+    async def prepare(self) -> None:
+        """Load what the first search would otherwise wait for."""
         try:
-            return ask, *await self._searching.recall(ask, query, deadline, words)
+            await self.in_thread(_load_parser)
+            await self.in_thread(self._engine.prepare)
+            await self._embeddings.prepare()
+        except FindspotError as error:  # the first search asks the service again
+            log.warning("search is not ready yet: %s", error.message)
+
+    async def parse(self, request: SearchRequest) -> "Query":
+        if len(request.query) > LONG_QUERY:
+            return await self.in_thread(request.parse)
+        return request.parse()
+
+    async def recall(
+        self,
+        request: SearchRequest,
+        query: "Query",
+        deadline: Deadline,
+        *,
+        words: Words | None = None,
+        limit: int = CANDIDATES,
+        also: Sequence[int] = (),
+        fall_back: bool = True,
+    ) -> Recalled:
+        """Return up to `limit` candidates per leg, and the scores of the chunks in `also` even if they are not among
+        the candidates. `words` replaces the words of the query.
+
+        If vectors cannot be used, keywords alone are asked, unless `fall_back` is False.
+        """
+        words = words or words_of(query)
+        by_keyword, by_vector = request.strategy is not Strategy.VECTOR, request.strategy is not Strategy.KEYWORD
+        call = _Call(self._engine, request, limit, also)
+        try:
+            vector = await self._vector(request, query.positive_text, deadline) if by_vector else None
+            found = await self._ask(call, words if by_keyword else None, vector, deadline)
+            return Recalled(found, by_keyword, by_vector)
         except FindspotError as error:
-            if ask.mode is not Mode.VECTOR or error.code not in NO_VECTOR:
+            if not (by_vector and fall_back and error.code in VECTOR_FAILURES):
                 raise
-            ask = replace(ask, mode=Mode.KEYWORD)
-            recall, _ = await self._searching.recall(ask, query, Deadline.within(GRACE_S), words)
-            return ask, recall, error.code
+            degraded = Degradation(error.code)
+        found = await self._ask(call, words, None, Deadline.within(max(GRACE_S, deadline.left_s)))
+        return Recalled(found, by_keyword=True, by_vector=False, degraded=degraded)
 
-    def _is_nonsense(self, ask: Ask, query: "Query") -> bool:
-        """Whether the words of a query are known neither here nor to the embedder: what is near is so by chance."""
-        if self._embedder.knows(query.positive_text):
-            return False
-        return ask.mode is not Mode.VECTOR or not self._engine.count(ask.namespace, sought(query))
+    async def count(self, request: SearchRequest, words: Words | None) -> int:
+        """Return how many chunks match these words or, without words, how many have a vector."""
+        return await self._read(request, lambda: self._engine.count(request.namespace, words, request.within))
 
-    async def _matches(self, ask: Ask, query: "Query", recall: Recall) -> int:
-        recalled = recall.vector if ask.mode is Mode.VECTOR else recall.keyword
-        if len(recalled) < ask.candidates or query.needs_text_check:
-            return len(recalled)
-        words = None if ask.mode is Mode.VECTOR else sought(query)  # by meaning, all that have a vector are near or far
-        return await self._searching.look(ask, lambda: self._engine.count(ask.namespace, words, ask.within))
+    async def scores(self, request: SearchRequest, words: Mapping[str, Words], chunk_id: int) -> dict[str, float]:
+        """Return the BM25 score that a chunk gets for each of these entries, without those that do not match."""
 
-    async def _origins(self, ranking: Ranking, recall: Recall, deadline: Deadline) -> dict[int, Origin]:
-        """The documents of those candidates that stand in one, and hold what has to be there."""
-        question, query = ranking.question, ranking.query
-        ids = recall.keyword.keys() | recall.vector.keys()
-        if query.phrases and question.strategy is Strategy.HYBRID:  # the others lack a word of it
-            ids &= recall.keyword.keys() | recall.keyword_also.keys()
-        ids -= ranking.refused
-        candidates = {id: document_id for id, document_id in recall.documents.items() if id in ids}
-        unjudged = list(candidates.keys() - set(ranking.ids)) if query.needs_text_check else []
+        def read() -> dict[str, float]:
+            found = {
+                term: self._engine.scores(request.namespace, each, [chunk_id]).get(chunk_id)
+                for term, each in words.items()
+            }
+            return {term: score for term, score in found.items() if score is not None}
 
-        def look(connection: "sa.Connection") -> tuple[dict[int, datetime], dict[int, str]]:
-            changed_at = rows.changed_at(connection, question.project_id, list(set(candidates.values())))
-            return changed_at, rows.texts(connection, unjudged) if unjudged else {}
+        return await self._read(request, read)
 
-        changed_at, texts = await self._store.ask(look)
-        refused = await asyncio.to_thread(_refused, query, unjudged, texts, deadline) if unjudged else set()
-        ranking.refused |= refused
-        return {
-            id: Origin(document_id, changed_at[document_id])
-            for id, document_id in candidates.items()
-            if document_id in changed_at and id not in refused
-        }
+    async def _vector(self, request: SearchRequest, text: str, deadline: Deadline) -> Vector:
+        """Embed the query, and check that the index holds vectors of the same kind. The first search has to open both
+        the model and the index, so they are opened at the same time."""
+        try:
+            async with asyncio.timeout(deadline.left_s):
+                vector, status = await asyncio.gather(
+                    self._embeddings.query(text),
+                    self.in_thread(self._engine.status, request.namespace),
+                    return_exceptions=True,
+                )
+        except TimeoutError:
+            raise FindspotError("SEARCH_TIMEOUT", "The query was not embedded in time.") from None
+        if isinstance(vector, BaseException):
+            raise vector
+        if isinstance(status, Damaged):
+            raise self._rebuilding(request, status) from status
+        if isinstance(status, BaseException):
+            raise status
+        if status.fingerprint not in ("", self._embeddings.embedder.fingerprint):
+            self._index_status.report(request.namespace, Problem.WRONG_FINGERPRINT)
+            message = "The index holds the vectors of another embedder and is being rebuilt."
+            raise FindspotError("EMBEDDING_UNAVAILABLE", message)
+        if status.fingerprint and status.dimension != len(vector):
+            message = f"The index holds vectors of {status.dimension} dimensions, but the query has {len(vector)}."
+            raise FindspotError("EMBEDDING_DIMENSION_MISMATCH", message)
+        return vector
+
+    async def _ask(self, call: "_Call", words: Words | None, vector: "Vector | None", deadline: Deadline) -> Recall:
+        try:
+            found = await self.in_thread(call, words, vector, deadline)
+            if not found.is_there and await self._has_appeared(call.request):
+                found = await self.in_thread(call, words, vector, deadline)
+            return found
+        except Damaged as damage:
+            raise self._rebuilding(call.request, damage) from damage
+        except Misfit as misfit:  # the index was switched after its status was read
+            message = "The index holds vectors with another number of dimensions than the query."
+            raise FindspotError("EMBEDDING_DIMENSION_MISMATCH", message) from misfit
+
+    async def _has_appeared(self, request: SearchRequest) -> bool:
+        """Return whether an index exists now that did not exist before.
+
+        Raise Damaged if there is none although the store says that chunks were indexed. The engine cannot know that.
+        """
+        async with self._store.read() as connection:
+            if not await rows.any_indexed(connection, request.namespace):
+                return False
+        if not (await self.in_thread(self._engine.status, request.namespace)).fingerprint:
+            raise Damaged(f"the index {request.namespace} is missing")
+        return True
+
+    async def _read(self, request: SearchRequest, call: Callable[[], T]) -> T:
+        try:
+            return await asyncio.to_thread(call)
+        except Damaged as damage:
+            raise self._rebuilding(request, damage) from damage
+
+    def _rebuilding(self, request: SearchRequest, damage: Damaged) -> FindspotError:
+        """Report the damage, and return the error for the caller."""
+        log.warning("a search found %s damaged: %s", request.namespace, damage)
+        self._index_status.report(request.namespace, Problem.DAMAGED)
+        message = f"The index {request.namespace} was damaged and is being rebuilt."
+        return FindspotError("INDEX_REBUILDING", message, retryAfterMs=DAMAGE_RETRY_MS)
 
 
-def _together(query: "Query") -> tuple[str, ...]:
-    """The words that a passage with every word of the query has; none where one word is all there is, or too many."""
-    count = len(query.required_terms) + (query.prefix is not None)
-    return query.required_terms if 1 < count <= MANY_WORDS else ()
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One recall, to be run in a thread; it may be run again with fewer legs."""
 
+    engine: Engine
+    request: SearchRequest
+    limit: int
+    also: Sequence[int]
 
-def _full(query: "Query", recall: Recall) -> tuple[Set[int], bool]:
-    """Which candidates hold every word, and whether chunks that are no candidates may."""
-    if len(query.required_terms) + (query.prefix is not None) > 1:
-        return recall.full, recall.more_full
-    return recall.keyword.keys() | recall.keyword_also.keys(), True
-
-
-def _of_phrase(recall: Recall, limit: int, by_meaning: bool) -> Recall:
-    """The nearest of what words have found, as if they had been recalled so; the best of it where meaning is away."""
-    if not by_meaning:
-        return replace(recall, keyword=dict(islice(recall.keyword.items(), limit)))
-    cosines = {**recall.vector_also, **recall.vector}
-    nearest = sorted((-cosines[id], id) for id in recall.keyword if id in cosines)[:limit]
-    documents = {id: recall.documents[id] for _, id in nearest if id in recall.documents}
-    return Recall(vector={id: -cosine for cosine, id in nearest}, documents=documents)
-
-
-def _refused(query: "Query", ids: Sequence[int], texts: Mapping[int, str], deadline: Deadline) -> set[int]:
-    """Those that are gone, lack a phrase, or hold what is excluded."""
-    from findspot.words import Acceptance
-
-    accepts, refused = Acceptance(query), set(ids) - texts.keys()
-    judged = list(texts.items())
-    for start in range(0, len(judged), JUDGED_AT_ONCE):
+    def __call__(self, words: Words | None, vector: "Vector | None", deadline: Deadline) -> Recall:
         deadline.check()
-        refused.update(id for id, text in judged[start : start + JUDGED_AT_ONCE] if not accepts(text))
-    return refused
+        namespace, within = self.request.namespace, self.request.within
+        found = self.engine.recall(namespace, words, vector, limit=self.limit, within=within, stop=deadline.check)
+        missing = [id for id in self.also if id not in found.keyword and id not in found.vector]
+        if not missing:
+            return found
+        by_words = self.engine.scores(namespace, words, missing) if words else {}
+        by_meaning = {} if vector is None else self.engine.cosines(namespace, vector, missing)
+        return replace(
+            found,
+            keyword_also={**found.keyword_also, **by_words},
+            vector_also={**found.vector_also, **by_meaning},
+        )
+
+
+def words_of(query: "Query") -> Words:
+    """Return what the engine can look for. Whether words follow one another is checked later in the texts."""
+    return Words(
+        any_of=query.scored_terms,
+        all_of=tuple(dict.fromkeys(term for phrase in query.phrases for term in phrase.terms)),
+        none_of=tuple(phrase.term for phrase in query.excluded if phrase.term),
+        prefix=query.prefix,
+        stems=query.stems,
+    )
+
+
+def _load_parser() -> None:
+    from findspot.chunking import cut
+    from findspot.ranking.fusion import SEGMENT_LENGTH
+    from findspot.words import parse
+
+    parse("Any word. 任何词")
+    list(cut("Any text. 任何文字。", SEGMENT_LENGTH, 0))

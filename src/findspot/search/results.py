@@ -1,4 +1,4 @@
-"""Hits → what is shown of them: a snippet, what matched in it, and where that stands in the document as it is now."""
+"""Read the results of a page: for each hit a snippet, what matched in it, and its position in the current document."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -9,20 +9,23 @@ import msgspec
 
 from findspot.content.documents import Documents
 from findspot.errors import FindspotError
+from findspot.indexing import status
+from findspot.indexing.status import IndexStatus, Problem
 from findspot.models import FoundChunk
 from findspot.ranking.workspace import Shown
 from findspot.search.snippets import snippet
 from findspot.store import chunks as rows
-from findspot.store import index_states as states
 from findspot.store.database import Store
 
 if TYPE_CHECKING:
+    import sqlalchemy as sa
+
     from findspot.words import Query
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A hit to be shown. `found.chunk` is what was found; the snippet stands at `start:end` of the document's text."""
+    """A hit as it is returned. The snippet is `text[start:end]` of the document's text."""
 
     found: FoundChunk
     snippet: str
@@ -32,25 +35,31 @@ class Result:
     score: Shown
 
 
-class Showing:
-    """Shows passages of documents."""
+class Results:
+    """Reads passages of documents for a page of hits."""
 
-    def __init__(self, store: Store, documents: Documents) -> None:
+    def __init__(self, store: Store, documents: Documents, index_status: IndexStatus) -> None:
         self._store = store
         self._documents = documents
+        self._index_status = index_status
 
-    async def show(self, namespace: str, query: "Query", hits: Sequence[tuple[int, Shown]]) -> tuple[Result, ...]:
-        """Those of the hits that are still there, each where it stands now."""
-        found = await self._store.ask(lambda connection: rows.found(connection, [id for id, _ in hits]))
+    async def read(
+        self, namespace: str, query: "Query", hits: Sequence[tuple[int, Shown]]
+    ) -> tuple[tuple[Result, ...], bool]:
+        """Return the hits that still exist, at their current positions, and whether the index is being rebuilt."""
+
+        def read(connection: "sa.Connection") -> tuple[dict[int, FoundChunk], bool]:
+            return rows.found(connection, [id for id, _ in hits]), status.rebuilding(connection, namespace)
+
+        found, rebuilding = await self._store.ask(read)
         mine = {id: each for id, each in found.items() if each.chunk.namespace == namespace}
-        wrong = {id for id, each in mine.items() if each.chunk.char_end - each.chunk.char_start != len(each.chunk.text)}
-        if wrong:
-            async with self._store.write() as connection:
-                await states.request_documents(connection, [mine[id].chunk.document_id or 0 for id in wrong])
+        fitting = {id: each for id, each in mine.items() if _fits(each)}
+        if len(fitting) < len(mine):
+            documents = {each.chunk.document_id or 0 for id, each in mine.items() if id not in fitting}
+            self._index_status.report(namespace, Problem.WRONG_RANGES, sorted(documents))
         behind = {each.chunk.document_id or 0 for each in mine.values() if each.revision != each.indexed_revision}
         texts = dict(zip(behind, await asyncio.gather(*map(self._text, behind)), strict=True))
-        sound = {id: each for id, each in mine.items() if id not in wrong}
-        return await asyncio.to_thread(_results, query, sound, texts, hits)
+        return await asyncio.to_thread(_results, query, fitting, texts, hits), rebuilding
 
     async def _text(self, document_id: int) -> str:
         try:
@@ -58,8 +67,13 @@ class Showing:
         except FindspotError as error:
             if error.code not in ("NOT_FOUND", "INTERNAL"):
                 raise
-            return ""  # it was deleted just now, or is damaged, which the index tells: the others are shown
+            return ""  # just deleted, or damaged, which the status reports: the other results are still returned
         return await asyncio.to_thread(_text_of, bytes(members))
+
+
+def _fits(found: FoundChunk) -> bool:
+    """Return whether the chunk's range has the length of its text."""
+    return found.chunk.char_end - found.chunk.char_start == len(found.chunk.text)
 
 
 class _Members(msgspec.Struct):
@@ -70,9 +84,11 @@ def _text_of(members: bytes) -> str:
     return msgspec.json.decode(b"{" + members + b"}", type=_Members).text
 
 
-def _standing(found: FoundChunk, texts: Mapping[int, str]) -> FoundChunk | None:
-    """The chunk where it stands in its document as that is now. Where the index has not caught up, that is the nearest
-    place where its text stands in the new one; None if it is gone."""
+def _at_current_position(found: FoundChunk, texts: Mapping[int, str]) -> FoundChunk | None:
+    """Return the chunk at its position in the current document, or None if its text is gone.
+
+    Where the index is behind, that is the occurrence of its text nearest to the indexed position.
+    """
     chunk = found.chunk
     text = texts.get(chunk.document_id or 0)
     if text is None:
@@ -93,10 +109,10 @@ def _results(
 
     results, highlights = [], Highlights(query)
     for id, score in hits:
-        standing = _standing(found[id], texts) if id in found else None
-        if standing is not None:
-            chunk = standing.chunk
+        current = _at_current_position(found[id], texts) if id in found else None
+        if current is not None:
+            chunk = current.chunk
             start, end, marks = snippet(highlights, chunk.text)
-            place = chunk.char_start + start, chunk.char_start + end
-            results.append(Result(standing, chunk.text[start:end], marks, *place, score))
+            position = chunk.char_start + start, chunk.char_start + end
+            results.append(Result(current, chunk.text[start:end], marks, *position, score))
     return tuple(results)

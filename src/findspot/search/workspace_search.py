@@ -1,229 +1,298 @@
-"""Workspace search: recall → rank by the fixed formula → keep the ranking → show a page of it.
+"""Search the documents of a project: recall → rank by the fixed formula → keep the ranking → return a page of it.
 
-A ranking is kept under a cursor. Whoever reads on gets the next hits of that one, whatever happens to the documents;
-further candidates are recalled when they are needed, and stand behind those that were ranked before.
+A ranking is kept under a cursor. The next page continues that ranking, whatever happens to the documents. Further
+candidates are recalled when a page needs them, and come after those that were ranked before.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Set
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING
 
-from findspot.errors import FindspotError, invalid
-from findspot.indexing.worker import Indexing
+from findspot.engines.protocol import EVERYTHING, Recall
+from findspot.errors import FindspotError
+from findspot.indexing.status import IndexStatus
 from findspot.ranking import workspace
 from findspot.ranking.normal import bm25_norm
 from findspot.ranking.scores import LegName, keyword_leg, vector_leg
-from findspot.ranking.workspace import Scored
+from findspot.ranking.workspace import Origin, Scored
 from findspot.runtime import metrics
 from findspot.runtime.embeddings import Embeddings
 from findspot.runtime.limits import Deadline, Gate
-from findspot.search import paging
-from findspot.search.cursors import Cursors
-from findspot.search.paging import Question, Ranking, Strategy
-from findspot.search.recall import Candidates, Recalling
-from findspot.search.results import Result, Showing
-from findspot.search.table_search import CANDIDATES, GRACE_S, LONG_QUERY
+from findspot.search import candidates, recall
+from findspot.search.candidates import Candidates, best_with_phrase, full_matches, words_with_full_matches
+from findspot.search.paging import Cursor, Cursors, Ranking, extended
+from findspot.search.recall import Degradation, Recalled, Recaller, words_of
+from findspot.search.request import SearchRequest, Strategy
+from findspot.search.results import Result, Results
+from findspot.search.total import Total
+from findspot.store import chunks as rows
+from findspot.store.database import Store
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+    from findspot.words import Query
 
 log = logging.getLogger(__name__)
 
-WIDER = 4  # times as many candidates, whenever those that were ranked do not fill a page
+WIDENING = 4  # how many times more candidates are recalled when those that were ranked do not fill a page
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Fifty results or fewer. `total` may be a lower bound. `code` says what could not be done, and then `fallback`
-    what was done instead."""
+    """Up to fifty results of a ranking."""
 
     results: tuple[Result, ...]
-    total: int
-    total_is_least: bool
-    is_cut: bool  # there are more candidates than are looked at
+    total: Total
+    is_capped: bool  # there are more candidates than are ever ranked
     has_more: bool
     page: int
     offset: int  # hits on the pages before
     cursor: str
     rebuilding: bool
     took_ms: float
-    fallback: Literal["none", "fts"] = "none"
-    code: str | None = None
+    degraded: Degradation | None = None
 
 
-class Finding:
-    """Searches in the documents of a project."""
+class WorkspaceSearch:
+    """Searches the documents of a project and keeps the rankings that callers page through."""
 
     def __init__(
         self,
-        recalling: Recalling,
+        store: Store,
+        recaller: Recaller,
         embeddings: Embeddings,
-        indexing: Indexing,
-        showing: Showing,
+        index_status: IndexStatus,
+        results: Results,
         gate: Gate,
         query_hash: Callable[[str], str],
     ) -> None:
-        self._recalling = recalling
+        self._store = store
+        self._recaller = recaller
         self._embeddings = embeddings
-        self._indexing = indexing
-        self._showing = showing
+        self._index_status = index_status
+        self._results = results
         self._gate = gate
         self._query_hash = query_hash
-        self._cursors: Cursors[Ranking] = Cursors()
+        self._cursors = Cursors()
 
-    async def find(self, question: Question, page: int | None = None, cursor: str | None = None) -> Page:
-        """A page of what is found: the first one, unless another is named by its number or by the cursor."""
-        with metrics.search(question.project_id, metrics.WORKSPACE) as noted:
-            found = await self._found(question, page, cursor)
-            noted(len(found.results), found.code)
+    async def search(self, request: SearchRequest, page: int | None = None, cursor: str | None = None) -> Page:
+        """Return a page: the one with this number, else the one that the cursor asks for, else the first."""
+        with metrics.search(request.project_id, metrics.WORKSPACE) as note:
+            found = await self._search(request, page, cursor)
+            code = found.degraded.code if found.degraded else None
+            note(len(found.results), code)
         log.info(
             "%s search in project %d for %s: %d of %d results in %.1f ms, %s",
-            question.strategy,
-            question.project_id,
-            self._query_hash(question.query),
+            request.strategy,
+            request.project_id,
+            self._query_hash(request.query),
             len(found.results),
-            found.total,
+            found.total.count,
             found.took_ms,
-            found.code or "success",
+            code or "success",
         )
         return found
 
-    async def _found(self, question: Question, page: int | None, cursor: str | None) -> Page:
+    async def _search(self, request: SearchRequest, page: int | None, token: str | None) -> Page:
         began = time.perf_counter()
-        deadline = Deadline.within(question.timeout_s + 2 * GRACE_S)  # the last moments are for showing what was found
-        with self._gate.search(question.project_id):
-            name, ranking, following = self._kept(question, cursor) if cursor else await self._begun(question)
+        # The grace time is for the fall-back to keywords, then for reading the results.
+        deadline = Deadline.within(request.timeout_s + 2 * recall.GRACE_S)
+        with self._gate.search(request.project_id):
+            cursor, following = self._cursors.find(request, token) if token else (await self._start(request), 1)
             number = page or following
-            async with _in_time(deadline), ranking.turn:
-                code, stuck = await self._fill(ranking, number, deadline.before(GRACE_S))
-                hits = ranking.page(number)
-            name = self._cursors.keep(question.project_id, ranking, name)
-            code = code or next((ranking.codes[id] for id, _ in hits if id in ranking.codes), None)
+            async with _in_time(deadline), cursor.lock:
+                degraded, exhausted = await self._fill(cursor, number, deadline.before(recall.GRACE_S))
+                ranking = cursor.ranking = cursor.ranking.with_page(number)
+            self._cursors.keep(cursor)
+            hits = ranking.page(number)
             async with _in_time(deadline):
-                results = await self._showing.show(question.namespace, ranking.query, hits)
-            self._indexing.warmth.touch(each.found.chunk.id for each in results)
-            return Page(
-                results,
-                ranking.total,
-                ranking.total_is_least,
-                ranking.cut,
-                len(ranking) > ranking.end(number) or not (ranking.complete or stuck),
-                number,
-                min(ranking.end(number - 1), len(ranking)),
-                f"{name}.{number + 1}",
-                question.namespace in self._indexing.rebuilds,
-                (time.perf_counter() - began) * 1000,
-                "fts" if code else "none",
-                code,
-            )
+                results, rebuilding = await self._results.read(request.namespace, ranking.query, hits)
+        self._index_status.note_hits(each.found.chunk.id for each in results)
+        return Page(
+            results=results,
+            total=ranking.total,
+            is_capped=ranking.capped,
+            has_more=len(ranking) > ranking.end_of(number) or not (ranking.complete or exhausted),
+            page=number,
+            offset=min(ranking.end_of(number - 1), len(ranking)),
+            cursor=cursor.token(number + 1),
+            rebuilding=rebuilding,
+            took_ms=(time.perf_counter() - began) * 1000,
+            degraded=degraded or next((ranking.degraded[id] for id, _ in hits if id in ranking.degraded), None),
+        )
 
-    async def _fill(self, ranking: Ranking, number: int, deadline: Deadline) -> tuple[str | None, bool]:
-        """Rank enough for a page, as far as there is time. Why that was by words alone, if it was, and whether there is
-        nothing more for as long as that is so."""
-        code = None
-        while len(ranking) < ranking.end(number) and not ranking.complete:
+    async def _start(self, request: SearchRequest) -> Cursor:
+        query = await self._recaller.parse(request)
+        return Cursor(Ranking(request, query, datetime.now(UTC), complete=query.is_empty))
+
+    async def _fill(self, cursor: Cursor, page: int, deadline: Deadline) -> tuple[Degradation | None, bool]:
+        """Rank enough hits for a page, as far as there is time.
+
+        Return whether that had to be done without vectors and, if so, whether there is nothing more until they work.
+        """
+        degraded = None
+        while len(cursor.ranking) < cursor.ranking.end_of(page) and not cursor.ranking.complete:
             try:
                 async with _in_time(deadline):
-                    found = await self._widen(ranking, deadline)
+                    found = await self._widen(cursor, deadline)
             except FindspotError as error:
-                if error.code != "SEARCH_TIMEOUT" or len(ranking) <= ranking.end(number - 1):
+                if error.code != "SEARCH_TIMEOUT" or len(cursor.ranking) <= cursor.ranking.end_of(page - 1):
                     raise
-                break  # a short page; the next one goes on from there
-            code = found.code
-            if found.is_all_by_words:
-                return code, True
-            if number == 1 and len(ranking) and not ranking.query.needs_text_check:
-                break  # a first page ranks two hundred of each leg, be they enough or not
-        return code, False
+                break  # a short page; the next one continues from there
+            degraded = found.degraded
+            if found.keywords_exhausted:
+                return degraded, True
+            if page == 1 and len(cursor.ranking) and not cursor.ranking.query.needs_text_check:
+                break  # a first page ranks 200 candidates per leg, even if fewer than fifty of them are hits
+        return degraded, False
 
-    def _kept(self, question: Question, cursor: str) -> tuple[str, Ranking, int]:
-        """The ranking that a cursor stands for, and the page that comes next."""
-        name, _, number = cursor.partition(".")
-        ranking = self._cursors.get(question.project_id, name)
-        if ranking is None or not (number.isascii() and number.isdigit() and len(number) < 8 and int(number)):
-            raise invalid("cursor", "is unknown, or was not used for five minutes; search again without it")
-        if replace(ranking.question, timeout_s=question.timeout_s) != question:
-            raise invalid("cursor", "belongs to another search; send the same query with it, or none")
-        return name, ranking, int(number)
+    async def _widen(self, cursor: Cursor, deadline: Deadline) -> Candidates:
+        """Recall more candidates and rank them after those that were shown."""
+        ranking = cursor.ranking
+        limit = min(ranking.limit * WIDENING or recall.CANDIDATES, candidates.MAX_CANDIDATES)
+        found = await self._candidates(ranking, limit, deadline)
+        hits = await self._rank(ranking, found)
+        complete = found.degraded is None and self._is_complete(ranking.request, found)
+        cursor.ranking = extended(ranking, found, hits, complete=complete)
+        return found
 
-    async def _begun(self, question: Question) -> tuple[str, Ranking, int]:
-        long = len(question.query) > LONG_QUERY
-        query = await asyncio.to_thread(question.parsed) if long else question.parsed()
-        return "", Ranking(question, query, datetime.now(UTC), complete=query.is_empty), 1
+    # ── candidates ──
+
+    async def _candidates(self, ranking: Ranking, limit: int, deadline: Deadline) -> Candidates:
+        """Recall up to `limit` candidates per leg.
+
+        A semantic search for a phrase asks keywords for every chunk with the words of the phrase, and takes the
+        nearest of those.
+        """
+        request, query = ranking.request, ranking.query
+        by_phrase = request.strategy is Strategy.VECTOR and bool(query.phrases)
+        asked = replace(request, strategy=Strategy.HYBRID) if by_phrase else request
+        wide = candidates.MAX_CANDIDATES if by_phrase else limit
+        words, recall_deadline = words_with_full_matches(query), deadline.before(recall.GRACE_S)
+        recalled = await self._recaller.recall(asked, query, recall_deadline, words=words, limit=wide)
+        if await self._is_nonsense(asked, query, recalled):
+            recalled = replace(recalled, recall=Recall())
+        legs, by_keyword = recalled.recall, recalled.by_keyword
+        if by_phrase:
+            legs, by_keyword = best_with_phrase(legs, limit, by_vector=recalled.by_vector), not recalled.by_vector
+        matches, (origins, rejected) = await asyncio.gather(
+            self._count(asked, query, recalled, wide), self._read_origins(ranking, legs, deadline)
+        )
+        full, more_full = full_matches(query, legs) if by_keyword else (frozenset[int](), False)
+        return Candidates(
+            limit=limit,
+            recall=legs,
+            origins=origins,
+            rejected=rejected,
+            full=full,
+            more_full=more_full,
+            matches=matches,
+            capped=matches >= wide >= candidates.MAX_CANDIDATES,
+            by_keyword=by_keyword,
+            by_vector=recalled.by_vector,
+            degraded=recalled.degraded,
+        )
+
+    async def _is_nonsense(self, request: SearchRequest, query: "Query", recalled: Recalled) -> bool:
+        """Return whether neither the index nor the embedder knows a word of the query: its vector says nothing."""
+        if not recalled.by_vector or recalled.recall.keyword:
+            return False
+        if await asyncio.to_thread(self._embeddings.embedder.knows, query.positive_text):
+            return False
+        anywhere = replace(request, within=EVERYTHING)
+        return recalled.by_keyword or not await self._recaller.count(anywhere, words_of(query))
+
+    async def _count(self, request: SearchRequest, query: "Query", recalled: Recalled, limit: int) -> int:
+        """Return how many chunks match by keyword; for a search by vector, how many have a vector."""
+        scores = recalled.recall.keyword if recalled.by_keyword else recalled.recall.vector
+        if len(scores) < limit or query.needs_text_check:
+            return len(scores)
+        return await self._recaller.count(request, words_of(query) if recalled.by_keyword else None)
+
+    async def _read_origins(
+        self, ranking: Ranking, legs: Recall, deadline: Deadline
+    ) -> tuple[dict[int, Origin], Set[int]]:
+        """Return the documents of the candidates that may be hits, and the candidates whose texts do not match."""
+        request, query = ranking.request, ranking.query
+        ids = legs.keyword.keys() | legs.vector.keys()
+        if query.phrases and request.strategy is Strategy.HYBRID:  # others lack a word of the phrase
+            ids &= legs.keyword.keys() | legs.keyword_also.keys()
+        ids -= ranking.rejected
+        documents = {id: document_id for id, document_id in legs.documents.items() if id in ids}
+        unchecked = list(documents.keys() - set(ranking.ids)) if query.needs_text_check else []
+
+        def read(connection: "sa.Connection") -> tuple[dict[int, datetime], dict[int, str]]:
+            changed_at = rows.changed_at(connection, request.project_id, list(set(documents.values())))
+            return changed_at, rows.texts(connection, unchecked) if unchecked else {}
+
+        changed_at, texts = await self._store.ask(read)
+        rejected: Set[int] = frozenset()
+        if unchecked:
+            rejected = await asyncio.to_thread(candidates.rejected, query, unchecked, texts, deadline)
+        origins = {
+            id: Origin(document_id, changed_at[document_id])
+            for id, document_id in documents.items()
+            if document_id in changed_at and id not in rejected
+        }
+        return origins, rejected
 
     # ── ranking ──
 
-    async def _widen(self, ranking: Ranking, deadline: Deadline) -> Candidates:
-        """Recall more candidates and put those that are new behind the others."""
-        limit = min(ranking.candidates * WIDER or CANDIDATES, paging.MOST_CANDIDATES)
-        found = await self._recalling.recall(ranking, limit, deadline)
-        hits = await self._ranked(ranking, found)
-        ranking.add(hits, found.code)
-        ranking.candidates = found.limit
-        ranking.cut = found.cut or len(ranking) >= paging.MOST_CANDIDATES
-        ranking.complete = found.limit >= paging.MOST_CANDIDATES or (
-            found.code is None and self._is_complete(ranking.question, found)
-        )
-        ranking.total, ranking.total_is_least = _counted(ranking, found, hits)
-        return found
-
-    async def _ranked(self, ranking: Ranking, found: Candidates) -> list[Scored[int]]:
+    async def _rank(self, ranking: Ranking, found: Candidates) -> list[Scored[int]]:
+        """Return the hits among the candidates, best first. Many candidates are ranked in a thread."""
         similarity = self._embeddings.embedder.calibration.score
+        if len(found.origins) <= 2 * recall.CANDIDATES:
+            return _hits(ranking, found, similarity)
+        return await asyncio.to_thread(_hits, ranking, found, similarity)
 
-        def rank() -> list[Scored[int]]:
-            recall, origins = found.recall, found.origins
-            keyword = keyword_leg(_only(recall.keyword, origins), recall.keyword_also)
-            vector = vector_leg(_only(recall.vector, origins), recall.vector_also)
-            hits = workspace.rank(
-                keyword if found.by_words else None,
-                vector if found.by_meaning else None,
-                similarity,
-                origins,
-                ranking.now,
-                found.full,
-                _weights(ranking.question, found),
-            )
-            least = workspace.HIDES_BELOW if ranking.question.hides else 0.0
-            return [hit for hit in hits if hit.score.total >= least]
-
-        return rank() if len(found.origins) <= 2 * CANDIDATES else await asyncio.to_thread(rank)
-
-    def _is_complete(self, question: Question, found: Candidates) -> bool:
-        """Whether no chunk that was not recalled can be a hit. One that was not is worse in each leg than the last."""
-        words, cosines = found.recall.keyword, found.recall.vector
-        more_words, more_meaning = len(words) >= found.limit, len(cosines) >= found.limit
-        if not (more_words or more_meaning):
+    def _is_complete(self, request: SearchRequest, found: Candidates) -> bool:
+        """Return whether no other chunk can be a hit. Such a chunk is worse in each leg than the last candidate."""
+        keyword, cosines = found.recall.keyword, found.recall.vector
+        more_by_keyword, more_by_vector = len(keyword) >= found.limit, len(cosines) >= found.limit
+        if not (more_by_keyword or more_by_vector):
             return True
-        if not question.hides:
+        if not request.hides_low_scores:
             return False
-        weights = workspace.scaled_up(workspace.HYBRID, keyword=found.by_words, vector=found.by_meaning)
-        last = min((score for id, score in words.items() if found.more_full or id not in found.full), default=0.0)
-        by_words = bm25_norm(last, full_match=found.more_full) if more_words else 0.0
+        weights = workspace.scaled_up(workspace.HYBRID, keyword=found.by_keyword, vector=found.by_vector)
+        last = min((score for id, score in keyword.items() if found.more_full or id not in found.full), default=0.0)
+        by_keyword = bm25_norm(last, full_match=found.more_full) if more_by_keyword else 0.0
         similarity = self._embeddings.embedder.calibration.score
-        by_meaning = similarity(min(cosines.values())) if more_meaning else 0.0
-        best = weights.keyword * by_words + weights.vector * by_meaning + weights.recency
+        by_vector = similarity(min(cosines.values())) if more_by_vector else 0.0
+        best = weights.keyword * by_keyword + weights.vector * by_vector + weights.recency
         return best < workspace.HIDES_BELOW
 
 
-def _counted(ranking: Ranking, found: Candidates, hits: Sequence[Scored[int]]) -> tuple[int, bool]:
-    """How many chunks match: those that are hits, or as many as were counted if not all were recalled; and whether that
-    is the least that there are."""
-    if ranking.complete and not ranking.cut:
-        return len(ranking), False
-    by_words_alone = len(ranking.codes) == len(ranking)
-    if found.is_all_by_words and by_words_alone:
-        return len(ranking), False
-    if ranking.query.needs_text_check:  # what only these can tell is not counted beforehand
-        return len(ranking), True
-    most = paging.MOST_CANDIDATES
-    by_meaning_alone = ranking.question.strategy is Strategy.HYBRID and found.by_meaning
-    counted = found.matches + (sum(not hit.has_words for hit in hits) if by_meaning_alone else 0)
-    more = by_meaning_alone and not ranking.complete and len(found.recall.vector) >= found.limit
-    return min(max(counted, len(ranking)), most), counted > most or more or (
-        found.code is not None and not by_words_alone
+def _hits(ranking: Ranking, found: Candidates, similarity: Callable[[float], float]) -> list[Scored[int]]:
+    legs, origins = found.recall, found.origins
+    keyword = keyword_leg(_only(legs.keyword, origins), legs.keyword_also)
+    vector = vector_leg(_only(legs.vector, origins), legs.vector_also)
+    hits = workspace.rank(
+        keyword if found.by_keyword else None,
+        vector if found.by_vector else None,
+        similarity,
+        origins,
+        ranking.now,
+        found.full,
+        _weights(ranking.request, found),
     )
+    least = workspace.HIDES_BELOW if ranking.request.hides_low_scores else 0.0
+    return [hit for hit in hits if hit.score.total >= least]
+
+
+def _weights(request: SearchRequest, found: Candidates) -> Mapping[LegName, float]:
+    if request.strategy is Strategy.HYBRID:
+        return workspace.HYBRID
+    return workspace.BY_VECTOR if found.by_vector else workspace.BY_KEYWORD
+
+
+def _only(scores: Mapping[int, float], kept: Mapping[int, Origin]) -> dict[int, float]:
+    return {id: score for id, score in scores.items() if id in kept}
 
 
 @asynccontextmanager
@@ -233,13 +302,3 @@ async def _in_time(deadline: Deadline) -> AsyncIterator[None]:
             yield
     except TimeoutError:
         raise FindspotError("SEARCH_TIMEOUT", "The search took too long and was stopped.") from None
-
-
-def _weights(question: Question, found: Candidates) -> Mapping[LegName, float]:
-    if question.strategy is Strategy.HYBRID:
-        return workspace.HYBRID
-    return workspace.BY_MEANING if found.by_meaning else workspace.BY_WORDS
-
-
-def _only(scores: Mapping[int, float], kept: Mapping[int, Any]) -> dict[int, float]:
-    return {id: score for id, score in scores.items() if id in kept}

@@ -10,17 +10,15 @@ from fastapi import Request, Response
 from pydantic import Field
 
 from findspot.app import App
-from findspot.engines.protocol import Vectors
+from findspot.engines.protocol import EVERYTHING, Vectors, Within
 from findspot.errors import FindspotError
 from findspot.models import NamespaceKey
 from findspot.ranking.scores import Part
 from findspot.ranking.workspace import DIGITS, HIDES_BELOW, Shown
 from findspot.runtime import messages
-from findspot.search.explain import Explained
-from findspot.search.paging import MOST_CANDIDATES, Question, Strategy
+from findspot.search import Explanation, Page, Result, SearchRequest, Strategy
+from findspot.search.candidates import MAX_CANDIDATES
 from findspot.search.reasons import Reasons, sentence
-from findspot.search.results import Result
-from findspot.search.workspace_search import Page
 from findspot.surfaces.http.answers import encoded, framed, moment
 from findspot.surfaces.http.body import Body, Text
 from findspot.surfaces.http.router import router
@@ -65,13 +63,13 @@ class Explain(Body):
 @api.post("/api/v1/projects/{project_id}/search/fts/query")
 async def search_by_words(request: Request, project_id: int, body: Search) -> Response:
     """`search:fts:query`: search documents by keyword."""
-    return await _searched(request, project_id, body, Strategy.FTS)
+    return await _searched(request, project_id, body, Strategy.KEYWORD)
 
 
 @api.post("/api/v1/projects/{project_id}/embedding/search")
 async def search_by_meaning(request: Request, project_id: int, body: Search) -> Response:
     """`embedding:search`: search documents by meaning."""
-    return await _searched(request, project_id, body, Strategy.SEMANTIC)
+    return await _searched(request, project_id, body, Strategy.VECTOR)
 
 
 @api.post("/api/v1/projects/{project_id}/search/query/strategy")
@@ -86,9 +84,8 @@ async def explain_rank(request: Request, project_id: int, body: Explain) -> dict
     app: App = request.app.state.app
     language = _language(request)
     with _noted(language):
-        explained = await app.explaining.explain(
-            project_id, body.query, body.documentId, body.chunkId, typing=body.typing
-        )
+        search = SearchRequest(project_id, body.query, typing=body.typing)
+        explained = await app.explainer.explain(search, body.documentId, body.chunkId)
     return _explanation(explained, language)
 
 
@@ -108,7 +105,7 @@ async def reindex_meanings(request: Request, project_id: int, body: Nothing) -> 
 async def embed(request: Request, project_id: int, body: Texts) -> Response:
     """`embedding:generate`: the vectors of some texts, of length 1. Nothing is kept."""
     app: App = request.app.state.app
-    vectors = await app.searching.embed(project_id, body.texts)
+    vectors = await app.table_search.embed(project_id, body.texts)
     head = {"model": app.embeddings.embedder.id, "dimensions": int(vectors.shape[1])}
     return framed(head, await asyncio.to_thread(_rows, vectors))
 
@@ -123,10 +120,12 @@ async def _reindexed(request: Request, project_id: int) -> dict[str, Any]:
 async def _searched(request: Request, project_id: int, body: Search, strategy: Strategy) -> Response:
     app: App = request.app.state.app
     language = _language(request)
-    documents = None if body.documentIds is None else frozenset(body.documentIds)
-    question = Question(project_id, body.query, strategy, documents, body.includeLowScores, body.typing)
+    within = EVERYTHING if body.documentIds is None else Within(document_ids=frozenset(body.documentIds))
+    search = SearchRequest(
+        project_id, body.query, strategy, within=within, typing=body.typing, low_scores=body.includeLowScores
+    )
     with _noted(language):
-        page = await app.finding.find(question, body.page, body.cursor)
+        page = await app.workspace_search.search(search, body.page, body.cursor)
     return encoded(_page(page, strategy, language))
 
 
@@ -154,22 +153,22 @@ def _noted(language: messages.Language) -> Iterator[None]:
 def _page(page: Page, strategy: Strategy, language: messages.Language) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "results": [_result(each) for each in page.results],
-        "total": page.total,
+        "total": page.total.count,
         "hasMore": page.has_more,
         "page": page.page,
         "offset": page.offset,
         "cursor": page.cursor,
         "strategy": strategy,
         "indexState": "rebuilding" if page.rebuilding else "ready",
-        "fallback": page.fallback,
+        "fallback": page.degraded.fallback if page.degraded else "none",
     }
-    said = [messages.switched(page.code, language)] if page.code else []
-    if page.total_is_least:
+    said = [messages.switched(page.degraded.code, language)] if page.degraded else []
+    if not page.total.exact:
         answer["totalIsLowerBound"] = True
-    if page.is_cut:
-        said.append(messages.too_many(MOST_CANDIDATES, language))
-    if page.code:
-        answer["code"] = page.code
+    if page.is_capped:
+        said.append(messages.too_many(MAX_CANDIDATES, language))
+    if page.degraded:
+        answer["code"] = page.degraded.code
     if said:
         answer["notice"] = " ".join(said)
     return answer | {"tookMs": round(page.took_ms, 2)}
@@ -198,7 +197,7 @@ def _breakdown(score: Shown) -> dict[str, float]:
     return {"bm25": score.keyword, "semantic": score.vector, "recency": score.recency}
 
 
-def _explanation(explained: Explained, language: messages.Language) -> dict[str, Any]:
+def _explanation(explained: Explanation, language: messages.Language) -> dict[str, Any]:
     found, score = explained.found, explained.score
     keyword, vector, recency = explained.ranked.parts
     answer: dict[str, Any] = {
@@ -218,10 +217,11 @@ def _explanation(explained: Explained, language: messages.Language) -> dict[str,
         },
         "matchedWords": [{"word": each.word, "weight": round(each.weight, DIGITS)} for each in explained.matched],
         "explanation": sentence(_reasons(explained), language),
-        "fallback": explained.fallback,
+        "fallback": explained.degraded.fallback if explained.degraded else "none",
     }
-    if explained.code:
-        answer |= {"code": explained.code, "notice": messages.switched(explained.code, language)}
+    if explained.degraded:
+        code = explained.degraded.code
+        answer |= {"code": code, "notice": messages.switched(code, language)}
     return answer
 
 
@@ -234,7 +234,7 @@ def _leg(part: Part) -> dict[str, Any]:
     }
 
 
-def _reasons(explained: Explained) -> Reasons:
+def _reasons(explained: Explanation) -> Reasons:
     keyword, vector, _ = explained.ranked.parts
     coverage = explained.coverage
     return Reasons(
@@ -251,5 +251,5 @@ def _reasons(explained: Explained) -> Reasons:
         explained.score.total,
         explained.score.total < HIDES_BELOW,
         explained.is_left_out,
-        bool(explained.code),
+        explained.degraded is not None,
     )

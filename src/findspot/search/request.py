@@ -1,0 +1,64 @@
+"""The request that table search, workspace search and explanations share."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal
+
+from findspot.engines.protocol import EVERYTHING, Within
+from findspot.models import documents_namespace, table_namespace
+from findspot.ranking.fusion import Weights
+from findspot.runtime.limits import TIMEOUT_S
+
+if TYPE_CHECKING:
+    from findspot.words import Query
+
+MAX_QUERY_LENGTH = 10_001  # characters; the parser ignores everything after the first 10,000
+DEFAULT_LIMIT = 10
+
+
+class Strategy(StrEnum):
+    """The legs that a search asks. The values are those of the HTTP API."""
+
+    KEYWORD = "fts"
+    VECTOR = "semantic"
+    HYBRID = "hybrid"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """A query and where to search: in one table or, without `table_id`, in the documents of the project."""
+
+    project_id: int
+    query: str
+    strategy: Strategy = Strategy.HYBRID
+    table_id: int | None = None
+    within: Within = EVERYTHING
+    typing: bool = False  # the last word may be incomplete
+    timeout_s: float = TIMEOUT_S
+
+    # table search only
+    limit: int = DEFAULT_LIMIT
+    fusion: Literal["convex", "rrf"] = "convex"
+    weights: Weights | None = None  # None: the weights measured as best for the embedder
+
+    # workspace search only
+    low_scores: bool = False  # also return hybrid hits whose score is below the threshold
+
+    def __post_init__(self) -> None:
+        if len(self.query) > MAX_QUERY_LENGTH:
+            object.__setattr__(self, "query", self.query[:MAX_QUERY_LENGTH])
+
+    @property
+    def namespace(self) -> str:
+        if self.table_id is None:
+            return documents_namespace(self.project_id)
+        return table_namespace(self.project_id, self.table_id)
+
+    @property
+    def hides_low_scores(self) -> bool:
+        return self.strategy is Strategy.HYBRID and not self.low_scores
+
+    def parse(self) -> "Query":
+        from findspot.words import parse
+
+        return parse(self.query, typing=self.typing)
