@@ -16,7 +16,7 @@ from findspot.app import App
 from findspot.embedding.calibration import Calibration
 from findspot.embedding.protocol import Vector, Vectors, refused
 from findspot.engines.opening import open_engine
-from findspot.engines.protocol import Engine, Within
+from findspot.engines.protocol import LocalFiles, Within
 from findspot.errors import FindspotError
 from findspot.models import OWNER, Document, Table
 from findspot.search import Found, Page, SearchRequest, Strategy
@@ -85,14 +85,18 @@ class Telling:
 
 
 class Watched:
-    """An engine that does what another does; `instead` of a call a test may put its own."""
+    """An engine, or its local files, that forwards every call. A test may put a call of its own into `instead`."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Any, instead: dict[str, Callable[..., Any]] | None = None) -> None:
         self.engine = engine
-        self.instead: dict[str, Callable[..., Any]] = {}
+        self.instead: dict[str, Callable[..., Any]] = {} if instead is None else instead
 
     def __getattr__(self, name: str) -> Any:
         return self.instead.get(name) or getattr(self.engine, name)
+
+    @property
+    def files(self) -> Any:
+        return Watched(self.engine.files, self.instead)
 
 
 def use(monkeypatch: pytest.MonkeyPatch, embedder: Telling | None = None) -> None:
@@ -109,6 +113,11 @@ def _open_watched(settings: Settings, identity: str) -> Watched:
 def watched(app: App) -> Watched:
     assert isinstance(app.engine, Watched)
     return app.engine
+
+
+def files(app: App) -> LocalFiles:
+    assert app.engine.files is not None
+    return app.engine.files
 
 
 # ── sources ──

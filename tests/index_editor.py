@@ -93,7 +93,7 @@ async def prepare(app: App) -> tuple[int, int]:
 
 
 async def main(folder: Path, chance: random.Random) -> None:
-    index._DEAD_ENOUGH = DEAD_ENOUGH
+    index.MIN_DEAD = DEAD_ENOUGH
     async with open_app(Settings(FINDSPOT_DATA=folder)) as app:
         project_id, table_id = await prepare(app)
         print("ready", flush=True)

@@ -1,4 +1,4 @@
-"""An engine in memory that compares everything with everything: short, slow and exact. It says what is right."""
+"""Reference engine: keeps everything in memory and compares every chunk, so it is short, slow and exact."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from findspot.engines.protocol import (
     EVERYTHING,
     Abandoned,
     Batch,
-    Misfit,
+    DimensionMismatch,
     Recall,
     Source,
     Status,
@@ -49,7 +49,7 @@ class Kept:
             self.chunks[id] = Chunk(source, tuple(terms.split()), kept)
 
 
-class ExactBuilding:
+class ExactBuild:
     def __init__(self, engine: ExactEngine, namespace: str, kept: Kept) -> None:
         self._engine, self._namespace, self.kept = engine, namespace, kept
         self.newer: set[int] = set()
@@ -78,9 +78,15 @@ class ExactBuilding:
 
 
 class ExactEngine:
+    """Implements Engine and, although it has no files, LocalFiles, so that the embedded engine can be compared."""
+
     def __init__(self) -> None:
         self.kept: dict[str, Kept] = {}
-        self.builds: dict[str, ExactBuilding] = {}
+        self.builds: dict[str, ExactBuild] = {}
+
+    @property
+    def files(self) -> ExactEngine:
+        return self
 
     def write(self, namespace: str, fingerprint: str, batch: Batch) -> None:
         build, dimension = self.builds.get(namespace), batch.vectors.shape[1]
@@ -108,27 +114,28 @@ class ExactEngine:
         *,
         limit: int,
         within: Within = EVERYTHING,
+        also: Sequence[int] = (),
         stop: Stop = lambda: None,
     ) -> Recall:
         stop()
         kept = self._at(namespace)
         if vector is not None and kept.fingerprint and len(vector) != kept.dimension:
-            raise Misfit(namespace)
+            raise DimensionMismatch(namespace)
         chunks = kept.chunks
         seen = {id for id, chunk in chunks.items() if sees(within, chunk.source)}
         scores = bm25({id: chunk.terms for id, chunk in chunks.items()}, words) if words else {}
         cosines = {} if vector is None else _cosines(chunks, vector)
-        full = {id for id in scores if words and _has_together(chunks[id].terms, words)} & seen
+        full = {id for id in scores if words and _is_full_match(chunks[id].terms, words)} & seen
         first = _top({id: scores[id] for id in full}, seen, limit)
         keyword = dict(list((first | _top(scores, seen, limit)).items())[:limit])
         near = _top(cosines, seen, limit)
         return Recall(
             keyword,
             near,
-            {id: scores[id] for id in near if id in scores and id not in keyword},
-            {id: cosines[id] for id in keyword if id in cosines and id not in near},
+            {id: scores[id] for id in (*near, *also) if id in scores and id not in keyword},
+            {id: cosines[id] for id in (*keyword, *also) if id in cosines and id not in near},
             full & (keyword.keys() | near.keys()),
-            len(first) == limit,
+            0 < limit == len(first),
             {id: of for id in keyword.keys() | near.keys() if (of := chunks[id].source.document_id) is not None},
             namespace in self.kept,
         )
@@ -139,22 +146,14 @@ class ExactEngine:
             return sum(bool(chunk.vector.any()) and sees(within, chunk.source) for chunk in chunks)
         return len(self.recall(namespace, words, None, limit=1 << 30, within=within).keyword)
 
-    def scores(self, namespace: str, words: Words, ids: Sequence[int]) -> dict[int, float]:
-        found = self.recall(namespace, words, None, limit=1 << 30).keyword
-        return {id: found[id] for id in ids if id in found}
-
-    def cosines(self, namespace: str, vector: Vector, ids: Sequence[int]) -> dict[int, float]:
-        found = _cosines(self._at(namespace).chunks, vector)
-        return {id: found[id] for id in ids if id in found}
-
-    def build(self, namespace: str, fingerprint: str, dimension: int) -> ExactBuilding:
-        self.builds[namespace] = ExactBuilding(self, namespace, Kept(fingerprint, dimension))
+    def build(self, namespace: str, fingerprint: str, dimension: int) -> ExactBuild:
+        self.builds[namespace] = ExactBuild(self, namespace, Kept(fingerprint, dimension))
         return self.builds[namespace]
 
     def prepare(self) -> None: ...
 
     def verify(self, namespace: str) -> None:
-        """There are no files that could be damaged."""
+        """Do nothing: there are no files."""
 
     def ids(self, namespace: str) -> npt.NDArray[np.int64]:
         return np.array(sorted(self._at(namespace).chunks), np.int64)
@@ -183,10 +182,6 @@ class ExactEngine:
         self.kept.pop(namespace, None)
         self.builds.pop(namespace, None)
 
-    def drop_project(self, project_id: int) -> None:
-        for namespace in self.namespaces(project_id):
-            self.drop(namespace)
-
     def close(self) -> None:
         pass
 
@@ -204,7 +199,7 @@ def sees(within: Within, source: Source) -> bool:
 
 
 def bm25(texts: Mapping[int, Sequence[str]], words: Words) -> dict[int, float]:
-    """Textbook BM25; a prefix counts like one term that is in a text as often as the most frequent one it begins."""
+    """Textbook BM25. A prefix counts as one term, as frequent in a text as its most frequent completion there."""
     counts = {id: Counter(terms) for id, terms in texts.items()}
     lengths = {id: len(terms) for id, terms in texts.items()}
     mean = sum(lengths.values()) / max(len(lengths), 1)
@@ -228,14 +223,14 @@ def _completes(term: str, words: Words) -> bool:
 
 def _weigh(frequencies: Mapping[int, int], holding: int, lengths: Mapping[int, int], mean: float) -> dict[int, float]:
     everything = max(len(lengths), holding)
-    telling = math.log(1 + (everything - holding + 0.5) / (holding + 0.5))
-    return {id: telling * n * (K1 + 1) / (n + K1 * (1 - B + B * lengths[id] / mean)) for id, n in frequencies.items()}
+    weight = math.log(1 + (everything - holding + 0.5) / (holding + 0.5))
+    return {id: weight * n * (K1 + 1) / (n + K1 * (1 - B + B * lengths[id] / mean)) for id, n in frequencies.items()}
 
 
-def _has_together(terms: Sequence[str], words: Words) -> bool:
-    typed = {*words.stems, *words.any_of} - set(words.together)
-    begun = any(term in typed or term.startswith(words.prefix) for term in terms) if words.prefix else True
-    return bool(words.together) and begun and set(words.together) <= set(terms)
+def _is_full_match(terms: Sequence[str], words: Words) -> bool:
+    typed = {*words.stems, *words.any_of} - set(words.full_match)
+    completed = any(term in typed or term.startswith(words.prefix) for term in terms) if words.prefix else True
+    return bool(words.full_match) and completed and set(words.full_match) <= set(terms)
 
 
 def _cosines(chunks: Mapping[int, Chunk], vector: Vector) -> dict[int, float]:

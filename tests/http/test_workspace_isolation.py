@@ -155,7 +155,7 @@ async def test_a_reindex_touches_no_other_project(
 
     def build(namespace: str, *more: Any) -> Any:
         built.append(namespace)
-        return flows.watched(app).engine.build(namespace, *more)
+        return flows.watched(app).engine.files.build(namespace, *more)
 
     flows.watched(app).instead["build"] = build
     async with as_key(owner, mine.key) as caller:
@@ -198,11 +198,12 @@ async def test_the_indexes_of_two_projects_share_no_folder_no_namespace_and_no_f
     numbers = [{each.stat().st_ino for each in folder.rglob("*")} for folder in folders]
     assert not numbers[0] & numbers[1]
     for project, document in zip(projects, made, strict=True):
-        held = app.engine.vector_ids(documents_namespace(project)).tolist()
+        held = flows.files(app).vector_ids(documents_namespace(project)).tolist()
         assert held == [row.id for row in await rows(app, document_id=document.id)]
     before = files(folders[1])
     await app.documents.delete(made[0].id)
     await settle(app)
-    app.engine.drop_project(projects[0])
+    for namespace in spaces[0]:
+        app.engine.drop(namespace)
     assert files(folders[1]) == before
     assert await flows.texts(app, made[1], "同样") == ["the same words 同样的话"]

@@ -239,8 +239,8 @@ def is_sound(project: Project) -> bool:
     try:
         manifest = manifests.read(project.index)
         generation = project.index / manifest.generation
-        manifests.check_sums(generation / "kept", manifest.keywords)
-        manifests.check_sums(generation / manifest.vectors, manifest.rows)
+        manifests.verify_files(generation / "kept", manifest.keywords)
+        manifests.verify_files(generation / manifest.vectors, manifest.rows)
     except Damaged:
         return False
     return bool(manifest.keywords)

@@ -106,7 +106,7 @@ async def test_a_chunk_knows_where_it_stands_since_when_and_has_one_vector(
     mine = await rows(app, document_id=document.id)
     assert [row.chunk_text for row in mine] == ["zero 零", "one 一", "three 三"]
     assert len({row.id for row in [*mine, *await rows(app, document_id=other.id)]}) == 5
-    assert app.engine.vector_ids(namespace).tolist() == sorted(row.id for row in mine)
+    assert flows.files(app).vector_ids(namespace).tolist() == sorted(row.id for row in mine)
     assert app.engine.status(namespace).fingerprint == embedder.fingerprint
     for row in mine:
         assert NamespaceKey.of(row.turbopuffer_namespace) == NamespaceKey(project, None)
@@ -161,7 +161,7 @@ async def test_an_edit_of_the_third_paragraph_embeds_it_alone_while_the_writer_g
     changed = {NEW[language], chapter[2]}
     assert before.keys() ^ after.keys() == changed
     assert all(before[text] == after[text] for text in before.keys() & after.keys())
-    assert app.engine.vector_ids(documents_namespace(project)).tolist() == sorted(after.values())
+    assert flows.files(app).vector_ids(documents_namespace(project)).tolist() == sorted(after.values())
 
 
 # ── who waits for it ──

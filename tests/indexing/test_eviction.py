@@ -78,11 +78,11 @@ async def test_damage_that_is_found_while_room_is_made_is_healed_where_it_is(
         def fails(namespace: str, *more: Any) -> Any:
             if namespace == damaged and damaged not in built:
                 raise Damaged("a file is gone")
-            return getattr(engine.engine, call)(namespace, *more)
+            return getattr(engine.engine.files, call)(namespace, *more)
 
         def build(namespace: str, *more: Any) -> Any:
             built.append(namespace)
-            return engine.engine.build(namespace, *more)
+            return engine.engine.files.build(namespace, *more)
 
         engine.instead |= {call: fails, "build": build}
         await flows.make_document(app, project, *(f"新的段落 fresh{number}" for number in range(6)))

@@ -22,7 +22,7 @@ from findspot.settings import Settings
 from findspot.sources.stored import read_stored
 from findspot.store import documents
 from findspot.store.schema import chunks
-from tests import index_editor
+from tests import flows, index_editor
 from tests.engines.embedded.test_damage import (
     FILES,
     cut_in_half,
@@ -66,7 +66,7 @@ async def agree(app: App, project_id: int, table_id: int) -> int:
     for namespace in (documents_namespace(project_id), table_namespace(project_id, table_id)):
         mine = [row for row in rows if row.turbopuffer_namespace == namespace]
         assert app.engine.ids(namespace).tolist() == sorted(row.id for row in mine)
-        app.engine.verify(namespace)
+        flows.files(app).verify(namespace)
         total += len(mine)
     covered: dict[int, list[str]] = {id: [] for id in contents}
     for row in sorted(rows, key=lambda row: row.chunk_index):

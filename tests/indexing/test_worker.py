@@ -522,7 +522,7 @@ async def test_a_rebuild_whose_embedder_is_away_leaves_the_old_index_and_is_trie
     flows.use(monkeypatch, new)
     async with open_app(settings) as app:
         built = []
-        build = flows.watched(app).engine.build
+        build = flows.watched(app).engine.files.build
 
         def counted(*arguments: Any) -> Any:
             built.append(arguments)
@@ -549,7 +549,7 @@ async def test_at_most_two_namespaces_of_a_project_are_rebuilt_at_once(
     await settle(app)
     begun: list[int] = []  # how many were at work when one began
     pair = threading.Barrier(2, timeout=60)
-    build = flows.watched(app).engine.build
+    build = flows.watched(app).engine.files.build
 
     def counted(*arguments: Any) -> Any:
         begun.append(len(app.indexing.rebuilds) + 1)
@@ -650,7 +650,7 @@ async def test_damage_is_found_and_mended_though_no_one_searches(
         project = await make_project(app)
         document = await make_document(app, project, *MIXED)
         await settle(app)
-        verify = flows.watched(app).engine.verify
+        verify = flows.watched(app).engine.files.verify
         told: list[str] = []
 
         def damaged_once(namespace: str) -> None:

@@ -332,7 +332,7 @@ async def test_a_hybrid_search_that_takes_too_long_answers_with_words(app: App, 
 async def test_a_deadline_stops_the_engine_between_two_slices(app: App, document: Any) -> None:
     slices = []
 
-    def recall(namespace: str, words: Any, vector: Any, *, stop: Any, **more: Any) -> Recall:
+    def recall(namespace: str, words: Any, vector: Any, *, stop: Any, **more: Any) -> Any:
         while vector is not None:
             slices.append(1)
             stop()
@@ -357,7 +357,7 @@ async def test_a_damaged_index_says_when_to_come_again_and_is_healed(app: App, d
 
     def build(namespace: str, *more: Any) -> Any:
         built.append(namespace)
-        return flows.watched(app).engine.build(namespace, *more)
+        return flows.watched(app).engine.files.build(namespace, *more)
 
     flows.watched(app).instead |= {call: damaged, "build": build}
     with pytest.raises(FindspotError) as caught:
@@ -388,7 +388,7 @@ async def test_an_engine_that_is_away_is_told_as_such_in_answers_and_in_the_stat
 async def test_of_120_searches_at_once_64_are_answered_and_56_are_refused_at_once(app: App, document: Any) -> None:
     release = threading.Event()
 
-    def slow(*arguments: Any, **more: Any) -> Recall:
+    def slow(*arguments: Any, **more: Any) -> Any:
         assert release.wait(flows.PATIENCE_S)
         return flows.watched(app).engine.recall(*arguments, **more)
 

@@ -245,7 +245,7 @@ async def test_meaning_in_some_documents_counts_what_has_a_vector_there(app: App
     await make_document(app, project, "another heron")
     await settle(app)
     namespace = SearchRequest(project, "x").namespace
-    app.engine.evict(namespace, [int(id) for id in app.engine.ids(namespace)[:8]])
+    flows.files(app).evict(namespace, [int(id) for id in app.engine.ids(namespace)[:8]])
     page = await find(app, project, "heron", "semantic", document_ids=frozenset({one.id}))
     assert page.total.count == 52
     assert (await find(app, project, "heron", "semantic")).total.count == 53
@@ -262,8 +262,8 @@ async def test_an_index_that_comes_while_someone_looks_is_looked_at_again(app: A
     engine, seen = flows.watched(app), list[bool]()
 
     def recall(*arguments: Any, **more: Any) -> Recall:
-        found = engine.engine.recall(*arguments, **more) if seen else Recall(is_there=False)
-        seen.append(found.is_there)
+        found = engine.engine.recall(*arguments, **more) if seen else Recall(exists=False)
+        seen.append(found.exists)
         return found
 
     engine.instead["recall"] = recall

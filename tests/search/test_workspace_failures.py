@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from findspot.app import App, open_app
 from findspot.engines.embedded import manifest
 from findspot.engines.embedded.index import Index
-from findspot.engines.embedded.keywords import Keywords
+from findspot.engines.embedded.keyword_index import KeywordIndex
 from findspot.engines.embedded.rows import Rows
 from findspot.errors import FindspotError
 from findspot.models import OWNER, Backoff, Document, NamespaceKey, documents_namespace
@@ -29,7 +29,7 @@ BEFORE = "A heron stands in the reeds 苍鹭立在芦苇里"
 AFTER = "The heron has flown away 苍鹭飞走了"
 DISK_FULL = (
     "ENGINE_UNAVAILABLE: The index cannot be used: No space left on device. "
-    "What is saved is kept, and this is tried again until it works."
+    "Saved content is safe, and indexing is retried until it works."
 )
 
 
@@ -87,7 +87,12 @@ class Disk:
         return limited
 
 
-WRITES: list[tuple[object, str]] = [(Keywords, "commit"), (Keywords, "keep"), (Rows, "append"), (manifest, "write")]
+WRITES: list[tuple[object, str]] = [
+    (KeywordIndex, "commit"),
+    (KeywordIndex, "retain"),
+    (Rows, "append"),
+    (manifest, "write"),
+]
 
 
 @pytest.mark.scenario("004.matrix.index-write-fails")
@@ -166,7 +171,7 @@ async def test_a_rebuild_that_fails_leaves_the_old_index_says_why_and_is_tried_a
         return instead
 
     def build(*arguments: Any) -> Any:
-        building = engine.engine.build(*arguments)
+        building = engine.engine.files.build(*arguments)
         if step != "build":
             monkeypatch.setattr(building, step, failing(getattr(building, step)))
         return building

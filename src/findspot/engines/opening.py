@@ -1,4 +1,4 @@
-"""Opens the engine that is set. What an engine needs is loaded only then."""
+"""Opens the configured engine. The libraries of an engine are imported only when it is opened."""
 
 import shutil
 from pathlib import Path
@@ -10,33 +10,35 @@ from findspot.settings import Settings
 
 
 class Unavailable:
-    """An engine that this Findspot knows by name only: whatever is asked of it says so."""
+    """An engine that has a name but no implementation yet. Every call raises ENGINE_UNAVAILABLE."""
+
+    files = None
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __getattr__(self, call: str) -> Any:
-        raise FindspotError("ENGINE_UNAVAILABLE", f"This Findspot has no engine '{self._name}' yet.")
+        raise FindspotError("ENGINE_UNAVAILABLE", f"This version of Findspot has no engine '{self._name}'.")
 
     def close(self) -> None: ...
 
 
-_OWNER = "store"  # names the store that an index folder belongs to
+_OWNER = "store"  # file in the index folder with the identity of the store that the index belongs to
 
 
 def open_engine(settings: Settings, identity: str) -> Engine:
-    """The engine for the store of this identity."""
+    """Open the engine for the store with this identity."""
     if settings.engine != "embedded":
         return cast(Engine, Unavailable(settings.engine))
     from findspot.engines.embedded.engine import EmbeddedEngine
 
     folder = settings.data / "index"
-    _belong(folder, identity)
+    _remove_index_of_other_store(folder, identity)
     return EmbeddedEngine(folder)
 
 
-def _belong(folder: Path, identity: str) -> None:
-    """An index of another store would answer with chunks that merely have the same numbers: it is removed."""
+def _remove_index_of_other_store(folder: Path, identity: str) -> None:
+    """Delete the index of another store: its chunks have the same ids but other texts."""
     owner = folder / _OWNER
     if folder.exists() and (not owner.exists() or owner.read_text(encoding="utf-8") != identity):
         shutil.rmtree(folder)

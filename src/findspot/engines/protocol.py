@@ -1,4 +1,8 @@
-"""What every engine is. tests/contracts/test_engine.py holds each of them to it."""
+"""The interface of a search engine, and the values that cross it.
+
+`Engine` is what every engine offers. `LocalFiles` is a second, optional interface: the upkeep of index files on this
+machine. tests/contracts/test_engine.py and test_local_files.py hold every implementation to both.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,12 @@ if TYPE_CHECKING:
 
 Vector: TypeAlias = "npt.NDArray[np.float32]"
 Vectors: TypeAlias = "npt.NDArray[np.float32]"
-Stop: TypeAlias = Callable[[], None]  # raises when the work is no longer wanted; called between slices of it
+Stop: TypeAlias = Callable[[], None]  # called between slices of work; raises to cancel it
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a chunk was cut from: a node of a table under certain settings, or a document (with no pointer)."""
+    """The text that a chunk was cut from: a node of a table with its chunk settings, or a document (no pointer)."""
 
     document_id: int | None = None
     pointer: str = ""
@@ -28,12 +32,12 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Chunks to keep: five columns of one length. A vector that is zero everywhere is never a hit."""
+    """Chunks to write, as five columns of equal length. A chunk whose vector is all zeros has no vector."""
 
     ids: Sequence[int]
-    doc_ids: Sequence[str]  # the ids that an engine outside this machine knows them by
+    doc_ids: Sequence[str]  # the ids used by a remote engine
     sources: Sequence[Source]
-    terms: Sequence[str]  # of each chunk, separated by blanks
+    terms: Sequence[str]  # of each chunk, separated by spaces
     vectors: Vectors
 
     def __len__(self) -> int:
@@ -42,7 +46,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """Which chunks of a namespace a query may see; the default is all of them."""
+    """Filter: which chunks of a namespace a query may find. The default is all of them."""
 
     pointer: str = ""  # this pointer, or anything below it
     cut: tuple[int, int] | None = None  # chunk size and overlap
@@ -55,47 +59,52 @@ EVERYTHING = Within()
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What keywords look for: any of `any_of`; all of `all_of` must be there, and if there are some, that is enough;
-    none of `none_of` may be. A term counts once for the score, be it in `any_of`, in `all_of` or in both. `prefix`
-    begins a word that is still being typed; the terms that begin so, and `stems`, which do not but may be the terms of
-    such a word, count together like one of `any_of`.
+    """A keyword query. A chunk matches if it has all of `all_of`, none of `none_of` and, when `all_of` is empty, at
+    least one of `any_of` or a completion of `prefix`.
 
-    What has all of `together` is recalled before anything else, whatever its score. With a prefix it needs a word that
-    begins so too, or one of `any_of` that is not in `together`: the word that is typed, if that is whole."""
+    A term counts once for the score, even if it is in both `any_of` and `all_of`. `prefix` is the start of a word that
+    is still being typed. The terms that start with it, and `stems` (terms the finished word may have without starting
+    with it), count as one term of `any_of`.
+
+    A chunk with all terms of `full_match` is a full match. Full matches are recalled before all other chunks, whatever
+    their score. If there is a prefix, a full match also needs a completion of it, or a term of `any_of` that is not in
+    `full_match` (the typed word, if it is already complete).
+    """
 
     any_of: tuple[str, ...] = ()
     all_of: tuple[str, ...] = ()
     none_of: tuple[str, ...] = ()
     prefix: str | None = None
     stems: tuple[str, ...] = ()
-    together: tuple[str, ...] = ()
+    full_match: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What both legs found, by id: BM25 scores above zero, and cosines.
+    """The chunks found by each leg, by id: BM25 scores above zero, and cosines.
 
-    What one leg found and the other did not stands with the other's score in `keyword_also` or `vector_also`: a BM25
-    score (left out where no word matches), or a cosine (left out where the chunk has no vector).
+    `keyword_also` and `vector_also` hold the scores of other chunks: those that only the other leg found, and those
+    the caller asked for with `also`. A chunk that matches no word, or has no vector, is left out there.
 
-    `full` are those of all these that have what was looked for `together`, and `more_full` says that others may.
-    `documents` tells which documents all these were cut from, where they were cut from documents. `is_there` says
-    whether there was an index at all.
+    `full_matches` are the recalled chunks that are full matches; `more_full_matches` is true if others may be.
+    `documents` maps recalled chunks to their documents, if they were cut from documents. `exists` is false if there is
+    no index.
     """
 
     keyword: Mapping[int, float] = field(default_factory=dict)
     vector: Mapping[int, float] = field(default_factory=dict)
     keyword_also: Mapping[int, float] = field(default_factory=dict)
     vector_also: Mapping[int, float] = field(default_factory=dict)
-    full: Set[int] = frozenset()
-    more_full: bool = False
+    full_matches: Set[int] = frozenset()
+    more_full_matches: bool = False
     documents: Mapping[int, int] = field(default_factory=dict)
-    is_there: bool = True
+    exists: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What a namespace holds. `fingerprint` tells which embedder's vectors these are; `evicted` were given up."""
+    """The contents of a namespace. `fingerprint` names the embedder; `evicted` counts chunks whose vector was
+    evicted."""
 
     chunks: int
     vectors: int
@@ -106,54 +115,41 @@ class Status:
 
 
 class Damaged(Exception):
-    """A namespace cannot be trusted: it has to be built anew from the store."""
+    """The index of a namespace is damaged and must be rebuilt from the store."""
 
 
-class Misfit(Exception):
-    """A query's vector has not the length of those in a namespace, which may have been switched a moment ago."""
+class DimensionMismatch(Exception):
+    """The query vector and the vectors of the namespace differ in dimension, for example after a recent switch."""
 
 
 class Abandoned(Exception):
-    """An index that was being built is no longer wanted: its namespace was dropped, or another build was begun."""
-
-
-class Building(Protocol):
-    """An index that is written beside the one in service. What is written or deleted in the meantime reaches both.
-
-    Raises Abandoned once it is no longer wanted.
-    """
-
-    def write(self, batch: Batch) -> None:
-        """Keep these chunks, except those that were written or deleted since the build was begun: these are newer."""
-
-    def switch(self) -> None:
-        """Let it take the place of the one in service, at once and for good."""
-
-    def abandon(self) -> None: ...
+    """A build is no longer wanted: its namespace was dropped, or another build was started."""
 
 
 class Engine(Protocol):
-    """Chunks in namespaces. Calls block: make them in a thread. Any number of threads may call at the same time.
+    """Chunks in namespaces. Calls block, so make them in a thread. Calls from several threads are safe.
 
-    A namespace that does not exist is empty: reading and deleting there finds nothing. What returned is durable: a
-    killed process finds it again. What was called and did not return is either there as a whole or not at all. Any call
-    may raise ENGINE_UNAVAILABLE, where a disk is full or a service away.
+    A namespace that does not exist is empty: reads return nothing and deletes do nothing. When a write returns, it
+    survives a killed process; a write that did not return is either complete or absent. Any call may raise
+    ENGINE_UNAVAILABLE, for example if the disk is full or a service is unreachable. Reads and writes raise Damaged if
+    the index is damaged.
     """
+
+    @property
+    def files(self) -> LocalFiles | None:
+        """Upkeep of the local index files; None for an engine that keeps no files on this machine."""
 
     def prepare(self) -> None:
         """Load what the first recall would otherwise wait for."""
 
     def write(self, namespace: str, fingerprint: str, batch: Batch) -> None:
-        """Keep these chunks, in place of any with the same ids.
+        """Write chunks, replacing any with the same ids.
 
-        The fingerprint is that of the index, or of the one that is being built to take its place: anything else raises
-        ValueError. In the meantime an index with another one keeps these chunks by their words alone.
+        The fingerprint must be that of the index, or of the build that will replace it; otherwise raises ValueError.
+        During a build with another fingerprint, the index in service takes these chunks without their vectors.
         """
 
     def delete(self, namespace: str, ids: Sequence[int]) -> None: ...
-
-    def evict(self, namespace: str, ids: Sequence[int]) -> None:
-        """Forget the vectors of these chunks, which are still found by their words."""
 
     def recall(
         self,
@@ -163,40 +159,58 @@ class Engine(Protocol):
         *,
         limit: int,
         within: Within = EVERYTHING,
+        also: Sequence[int] = (),
         stop: Stop = lambda: None,
     ) -> Recall:
-        """The best `limit` chunks of each leg. Raises Misfit if the vector cannot be compared with those that are
-        kept, and Damaged if the namespace cannot be trusted."""
+        """Return the best `limit` chunks of each leg.
+
+        Both legs also score the chunks of `also`, whether recalled or not; the filter does not apply to them. With a
+        limit of 0 nothing else is scored. Raises DimensionMismatch if the vector cannot be compared.
+        """
 
     def count(self, namespace: str, words: Words | None, within: Within = EVERYTHING) -> int:
-        """How many chunks match; without words, how many have a vector. Raises Damaged if the namespace cannot be
-        trusted."""
-
-    def scores(self, namespace: str, words: Words, ids: Sequence[int]) -> dict[int, float]:
-        """The BM25 scores of those of these chunks that match. Raises Damaged if the namespace cannot be trusted."""
-
-    def cosines(self, namespace: str, vector: Vector, ids: Sequence[int]) -> dict[int, float]:
-        """The cosines of those of these chunks that have a vector."""
-
-    def build(self, namespace: str, fingerprint: str, dimension: int) -> Building:
-        """Begin an index to take the place of this one."""
-
-    def verify(self, namespace: str) -> None:
-        """Look through everything that is kept. Raises Damaged if it is not as it was written."""
+        """Return how many chunks match; without words, how many have a vector."""
 
     def ids(self, namespace: str) -> npt.NDArray[np.int64]:
-        """All that are kept, in ascending order."""
-
-    def vector_ids(self, namespace: str) -> npt.NDArray[np.int64]:
-        """Those that have a vector, in ascending order."""
+        """Return the ids of all chunks, in ascending order."""
 
     def status(self, namespace: str) -> Status: ...
 
-    def namespaces(self, project_id: int) -> list[str]: ...
+    def namespaces(self, project_id: int) -> list[str]:
+        """Return the names of a project's namespaces, sorted."""
 
     def drop(self, namespace: str) -> None:
-        """Forget a namespace and free its room."""
-
-    def drop_project(self, project_id: int) -> None: ...
+        """Delete a namespace and free its space."""
 
     def close(self) -> None: ...
+
+
+class LocalFiles(Protocol):
+    """Upkeep of index files on this machine. A remote engine has none."""
+
+    def verify(self, namespace: str) -> None:
+        """Read all files again. Raises Damaged if one is not as it was written."""
+
+    def vector_ids(self, namespace: str) -> npt.NDArray[np.int64]:
+        """Return the ids of the chunks that have a vector, in ascending order."""
+
+    def evict(self, namespace: str, ids: Sequence[int]) -> None:
+        """Delete the vectors of these chunks. Keywords still find them."""
+
+    def build(self, namespace: str, fingerprint: str, dimension: int) -> Build:
+        """Start an index beside the one in service, to replace it. A build in progress is abandoned."""
+
+
+class Build(Protocol):
+    """An index that is written beside the one in service. Writes and deletes in the meantime go to both.
+
+    Raises Abandoned when the build is no longer wanted.
+    """
+
+    def write(self, batch: Batch) -> None:
+        """Write chunks, except those that were written or deleted since the build started: these are newer."""
+
+    def switch(self) -> None:
+        """Replace the index in service, in one step."""
+
+    def abandon(self) -> None: ...

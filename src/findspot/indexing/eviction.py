@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from findspot.engines.protocol import Damaged, Engine
+from findspot.engines.protocol import Damaged, Engine, LocalFiles
 from findspot.runtime.embeddings import Embeddings
 from findspot.settings import Settings
 from findspot.store import index_states as states
@@ -50,12 +50,15 @@ class Warmth:
     async def make_room(self, project_id: int) -> None:
         """To be called when vectors were added: if they are too many, words alone find the coldest from now on. A
         namespace that turns out to be damaged is healed, and the others make room without it."""
+        files = self._engine.files
+        if files is None:
+            return
         _, dimension = await self._embeddings.kind()
         most = self._settings.max_vectors // dimension
         async with self._store.read() as connection:
             if await states.chunks_of_project(connection, project_id) <= most:
                 return
-        held = await self._held(project_id)
+        held = await self._held(files, project_id)
         total = sum(map(len, held.values()))
         if total <= most:
             return
@@ -63,15 +66,15 @@ class Warmth:
         for namespace, ids in given_up.items():
             log.warning("%s gives up %d vectors: the project has too many", namespace, len(ids))
             try:
-                await asyncio.to_thread(self._engine.evict, namespace, ids)
+                await asyncio.to_thread(files.evict, namespace, ids)
             except Damaged as damage:
                 self._heal(namespace, damage)
 
-    async def _held(self, project_id: int) -> "dict[str, npt.NDArray[np.int64]]":
+    async def _held(self, files: LocalFiles, project_id: int) -> "dict[str, npt.NDArray[np.int64]]":
         held = {}
         for namespace in await asyncio.to_thread(self._engine.namespaces, project_id):
             try:
-                held[namespace] = await asyncio.to_thread(self._engine.vector_ids, namespace)
+                held[namespace] = await asyncio.to_thread(files.vector_ids, namespace)
             except Damaged as damage:
                 self._heal(namespace, damage)
         return held

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
-from findspot.engines.protocol import Abandoned, Batch, Building, Engine
+from findspot.engines.protocol import Abandoned, Batch, Build, Engine
 from findspot.errors import FindspotError
 from findspot.indexing.batches import Batches
 from findspot.indexing.chunk_rows import said
@@ -88,7 +88,7 @@ class Filling:
                 await writing
 
     async def copy(
-        self, place: NamespaceKey, build: Building, dimension: int, done: Callable[[int], None], *, or_words: bool
+        self, place: NamespaceKey, build: Build, dimension: int, done: Callable[[int], None], *, or_words: bool
     ) -> None:
         """Give a build every chunk. If one cannot be had, it fails: what is in service is worth more than half. Where
         nothing is, words alone are worth more than nothing."""

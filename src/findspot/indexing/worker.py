@@ -275,11 +275,13 @@ class Indexing:
             await asyncio.sleep(CHECK_EVERY_S)
 
     async def _check_all(self) -> None:
+        if self._engine.files is None:
+            return
         async with self._store.read() as connection:
             known = await rows.namespaces(connection)
         for namespace in known:
             try:
-                await self._in_thread(self._engine.verify, namespace)
+                await self._in_thread(self._engine.files.verify, namespace)
             except Damaged as damage:
                 self.heal(namespace, damage)
 
@@ -359,11 +361,13 @@ class Indexing:
         await self._tell()
 
     async def _build(self, place: NamespaceKey) -> None:
+        if self._engine.files is None:
+            raise FindspotError("ENGINE_UNAVAILABLE", "This engine cannot build an index beside the one in service.")
         or_words = place in self._damaged
         fingerprint, dimension = await self._filling.kind(or_words=or_words)
         async with self._store.read() as connection:
             total, _ = (await rows.counts(connection, [place.namespace])).get(place.namespace, (0, 0))
-        build = await self._in_thread(self._engine.build, place.namespace, fingerprint, dimension)
+        build = await self._in_thread(self._engine.files.build, place.namespace, fingerprint, dimension)
         try:
             progress = self.rebuilds[place.namespace] = Rebuild(0, total, time.monotonic())
             _rebuilding.add(place.namespace)

@@ -43,13 +43,13 @@ class Candidates:
 def words_with_full_matches(query: "Query") -> Words:
     """Return the words of a query, with chunks that have every word recalled first. That needs two words or more."""
     is_full_match_asked = 1 < _word_count(query) <= MAX_FULL_MATCH_WORDS
-    return replace(words_of(query), together=query.required_terms if is_full_match_asked else ())
+    return replace(words_of(query), full_match=query.required_terms if is_full_match_asked else ())
 
 
 def full_matches(query: "Query", recall: Recall) -> tuple[Set[int], bool]:
     """Return the candidates that have every word of the query, and whether other chunks may have them too."""
     if _word_count(query) > 1:
-        return recall.full, recall.more_full
+        return recall.full_matches, recall.more_full_matches
     return recall.keyword.keys() | recall.keyword_also.keys(), True
 
 

@@ -6,10 +6,10 @@ This module also makes the one decision to fall back to keywords, when the vecto
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from findspot.engines.protocol import Damaged, Engine, Misfit, Recall, Vector, Words
+from findspot.engines.protocol import Damaged, DimensionMismatch, Engine, Recall, Vector, Words
 from findspot.errors import FindspotError
 from findspot.indexing.status import IndexStatus, Problem
 from findspot.runtime.embeddings import Embeddings
@@ -116,7 +116,9 @@ class Recaller:
 
         def read() -> dict[str, float]:
             found = {
-                term: self._engine.scores(request.namespace, each, [chunk_id]).get(chunk_id)
+                term: self._engine.recall(request.namespace, each, None, limit=0, also=[chunk_id]).keyword_also.get(
+                    chunk_id
+                )
                 for term, each in words.items()
             }
             return {term: score for term, score in found.items() if score is not None}
@@ -153,14 +155,14 @@ class Recaller:
     async def _ask(self, call: "_Call", words: Words | None, vector: "Vector | None", deadline: Deadline) -> Recall:
         try:
             found = await self.in_thread(call, words, vector, deadline)
-            if not found.is_there and await self._has_appeared(call.request):
+            if not found.exists and await self._has_appeared(call.request):
                 found = await self.in_thread(call, words, vector, deadline)
             return found
         except Damaged as damage:
             raise self._rebuilding(call.request, damage) from damage
-        except Misfit as misfit:  # the index was switched after its status was read
+        except DimensionMismatch as mismatch:  # the index was switched after its status was read
             message = "The index holds vectors with another number of dimensions than the query."
-            raise FindspotError("EMBEDDING_DIMENSION_MISMATCH", message) from misfit
+            raise FindspotError("EMBEDDING_DIMENSION_MISMATCH", message) from mismatch
 
     async def _has_appeared(self, request: SearchRequest) -> bool:
         """Return whether an index exists now that did not exist before.
@@ -199,17 +201,14 @@ class _Call:
 
     def __call__(self, words: Words | None, vector: "Vector | None", deadline: Deadline) -> Recall:
         deadline.check()
-        namespace, within = self.request.namespace, self.request.within
-        found = self.engine.recall(namespace, words, vector, limit=self.limit, within=within, stop=deadline.check)
-        missing = [id for id in self.also if id not in found.keyword and id not in found.vector]
-        if not missing:
-            return found
-        by_words = self.engine.scores(namespace, words, missing) if words else {}
-        by_meaning = {} if vector is None else self.engine.cosines(namespace, vector, missing)
-        return replace(
-            found,
-            keyword_also={**found.keyword_also, **by_words},
-            vector_also={**found.vector_also, **by_meaning},
+        return self.engine.recall(
+            self.request.namespace,
+            words,
+            vector,
+            limit=self.limit,
+            within=self.request.within,
+            also=self.also,
+            stop=deadline.check,
         )
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from findspot.engines.embedded import namespace as namespaces
 from findspot.engines.embedded.engine import EmbeddedEngine
-from findspot.engines.embedded.manifest import tells_of_damage
+from findspot.engines.embedded.os_errors import is_damage
 from findspot.engines.protocol import Damaged, Words
 from tests.engines.embedded.chunks import DIMENSION, MODEL, NAMESPACE, chunks
 
@@ -126,13 +126,13 @@ def every_call(engine: EmbeddedEngine) -> list[Callable[[], object]]:
         lambda: engine.status(NAMESPACE),
         lambda: engine.write(NAMESPACE, MODEL, chunks([1000])),
         lambda: engine.delete(NAMESPACE, [11]),
-        lambda: engine.verify(NAMESPACE),
+        lambda: engine.files.verify(NAMESPACE),
     ]
 
 
 def healed(engine: EmbeddedEngine) -> None:
     """A build makes it whole, also with what is written and deleted in the meantime."""
-    building = engine.build(NAMESPACE, MODEL, DIMENSION)
+    building = engine.files.build(NAMESPACE, MODEL, DIMENSION)
     building.write(chunks(range(50)))
     engine.write(NAMESPACE, MODEL, chunks([500]))
     engine.delete(NAMESPACE, [7])
@@ -142,12 +142,12 @@ def healed(engine: EmbeddedEngine) -> None:
     expected = [*range(7), *range(8, 50), 500]
     assert engine.ids(NAMESPACE).tolist() == expected
     assert sorted(engine.recall(NAMESPACE, Words(("mark",)), None, limit=900).keyword) == expected
-    engine.verify(NAMESPACE)
+    engine.files.verify(NAMESPACE)
 
 
 def test_an_untouched_copy_is_sound(engine_at: Callable[[], EmbeddedEngine]) -> None:
     engine = engine_at()
-    engine.verify(NAMESPACE)
+    engine.files.verify(NAMESPACE)
     assert engine.ids(NAMESPACE).tolist() == list(range(10, 300))
     assert len(engine.recall(NAMESPACE, Words(("mark",)), None, limit=900).keyword) == 290
 
@@ -182,11 +182,11 @@ def test_what_is_too_much_to_read_at_once_is_found_by_verifying(
     damage: Callable[[Path], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(namespaces, "_CHECKED_AT_ONCE", 0)
+    monkeypatch.setattr(namespaces, "VERIFIED_AT_OPENING", 0)
     damage(sorted(place(tmp_path).glob(FILES[kind]))[0])
     engine = engine_at()
     with pytest.raises(Damaged):
-        engine.verify(NAMESPACE)
+        engine.files.verify(NAMESPACE)
     for call in every_call(engine):
         with pytest.raises(Damaged):
             call()
@@ -207,7 +207,7 @@ def test_unnoticed_damage_raises_nothing_but_damaged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Before it is verified, a flipped bit may go unseen; but if something fails, the reason is told."""
-    monkeypatch.setattr(namespaces, "_CHECKED_AT_ONCE", 0)
+    monkeypatch.setattr(namespaces, "VERIFIED_AT_OPENING", 0)
     for file in place(tmp_path).glob(FILES[kind]):
         damage(file)
     engine = engine_at()
@@ -217,7 +217,7 @@ def test_unnoticed_damage_raises_nothing_but_damaged(
         except Damaged:
             continue
     with pytest.raises(Damaged):
-        engine.verify(NAMESPACE)
+        engine.files.verify(NAMESPACE)
 
 
 def test_a_generation_that_is_gone_is_damage(engine_at: Callable[[], EmbeddedEngine], tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_what_tantivy_did_on_its_own_does_not_matter(engine_at: Callable[[], Emb
     ],
 )
 def test_a_full_disk_or_too_many_files_is_no_damage(error: Exception, expected: bool) -> None:
-    assert tells_of_damage(error) is expected
+    assert is_damage(error) is expected
 
 
 # ── under an engine that has it open ──
@@ -278,7 +278,7 @@ def open_engine(
     engine_at: Callable[[], EmbeddedEngine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> EmbeddedEngine:
     """One that has answered, and looks at all files for each answer."""
-    monkeypatch.setattr(namespaces, "_LOOK_S", -1.0)
+    monkeypatch.setattr(namespaces, "CHECK_EVERY_S", -1.0)
     engine = engine_at()
     assert engine.recall(NAMESPACE, Words(("mark",)), None, limit=5).keyword
     return engine
@@ -307,7 +307,7 @@ def test_what_was_read_before_the_damage_was_seen_is_not_returned(
     open_engine: EmbeddedEngine, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However seldom all files are looked at: those that are read, are."""
-    monkeypatch.setattr(namespaces, "_LOOK_S", 3600.0)
+    monkeypatch.setattr(namespaces, "CHECK_EVERY_S", 3600.0)
     overwritten_with_zeros(sorted(place(tmp_path).glob(FILES[kind]))[0])
     with pytest.raises(Damaged):
         open_engine.recall(NAMESPACE, Words(("mark",)), None, limit=5)
@@ -327,7 +327,7 @@ def test_a_file_that_is_touched_and_still_the_same_is_no_damage(open_engine: Emb
     for file in place(tmp_path).rglob("*.*"):
         os.utime(file, (1, 1))
     assert len(open_engine.recall(NAMESPACE, Words(("mark",)), None, limit=900).keyword) == 290
-    open_engine.verify(NAMESPACE)
+    open_engine.files.verify(NAMESPACE)
 
 
 @pytest.mark.parametrize("is_open", [True, False])
@@ -335,7 +335,7 @@ def test_a_folder_that_is_gone_is_damage_until_it_is_built_anew(
     open_engine: EmbeddedEngine, tmp_path: Path, is_open: bool
 ) -> None:
     if not is_open:
-        open_engine._at(NAMESPACE).close()
+        open_engine._namespaces.get(NAMESPACE).close()
     shutil.rmtree(tmp_path / "index")
     with pytest.raises(Damaged):
         open_engine.recall(NAMESPACE, Words(("mark",)), None, limit=5)

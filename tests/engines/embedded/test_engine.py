@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 import tantivy
 
-from findspot.engines.embedded import engine as engines
 from findspot.engines.embedded import index, manifest
+from findspot.engines.embedded import namespaces as engines
 from findspot.engines.embedded.engine import EmbeddedEngine
 from findspot.engines.embedded.index import Index
-from findspot.engines.embedded.keywords import Keywords
+from findspot.engines.embedded.keyword_index import KeywordIndex
 from findspot.engines.embedded.rows import Rows
-from findspot.engines.protocol import Abandoned, Batch, Building, Damaged, Source, Words
+from findspot.engines.protocol import Abandoned, Batch, Build, Damaged, Source, Words
 from findspot.errors import FindspotError
 from tests.engines.embedded.chunks import DIMENSION, MODEL, NAMESPACE, chunks
 
@@ -78,12 +78,18 @@ def test_any_number_of_threads_may_write(engine: EmbeddedEngine) -> None:
     assert set(engine.ids(NAMESPACE).tolist()) == everything(engine) == expected
 
 
-def _finish(building: Building) -> None:
+def _finish(building: Build) -> None:
     building.write(chunks(range(5)))
     building.switch()
 
 
-FAILURES = [(Keywords, "add"), (Keywords, "commit"), (Keywords, "keep"), (Rows, "append"), (manifest, "write")]
+FAILURES = [
+    (KeywordIndex, "add"),
+    (KeywordIndex, "commit"),
+    (KeywordIndex, "retain"),
+    (Rows, "append"),
+    (manifest, "write"),
+]
 
 
 def full(*_: object, **__: object) -> None:
@@ -104,7 +110,7 @@ def test_a_write_that_fails_leaves_everything_as_it_was(
         assert everything(engine, "other") == set()
     engine.write(NAMESPACE, MODEL, chunks([20]))
     assert everything(engine) == set(range(21))
-    engine.verify(NAMESPACE)
+    engine.files.verify(NAMESPACE)
 
 
 @pytest.mark.parametrize(("place", "name"), FAILURES)
@@ -114,16 +120,16 @@ def test_what_is_open_is_read_on_while_the_disk_has_no_room_to_open_it_again(
     engine.write(NAMESPACE, MODEL, chunks(range(20)))
     with monkeypatch.context() as patch:
         patch.setattr(place, name, full)
-        patch.setattr(Keywords, "lay", full)
+        patch.setattr(KeywordIndex, "restore", full)
         for _ in range(3):
             with pytest.raises(FindspotError, match="No space"):
                 engine.write(NAMESPACE, MODEL, chunks(range(10, 30), "other"))
             assert everything(engine) == set(range(20))
             assert engine.status(NAMESPACE).chunks == 20
-            engine.verify(NAMESPACE)
+            engine.files.verify(NAMESPACE)
     engine.write(NAMESPACE, MODEL, chunks(range(10, 30), "other"))
     assert (everything(engine), everything(engine, "other")) == (set(range(10)), set(range(10, 30)))
-    engine.verify(NAMESPACE)
+    engine.files.verify(NAMESPACE)
 
 
 def test_damage_is_noticed_though_the_last_write_has_failed(
@@ -156,7 +162,7 @@ def test_what_the_system_refuses_is_told_in_its_own_words_and_without_a_path(
             raise ValueError(said)
 
     monkeypatch.setattr(tantivy.Index, "writer", lambda *_: Refusing(), raising=False)
-    with pytest.raises(FindspotError, match=f"The index cannot be used: {reason}. What is saved is kept") as caught:
+    with pytest.raises(FindspotError, match=f"The index cannot be used: {reason}. Saved content is safe") as caught:
         engine.write(NAMESPACE, MODEL, chunks([1]))
     assert (caught.value.code, "/" in str(caught.value)) == ("ENGINE_UNAVAILABLE", False)
 
@@ -166,7 +172,7 @@ def test_a_build_that_fails_is_given_up(
     engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: object, name: str
 ) -> None:
     engine.write(NAMESPACE, MODEL, chunks(range(20)))
-    building = engine.build(NAMESPACE, MODEL, DIMENSION)
+    building = engine.files.build(NAMESPACE, MODEL, DIMENSION)
     with monkeypatch.context() as patch:
         patch.setattr(place, name, full)
         with pytest.raises(FindspotError, match="No space left"):
@@ -180,7 +186,7 @@ def test_a_build_that_fails_is_given_up(
 
 def test_a_build_that_was_never_finished_leaves_nothing_behind(engine: EmbeddedEngine, tmp_path: Path) -> None:
     engine.write(NAMESPACE, MODEL, chunks(range(5)))
-    engine.build(NAMESPACE, MODEL, DIMENSION).write(chunks(range(50)))
+    engine.files.build(NAMESPACE, MODEL, DIMENSION).write(chunks(range(50)))
     engine.close()
     again = EmbeddedEngine(tmp_path)
     assert everything(again) == set(range(5))
@@ -191,9 +197,9 @@ def test_a_build_that_was_never_finished_leaves_nothing_behind(engine: EmbeddedE
 def test_a_namespace_may_be_closed_and_opened_while_another_index_is_built(
     engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engines, "_MOST_OPEN", 1)
+    monkeypatch.setattr(engines, "MAX_OPEN", 1)
     engine.write(NAMESPACE, MODEL, chunks(range(5)))
-    building = engine.build(NAMESPACE, MODEL, DIMENSION)
+    building = engine.files.build(NAMESPACE, MODEL, DIMENSION)
     building.write(chunks(range(10)))
     engine.write("project_1_table_2", MODEL, chunks([1]))
     assert everything(engine) == set(range(5))
@@ -205,7 +211,7 @@ def test_a_namespace_may_be_closed_and_opened_while_another_index_is_built(
 def test_rows_that_no_longer_count_give_back_their_room(
     engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(index, "_DEAD_ENOUGH", 50)
+    monkeypatch.setattr(index, "MIN_DEAD", 50)
     engine.write(NAMESPACE, MODEL, chunks(range(300)))
     for start in range(0, 280, 20):
         engine.delete(NAMESPACE, range(start, start + 20))
@@ -213,7 +219,7 @@ def test_rows_that_no_longer_count_give_back_their_room(
     [codes] = (tmp_path / "project_1" / NAMESPACE).glob("gen-1/vectors-*/codes")
     assert codes.parent.name != "vectors-1"
     assert codes.stat().st_size < 100 * DIMENSION
-    engine.verify(NAMESPACE)
+    engine.files.verify(NAMESPACE)
 
 
 def test_writing_the_same_again_and_again_takes_no_more_room(engine: EmbeddedEngine, tmp_path: Path) -> None:
@@ -229,7 +235,7 @@ def test_writing_the_same_again_and_again_takes_no_more_room(engine: EmbeddedEng
 def test_an_index_that_is_closed_after_every_write_does_not_fall_into_pieces(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index, "_MANY_SEGMENTS", 10)
+    monkeypatch.setattr(index, "MANY_SEGMENTS", 10)
     for number in range(25):
         engine = EmbeddedEngine(tmp_path)
         engine.write(NAMESPACE, MODEL, chunks([number]))
@@ -249,13 +255,13 @@ def test_any_limit_may_be_asked_for(engine: EmbeddedEngine) -> None:
 def test_many_namespaces_do_not_hold_many_threads(
     engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(engines, "_MOST_OPEN", 5)
-    monkeypatch.setattr(engines, "_MOST_WRITING", 2)
+    monkeypatch.setattr(engines, "MAX_OPEN", 5)
+    monkeypatch.setattr(engines, "MAX_WRITERS", 2)
     names = [f"project_1_table_{number}" for number in range(12)]
     for number, name in enumerate(names):
         engine.write(name, MODEL, chunks([number]))
-    assert sum(each.is_open for each in engine._namespaces.values()) == 5
-    assert sum(each.is_writing for each in engine._namespaces.values()) == 2
+    assert sum(each.is_open for each in engine._namespaces._namespaces.values()) == 5
+    assert sum(each.is_writing for each in engine._namespaces._namespaces.values()) == 2
     for number, name in enumerate(names):
         assert engine.ids(name).tolist() == [number]
         engine.write(name, MODEL, chunks([number + 100]))
@@ -267,12 +273,12 @@ def test_what_nobody_uses_is_closed_unless_it_takes_long_to_open(
 ) -> None:
     engine.write("project_1_table_1", MODEL, chunks(range(3)))
     engine.write("project_1_table_2", MODEL, chunks(range(200)))
-    small, large = (engine._namespaces[f"project_1_table_{number}"] for number in (1, 2))
+    small, large = (engine._namespaces._namespaces[f"project_1_table_{number}"] for number in (1, 2))
     assert small.is_open
     assert large.is_writing
-    monkeypatch.setattr(engines, "_SMALL", large.size)
-    monkeypatch.setattr(engines, "_IDLE_S", 0)
-    engine._shed()
+    monkeypatch.setattr(engines, "SMALL", large.size)
+    monkeypatch.setattr(engines, "IDLE_S", 0)
+    engine._namespaces.close_idle()
     assert not small.is_open
     assert not large.is_writing
     assert large.is_open
@@ -281,7 +287,7 @@ def test_what_nobody_uses_is_closed_unless_it_takes_long_to_open(
 
 @pytest.mark.parametrize("name", ["", "table_1", "project_1", "project_x_documents", "project_1_table_1/..", "../x"])
 def test_a_name_that_is_none_is_refused(engine: EmbeddedEngine, name: str) -> None:
-    with pytest.raises(ValueError, match="no name of a namespace"):
+    with pytest.raises(ValueError, match="not the name of a namespace"):
         engine.write(name, MODEL, chunks([1]))
 
 
@@ -289,7 +295,7 @@ def test_a_stray_file_is_no_namespace_and_goes_with_its_project(engine: Embedded
     engine.write(NAMESPACE, MODEL, chunks([1]))
     (tmp_path / "project_1" / ".DS_Store").write_bytes(b"left by a file browser")
     assert engine.namespaces(1) == [NAMESPACE]
-    engine.drop_project(1)
+    engine.drop(NAMESPACE)
     assert not (tmp_path / "project_1").exists()
     engine.write(NAMESPACE, MODEL, chunks([1]))
     assert engine.namespaces(1) == [NAMESPACE]
@@ -309,15 +315,13 @@ def test_too_many_open_files_are_told_as_an_engine_that_is_away(
         raise error
 
     engine.write(NAMESPACE, MODEL, chunks(range(5)))
-    engine._at(NAMESPACE).close()
+    engine._namespaces.get(NAMESPACE).close()
     calls: list[Callable[[], object]] = [
         lambda: engine.recall(NAMESPACE, Words(("mark",)), None, limit=5),
         lambda: engine.count(NAMESPACE, Words(("mark",))),
-        lambda: engine.scores(NAMESPACE, Words(("mark",)), [1]),
-        lambda: engine.cosines(NAMESPACE, chunks([1]).vectors[0], [1]),
         lambda: engine.status(NAMESPACE),
         lambda: engine.ids(NAMESPACE),
-        lambda: engine.vector_ids(NAMESPACE),
+        lambda: engine.files.vector_ids(NAMESPACE),
     ]
     for call in calls:
         with monkeypatch.context() as patch:

@@ -27,7 +27,7 @@ def test_what_was_written_survives_kill_9_in_both_legs_alike(tmp_path: Path) -> 
         told = _write_and_be_killed(tmp_path, step + 1, chance)
         engine = EmbeddedEngine(tmp_path)
         step = _step_reached(engine, [told, told + 1])
-        engine.verify(NAMESPACE)
+        engine.files.verify(NAMESPACE)
         engine.close()
         _nothing_is_left_over(tmp_path)
     assert step > 0
@@ -71,4 +71,4 @@ def _nothing_is_left_over(folder: Path) -> None:
     assert len(list(place.iterdir())) == 2
     kinds = sorted(each.name.split("-")[0] for each in next(place.glob("gen-*")).iterdir())
     assert kinds == ["kept", "vectors", "work"]
-    assert list((folder / ".leftovers").iterdir()) == []
+    assert list((folder / ".staging").iterdir()) == []

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from findspot import pointer
-from findspot.engines.embedded import finder, marked, scan
+from findspot.engines.embedded import append_only, row_finder, scan
 from findspot.engines.embedded.codes import Coder
-from findspot.engines.embedded.marked import Mark
+from findspot.engines.embedded.manifest import Checksum
 from findspot.engines.embedded.rows import FILES, Rows
 from findspot.engines.protocol import Damaged, Source, Vector, Vectors, Within
 
@@ -71,10 +71,10 @@ def passes(source: Source, within: Within) -> bool:
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows make a part, so that there are many parts."""
-    monkeypatch.setattr(scan, "_LEAST", 8)
-    monkeypatch.setattr(scan, "_LARGEST", 32)
-    monkeypatch.setattr(scan, "_AT_ONCE", 4)
-    monkeypatch.setattr(finder, "_UNSORTED", 8)
+    monkeypatch.setattr(scan, "MIN_PART", 8)
+    monkeypatch.setattr(scan, "MAX_PART", 32)
+    monkeypatch.setattr(scan, "SLICE", 4)
+    monkeypatch.setattr(row_finder, "MAX_UNSORTED", 8)
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def state(rows: Rows) -> object:
     """All that a reader can see, exactly."""
     view, query = rows.view(), vector(1)
     masks = [view.mask(Within(pointer=each)).tolist() for each in ("", "/数据", "/neu")]
-    return rows.alive, rows.dead, view.ids().tolist(), view.cosines(query, range(60)), masks, rows.marks()
+    return rows.alive, rows.dead, view.ids().tolist(), view.cosines(query, range(60)), masks, rows.checksums()
 
 
 # ── everything that can happen to rows ──
@@ -142,7 +142,7 @@ class Everything(RuleBasedStateMachine):
         for name in left:
             with (self.rows.folder / name).open("ab") as file:
                 file.write(b"half a thing")
-        self.rows = Rows.open(self.rows.folder, DIMENSION, self.rows.marks())
+        self.rows = Rows.open(self.rows.folder, DIMENSION, self.rows.checksums())
 
     @rule(seed=st.integers(1, 60), limit=st.integers(1, 10), within=withins)
     def search(self, seed: int, limit: int, within: Within) -> None:
@@ -179,23 +179,18 @@ def test_whatever_happens_the_files_and_the_views_say_the_same() -> None:
 
 
 def test_what_was_written_is_opened(rows: Rows) -> None:
-    assert state(Rows.open(rows.folder, DIMENSION, rows.marks())) == state(rows)
-
-
-def test_marks_may_come_from_json(rows: Rows) -> None:
-    marks = {name: list(mark) for name, mark in rows.marks().items()}
-    assert state(Rows.open(rows.folder, DIMENSION, marks)) == state(rows)
+    assert state(Rows.open(rows.folder, DIMENSION, rows.checksums())) == state(rows)
 
 
 def test_an_append_costs_only_the_new_bytes(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[int] = []
-    append = marked.append
+    append = append_only.append
 
-    def noting(path: Path, mark: Mark, data: bytes) -> Mark:
+    def noting(path: Path, mark: Checksum, data: bytes) -> Checksum:
         written.append(len(data))
         return append(path, mark, data)
 
-    monkeypatch.setattr(marked, "append", noting)
+    monkeypatch.setattr(append_only, "append", noting)
     rows.append([100], [Source(pointer="/数据/0")], vectors(1))
     assert sum(written) < 2 * DIMENSION
     rows.verify()
@@ -206,10 +201,10 @@ def test_a_longer_file_is_cut_back(rows: Rows, name: str) -> None:
     before = state(rows)
     with (rows.folder / name).open("ab") as file:
         file.write(b"\0" * 100)
-    opened = Rows.open(rows.folder, DIMENSION, rows.marks())
+    opened = Rows.open(rows.folder, DIMENSION, rows.checksums())
     assert state(opened) == before
     assert {each: (rows.folder / each).stat().st_size for each in FILES} == {
-        each: mark.size for each, mark in rows.marks().items()
+        each: mark.size for each, mark in rows.checksums().items()
     }
     opened.verify()
 
@@ -219,7 +214,7 @@ def test_a_shorter_file_is_damage(rows: Rows, name: str) -> None:
     path = rows.folder / name
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(Damaged):
-        Rows.open(rows.folder, DIMENSION, rows.marks())
+        Rows.open(rows.folder, DIMENSION, rows.checksums())
     with pytest.raises(Damaged):
         rows.verify()
 
@@ -228,14 +223,14 @@ def test_a_shorter_file_is_damage(rows: Rows, name: str) -> None:
 def test_a_missing_file_is_damage(rows: Rows, name: str) -> None:
     (rows.folder / name).unlink()
     with pytest.raises(Damaged):
-        Rows.open(rows.folder, DIMENSION, rows.marks())
+        Rows.open(rows.folder, DIMENSION, rows.checksums())
     with pytest.raises(Damaged):
         rows.verify()
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_missing_mark_is_damage(rows: Rows, name: str) -> None:
-    marks = rows.marks()
+    marks = rows.checksums()
     del marks[name]
     with pytest.raises(Damaged):
         Rows.open(rows.folder, DIMENSION, marks)
@@ -252,28 +247,28 @@ def test_a_changed_bit_is_damage(rows: Rows, name: str, place: int, bit: int) ->
     with pytest.raises(Damaged):
         rows.verify()
     with pytest.raises(Damaged):
-        Rows.open(rows.folder, DIMENSION, rows.marks()).verify()
+        Rows.open(rows.folder, DIMENSION, rows.checksums()).verify()
 
 
 def test_another_dimension_is_damage(rows: Rows) -> None:
     with pytest.raises(Damaged):
-        Rows.open(rows.folder, DIMENSION * 2, rows.marks())
+        Rows.open(rows.folder, DIMENSION * 2, rows.checksums())
 
 
 def killed_at_every_step(
     rows: Rows, copies: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[], None]
 ) -> Iterator[Path]:
     """Copies of the folder as they would be after a kill before, within and after each write of a change."""
-    append = marked.append
+    append = append_only.append
     taken: list[Path] = []
 
-    def copying(path: Path, mark: Mark, data: bytes) -> Mark:
+    def copying(path: Path, mark: Checksum, data: bytes) -> Checksum:
         for part in (data[: len(data) // 2], data):
             append(path, mark, part)
             taken.append(shutil.copytree(rows.folder, copies / str(len(taken))))
         return append(path, mark, data)
 
-    monkeypatch.setattr(marked, "append", copying)
+    monkeypatch.setattr(append_only, "append", copying)
     change()
     monkeypatch.undo()
     yield from taken
@@ -287,7 +282,7 @@ def test_a_process_killed_at_any_moment_leaves_what_was_marked(
         "append": lambda: rows.append(range(40, 60), [Source(pointer="/新")] * 20, vectors(20, seed=3)),
         "delete": lambda: rows.delete(range(20, 30)),
     }
-    marks, before = rows.marks(), state(rows)
+    marks, before = rows.checksums(), state(rows)
     copies = list(killed_at_every_step(rows, tmp_path_factory.mktemp("copies"), monkeypatch, changes[change]))
     assert len(copies) == {"append": 8, "delete": 2}[change]
     assert state(rows) != before
@@ -299,9 +294,9 @@ def test_a_process_killed_at_any_moment_leaves_what_was_marked(
 
 @pytest.mark.parametrize("failing", range(4))
 def test_a_full_disk_leaves_everything_as_it_was(rows: Rows, monkeypatch: pytest.MonkeyPatch, failing: int) -> None:
-    append, calls, before = marked.append, [0], state(rows)
+    append, calls, before = append_only.append, [0], state(rows)
 
-    def full(path: Path, mark: Mark, data: bytes) -> Mark:
+    def full(path: Path, mark: Checksum, data: bytes) -> Checksum:
         calls[0] += 1
         if calls[0] > failing:
             append(path, mark, data[: len(data) // 2])
@@ -309,13 +304,13 @@ def test_a_full_disk_leaves_everything_as_it_was(rows: Rows, monkeypatch: pytest
         return append(path, mark, data)
 
     with monkeypatch.context() as patch:
-        patch.setattr(marked, "append", full)
+        patch.setattr(append_only, "append", full)
         with pytest.raises(OSError, match="No space"):
             rows.append(range(3, 8), [Source(pointer="/别的")] * 5, vectors(5, seed=4))
     assert state(rows) == before
     rows.append(range(3, 8), [Source(pointer="/别的")] * 5, vectors(5, seed=4))
     rows.verify()
-    assert state(Rows.open(rows.folder, DIMENSION, rows.marks())) == state(rows)
+    assert state(Rows.open(rows.folder, DIMENSION, rows.checksums())) == state(rows)
 
 
 def test_compaction_leaves_the_original_alone(rows: Rows, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -324,7 +319,7 @@ def test_compaction_leaves_the_original_alone(rows: Rows, tmp_path_factory: pyte
     assert state(rows) == before
     assert (copy.alive, copy.dead) == (rows.alive, 0)
     assert copy.view().cosines(vector(1), range(60)) == rows.view().cosines(vector(1), range(60))
-    assert copy.marks()["codes"].size == copy.alive * DIMENSION
+    assert copy.checksums()["codes"].size == copy.alive * DIMENSION
 
 
 def test_compaction_drops_sources_that_nothing_was_cut_from(
@@ -425,7 +420,7 @@ def test_stop_ends_a_search_between_slices(rows: Rows, monkeypatch: pytest.Monke
     class Enough(Exception):
         pass
 
-    monkeypatch.setattr(scan, "_CORES", 1)  # else another thread may do all the work before stop is asked
+    monkeypatch.setattr(scan, "CORES", 1)  # else another thread may do all the work before stop is asked
 
     for turns in (0, 1, 5):
         left = iter(range(turns))

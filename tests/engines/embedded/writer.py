@@ -38,7 +38,7 @@ def plan(step: int) -> tuple[str, list[int]]:
 
 
 def run(folder: Path, start: int) -> None:
-    index._DEAD_ENOUGH = 20  # so that vectors are compacted now and then
+    index.MIN_DEAD = 20  # so that vectors are compacted now and then
     engine = EmbeddedEngine(folder)
     for step in range(start, start + STEPS):
         kind, ids = plan(step)
@@ -47,7 +47,7 @@ def run(folder: Path, start: int) -> None:
         elif kind == "write":
             engine.write(NAMESPACE, MODEL, chunks(ids, mark=f"step{step}"))
         else:
-            building = engine.build(NAMESPACE, MODEL, DIMENSION)
+            building = engine.files.build(NAMESPACE, MODEL, DIMENSION)
             building.write(chunks(ids[:20], mark=f"step{step}"))
             building.write(chunks(ids[20:], mark=f"step{step}"))
             building.switch()

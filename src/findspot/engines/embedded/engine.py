@@ -1,11 +1,8 @@
-"""The engine: namespaces by name, and both legs of a recall."""
+"""The embedded engine: keyword search with tantivy and vector search, in this process. See docs/embedded-engine.md."""
 
 from __future__ import annotations
 
 import os
-import re
-import threading
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,53 +12,39 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from findspot.engines.embedded.files import EmbeddedFiles
 from findspot.engines.embedded.index import Snapshot
-from findspot.engines.embedded.leftovers import Leftovers
-from findspot.engines.embedded.manifest import telling_of_trouble, tells_of_damage
-from findspot.engines.embedded.namespace import Build, Namespace
-from findspot.engines.protocol import EVERYTHING, Batch, Misfit, Recall, Status, Stop, Vector, Within, Words
+from findspot.engines.embedded.namespace import Namespace
+from findspot.engines.embedded.namespaces import Namespaces
+from findspot.engines.embedded.os_errors import is_damage, translate_os_errors
+from findspot.engines.protocol import EVERYTHING, Batch, DimensionMismatch, Recall, Status, Stop, Vector, Within, Words
 
-_NAME = re.compile(r"(project_\d+)_(?:table_\d+|documents)", re.ASCII)
-_OF_DOCUMENTS = "_documents"  # ends the name of a namespace that has such chunks
-_MOST_OPEN = 512  # namespaces: each has some dozen mapped files, of which a process may have 65,530
-_MOST_WRITING = 4  # writers: each has some 20 MB and six threads
-_IDLE_S = 120  # after that, a writer is closed, and an index that is opened again in no time
-_SMALL = 8 << 20  # bytes of such an index; while it is open, tantivy looks twice a second whether it has changed
-_LOOK_S = 30
+_DOCUMENTS = "_documents"  # suffix of namespaces whose chunks come from documents
 
 
 class EmbeddedEngine:
     """All namespaces below one folder, which belongs to this process alone."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._leftovers = Leftovers(folder / ".leftovers")
-        self._namespaces: dict[str, Namespace] = {}
-        self._lock = threading.Lock()
-        self._closed = threading.Event()
-        self._watch = threading.Thread(target=self._shed_now_and_then, name="engine", daemon=True)
-        self._watch.start()
+        self._namespaces = Namespaces(folder)
         self._pool = ThreadPoolExecutor(max(4, 2 * (os.cpu_count() or 1)), thread_name_prefix="keywords")
+        self.files = EmbeddedFiles(self._namespaces)
 
+    @translate_os_errors()
     def prepare(self) -> None:
         import faiss  # noqa: F401
 
-    @telling_of_trouble()
+    @translate_os_errors()
     def write(self, namespace: str, fingerprint: str, batch: Batch) -> None:
-        self._at(namespace).write(fingerprint, batch)
-        self._shed()
+        self._namespaces.get(namespace).write(fingerprint, batch)
+        self._namespaces.close_idle()
 
-    @telling_of_trouble()
+    @translate_os_errors()
     def delete(self, namespace: str, ids: Sequence[int]) -> None:
-        self._at(namespace).delete([int(id) for id in ids])
-        self._shed()
+        self._namespaces.get(namespace).delete([int(id) for id in ids])
+        self._namespaces.close_idle()
 
-    @telling_of_trouble()
-    def evict(self, namespace: str, ids: Sequence[int]) -> None:
-        self._at(namespace).evict([int(id) for id in ids])
-        self._shed()
-
-    @telling_of_trouble()
+    @translate_os_errors()
     def recall(
         self,
         namespace: str,
@@ -70,24 +53,26 @@ class EmbeddedEngine:
         *,
         limit: int,
         within: Within = EVERYTHING,
+        also: Sequence[int] = (),
         stop: Stop = lambda: None,
     ) -> Recall:
         stop()
-        place = self._at(namespace)
-        snapshot = self._snapshot(place)
-        if snapshot is None or limit <= 0:
-            return Recall(is_there=snapshot is not None)
+        opened, snapshot = self._open(namespace)
+        if snapshot is None:
+            return Recall(exists=False)
         if vector is not None and len(vector) != snapshot.manifest.dimension:
-            raise Misfit(f"{namespace} holds vectors of {snapshot.manifest.dimension} numbers, not {len(vector)}")
-        recall = self._recalled(place, snapshot, words, vector, limit, within, stop)
-        if namespace.endswith(_OF_DOCUMENTS):
+            raise DimensionMismatch(f"{namespace} has {snapshot.manifest.dimension} dimensions, not {len(vector)}")
+        recall = self._search(opened, snapshot, words, vector, limit, within, stop) if limit > 0 else Recall()
+        if also:
+            recall = _with_scores_of(also, opened, snapshot, words, vector, recall)
+        if namespace.endswith(_DOCUMENTS):
             recall = replace(recall, documents=snapshot.vectors.documents({**recall.keyword, **recall.vector}))
-        place.trust(snapshot)
+        opened.check_unchanged(snapshot)
         return recall
 
-    def _recalled(
+    def _search(
         self,
-        place: Namespace,
+        namespace: Namespace,
         snapshot: Snapshot,
         words: Words | None,
         vector: Vector | None,
@@ -95,75 +80,46 @@ class EmbeddedEngine:
         within: Within,
         stop: Stop,
     ) -> Recall:
-        """What both legs find, side by side."""
+        """Run both legs in parallel, then score what only one of them found with the other."""
         if vector is None:
-            keyword, full = _best(place, snapshot, words, limit, within)
-            return Recall(keyword, full=full, more_full=len(full) == limit)
-        running = self._pool.submit(_best, place, snapshot, words, limit, within)
+            keyword, full = _best(namespace, snapshot, words, limit, within)
+            return Recall(keyword, full_matches=full, more_full_matches=len(full) == limit)
+        running = self._pool.submit(_best, namespace, snapshot, words, limit, within)
         try:
             found = _nearest(snapshot, vector, limit, within, stop)
             keyword, full = running.result()
             stop()
         finally:
             running.cancel()
-        alone = [id for id in found if id not in keyword] if len(keyword) == limit else []  # else no others match
+        # If keywords found fewer than the limit, no other chunk matches them.
+        vector_only = [id for id in found if id not in keyword] if len(keyword) == limit else []
         vector_also = snapshot.vectors.cosines(vector, [id for id in keyword if id not in found])
-        keyword_also, more_full = _scores(place, snapshot, words, alone), len(full) == limit
-        if words and more_full:
-            with _reading(place):
-                full |= snapshot.lookup.full(words, list(keyword_also))
-        return Recall(keyword, found, keyword_also, vector_also, full, more_full)
+        keyword_also, more = _scores(namespace, snapshot, words, vector_only), len(full) == limit
+        if words and more:
+            with _reading(namespace):
+                full |= snapshot.lookup.full_matches(words, list(keyword_also))
+        return Recall(keyword, found, keyword_also, vector_also, full, more)
 
-    @telling_of_trouble()
+    @translate_os_errors()
     def count(self, namespace: str, words: Words | None, within: Within = EVERYTHING) -> int:
-        place = self._at(namespace)
-        snapshot = self._snapshot(place)
+        opened, snapshot = self._open(namespace)
         if snapshot is None:
             return 0
         if words is None:
             return int(np.count_nonzero(snapshot.vectors.mask(within)))
-        with _reading(place):
+        with _reading(opened):
             count = snapshot.lookup.count(words, within)
-        place.trust(snapshot)
+        opened.check_unchanged(snapshot)
         return count
 
-    @telling_of_trouble()
-    def scores(self, namespace: str, words: Words, ids: Sequence[int]) -> dict[int, float]:
-        place = self._at(namespace)
-        snapshot = self._snapshot(place)
-        if snapshot is None:
-            return {}
-        scores = _scores(place, snapshot, words, ids)
-        place.trust(snapshot)
-        return scores
-
-    @telling_of_trouble()
-    def cosines(self, namespace: str, vector: Vector, ids: Sequence[int]) -> dict[int, float]:
-        place = self._at(namespace)
-        snapshot = self._snapshot(place)
-        if snapshot is None or len(vector) != snapshot.manifest.dimension:
-            return {}
-        cosines = snapshot.vectors.cosines(vector, ids)
-        place.trust(snapshot)
-        return cosines
-
-    @telling_of_trouble()
-    def build(self, namespace: str, fingerprint: str, dimension: int) -> Build:
-        return self._at(namespace).build(fingerprint, dimension)
-
-    @telling_of_trouble()
+    @translate_os_errors()
     def ids(self, namespace: str) -> npt.NDArray[np.int64]:
-        snapshot = self._snapshot(self._at(namespace))
+        _, snapshot = self._open(namespace)
         return np.empty(0, np.int64) if snapshot is None else snapshot.vectors.ids()
 
-    @telling_of_trouble()
-    def vector_ids(self, namespace: str) -> npt.NDArray[np.int64]:
-        snapshot = self._snapshot(self._at(namespace))
-        return np.empty(0, np.int64) if snapshot is None else snapshot.vectors.vector_ids()
-
-    @telling_of_trouble()
+    @translate_os_errors()
     def status(self, namespace: str) -> Status:
-        snapshot = self._snapshot(self._at(namespace))
+        _, snapshot = self._open(namespace)
         if snapshot is None:
             return Status(0, 0, 0, "", 0)
         manifest, vectors = snapshot.manifest, snapshot.vectors
@@ -176,84 +132,33 @@ class EmbeddedEngine:
             int(np.count_nonzero(vectors.living & vectors.evicted)),
         )
 
-    @telling_of_trouble()
-    def verify(self, namespace: str) -> None:
-        """Read every file again. Raises Damaged if one is not as it was written."""
-        self._at(namespace).verify()
-
+    @translate_os_errors()
     def namespaces(self, project_id: int) -> list[str]:
-        folder = self._folder / f"project_{project_id}"
-        found = [each.name for each in folder.iterdir()] if folder.is_dir() else []
-        return sorted(filter(_NAME.fullmatch, found))  # a file browser may have left something of its own there
+        return self._namespaces.names(project_id)
 
-    @telling_of_trouble()
+    @translate_os_errors()
     def drop(self, namespace: str) -> None:
-        self._at(namespace).drop()
-
-    def drop_project(self, project_id: int) -> None:
-        with self._lock:
-            known = [name for name in self._namespaces if _project(name) == f"project_{project_id}"]
-        for name in {*known, *self.namespaces(project_id)}:
-            self.drop(name)
+        self._namespaces.get(namespace).drop()
 
     def close(self) -> None:
-        self._closed.set()
-        self._watch.join()
         self._pool.shutdown(cancel_futures=True)
-        with self._lock:
-            namespaces = list(self._namespaces.values())
-        for namespace in namespaces:
-            namespace.end()
+        self._namespaces.close()
 
-    def _at(self, name: str) -> Namespace:
-        folder = self._folder / _project(name) / name
-        with self._lock:
-            namespace = self._namespaces.get(name)
-            if namespace is None:
-                namespace = self._namespaces[name] = Namespace(folder, self._leftovers)
-        namespace.used = time.monotonic()
-        return namespace
-
-    def _snapshot(self, namespace: Namespace) -> Snapshot | None:
-        if namespace.is_open:
-            return namespace.snapshot()
-        snapshot = namespace.snapshot()
-        self._shed()
-        return snapshot
-
-    def _shed_now_and_then(self) -> None:
-        while not self._closed.wait(_LOOK_S):
-            self._shed()
-
-    def _shed(self) -> None:
-        """Close what was not used for longest if too much is open, and what is idle if it costs something."""
-        with self._lock:
-            namespaces = list(self._namespaces.values())
-        in_use = sorted((each for each in namespaces if each.is_open), key=lambda each: each.used)
-        writing = [each for each in in_use if each.is_writing]
-        idle = [each for each in in_use if each.used < time.monotonic() - _IDLE_S]
-        for each in [*in_use[:-_MOST_OPEN], *(each for each in idle if each.size < _SMALL)]:
-            each.try_to(Namespace.close)
-        for each in [*writing[:-_MOST_WRITING], *idle]:
-            each.try_to(Namespace.rest)
-
-
-def _project(name: str) -> str:
-    match = _NAME.fullmatch(name)
-    if match is None:
-        raise ValueError(f"{name!r} is no name of a namespace")
-    return match[1]
+    def _open(self, name: str) -> tuple[Namespace, Snapshot | None]:
+        namespace = self._namespaces.get(name)
+        return namespace, self._namespaces.snapshot(namespace)
 
 
 def _best(
-    place: Namespace, snapshot: Snapshot, words: Words | None, limit: int, within: Within
+    namespace: Namespace, snapshot: Snapshot, words: Words | None, limit: int, within: Within
 ) -> tuple[dict[int, float], set[int]]:
-    with _reading(place):
+    """Return the best chunks by keywords, and which of them are full matches."""
+    with _reading(namespace):
         return snapshot.lookup.best(words, limit, within) if words else ({}, set())
 
 
-def _scores(place: Namespace, snapshot: Snapshot, words: Words | None, ids: Sequence[int]) -> dict[int, float]:
-    with _reading(place):
+def _scores(namespace: Namespace, snapshot: Snapshot, words: Words | None, ids: Sequence[int]) -> dict[int, float]:
+    with _reading(namespace):
         return snapshot.lookup.scores(words, ids) if words else {}
 
 
@@ -262,12 +167,28 @@ def _nearest(snapshot: Snapshot, vector: Vector, limit: int, within: Within, sto
     return dict(zip(ids.tolist(), cosines.tolist(), strict=True))
 
 
+def _with_scores_of(
+    ids: Sequence[int],
+    namespace: Namespace,
+    snapshot: Snapshot,
+    words: Words | None,
+    vector: Vector | None,
+    recall: Recall,
+) -> Recall:
+    """Add the scores of these chunks to those that a recall has."""
+    by_words = _scores(namespace, snapshot, words, [id for id in ids if id not in recall.keyword])
+    cosines = {} if vector is None else snapshot.vectors.cosines(vector, [id for id in ids if id not in recall.vector])
+    return replace(
+        recall, keyword_also={**recall.keyword_also, **by_words}, vector_also={**recall.vector_also, **cosines}
+    )
+
+
 @contextmanager
 def _reading(namespace: Namespace) -> Iterator[None]:
-    """What tantivy raises, or panics with, is damage if there is some."""
+    """If tantivy raises or panics, verify the files: the error is Damaged if they are damaged."""
     try:
         yield
     except BaseException as error:
-        if tells_of_damage(error):
-            namespace.doubt(error)
+        if is_damage(error):
+            namespace.verify_after(error)
         raise

@@ -1,4 +1,4 @@
-"""Who writes to a namespace, and what do readers see? One writes at a time; readers hold a snapshot and never wait."""
+"""One namespace: a single writer at a time, and snapshots for readers, which never wait for the writer."""
 
 from __future__ import annotations
 
@@ -13,33 +13,34 @@ from pathlib import Path
 import numpy as np
 
 from findspot.engines.embedded import manifest as manifests
+from findspot.engines.embedded.build import EmbeddedBuild
 from findspot.engines.embedded.index import Index, Snapshot, next_name, remove
-from findspot.engines.embedded.leftovers import Leftovers
-from findspot.engines.embedded.manifest import Manifest, telling_of_trouble, tells_of_damage
-from findspot.engines.protocol import Abandoned, Batch, Damaged
+from findspot.engines.embedded.manifest import Manifest
+from findspot.engines.embedded.os_errors import is_damage
+from findspot.engines.embedded.staging import Staging
+from findspot.engines.protocol import Batch, Damaged
 
-_CHECKED_AT_ONCE = 256 << 20  # bytes that are read when a namespace is opened; of more, only the sizes are looked at
-_COMMIT_EVERY = 100_000  # chunks of a build, so that tantivy merges some while others are written
-_LOOK_S = 1.0  # how often readers have all files looked at; those that they read, they look at each time
-_DAMAGED = "damaged"  # a file in a generation that cannot be trusted; it goes with it
+VERIFIED_AT_OPENING = 256 << 20  # bytes: of a larger index, only the sizes of the files are checked at opening
+CHECK_EVERY_S = 1.0  # how often readers check all files; the files that a query reads are checked after every query
+_DAMAGED = "damaged"  # file that marks a damaged generation; removed with the generation
 
 
 class Namespace:
-    """A folder with a manifest and the generation that it names, and maybe one that is being built."""
+    """A folder with a manifest, the generation that the manifest names, and perhaps a build."""
 
-    def __init__(self, folder: Path, leftovers: Leftovers) -> None:
+    def __init__(self, folder: Path, staging: Staging) -> None:
         self._folder = folder
-        self._leftovers = leftovers
+        self._staging = staging
         self._lock = threading.RLock()
         self._index: Index | None = None
         self._snapshot: Snapshot | None = None
         self._damage: str | None = None
-        self._advancing = False  # files grow and go, as they should
-        self._spoiled = False  # a write has failed: who writes next opens the index again; readers keep what they have
-        self._held = False  # there was something, and it was not dropped
-        self._looked = 0.0
-        self._build: Build | None = None
-        self.used = 0.0  # when, on the engine's clock
+        self._is_committing = False  # files change because of a write
+        self._write_failed = False  # the next write reopens the index; readers keep their snapshot
+        self._existed = False  # an index was open, and was not dropped
+        self._checked_at = 0.0
+        self._build: EmbeddedBuild | None = None
+        self.used = 0.0  # time of the last use, by the monotonic clock
 
     @property
     def is_open(self) -> bool:
@@ -47,191 +48,203 @@ class Namespace:
 
     @property
     def size(self) -> int:
-        """The bytes of what is open."""
+        """Bytes of the open index."""
         snapshot = self._snapshot
         return 0 if snapshot is None else snapshot.manifest.bytes
 
     @property
     def is_writing(self) -> bool:
         index = self._index
-        return index is not None and index.keywords.writing
+        return index is not None and index.keywords.has_writer
+
+    # ── reading ──
 
     def snapshot(self) -> Snapshot | None:
-        """What can be read; None if there is nothing. Waits only for the first one."""
+        """Return the snapshot to read from, or None if there is no index. Waits only while the index is opened."""
         snapshot = self._snapshot
         if snapshot is None:
-            if self._damage is not None:  # not behind the lock, which a build holds again and again
+            if self._damage is not None:  # before the lock, which a build holds for long
                 raise Damaged(self._damage)
-            if self._build is not None and not self._held:  # nor here: it is the first there is
+            if self._build is not None and not self._existed:  # the first build of this namespace: also before the lock
                 return None
             with self._lock:
-                self._opened()
+                self._open_index()
                 snapshot = self._snapshot
-        elif time.monotonic() - self._looked > _LOOK_S:
-            self._looked = time.monotonic()
-            if snapshot.stamps.changed():
-                self._suspect(snapshot)
+        elif time.monotonic() - self._checked_at > CHECK_EVERY_S:
+            self._checked_at = time.monotonic()
+            if snapshot.stats.changed():
+                self._check_unless_committing(snapshot)
         return snapshot
 
-    def trust(self, snapshot: Snapshot) -> None:
-        """To be called when something was read. Raises Damaged if that may not be what was written."""
-        stamps = snapshot.stamps
-        if stamps.overwritten(stamps.fixed):
+    def check_unchanged(self, snapshot: Snapshot) -> None:
+        """Raise Damaged if a file was changed while it was read. Call this after reading from a snapshot."""
+        stats = snapshot.stats
+        if stats.overwritten(stats.immutable):
             with self._lock:
-                self._look()
-        elif stamps.overwritten(stamps.growing):
-            self._suspect(snapshot)
+                self._check_files()
+        elif stats.overwritten(stats.appended):
+            self._check_unless_committing(snapshot)
+
+    # ── writing ──
 
     def write(self, fingerprint: str, batch: Batch) -> None:
-        """A batch belongs to the index that is being built, if there is one. Until then, an index with vectors of
-        another kind knows it by its words alone."""
+        """Write to the index in service and to the build, if there is one. Their fingerprints may differ: the batch
+        must have the one of the build, and the index in service then takes it without vectors."""
         with self._lock:
             index, build = self._in_service(), self._build
             target = build.index.manifest if build else index.manifest if index else None
             if target is not None and (fingerprint, batch.vectors.shape[1]) != (target.fingerprint, target.dimension):
-                raise ValueError(f"{self._folder.name} holds vectors of {target.fingerprint}, not of {fingerprint}")
+                raise ValueError(f"{self._folder.name} has vectors of {target.fingerprint}, not of {fingerprint}")
             if not len(batch):
                 return
             if index is None and self._damage is None:
-                index = self._begun(fingerprint, batch.vectors.shape[1])
+                index = self._create_index(fingerprint, batch.vectors.shape[1])
             if index is not None:
                 here = batch if index.manifest.fingerprint == fingerprint else _without_vectors(batch, index.manifest)
-                self._advance(index, lambda: index.write(here))
+                self._commit(index, lambda: index.write(here))
             if build is not None:
-                build.follow(batch.ids, lambda: build.index.write(batch))
+                build.apply(batch.ids, lambda: build.index.write(batch))
 
     def delete(self, ids: Sequence[int]) -> None:
         with self._lock:
             index, build = self._in_service(), self._build
             if index is not None and ids:
-                self._advance(index, lambda: index.delete(ids))
+                self._commit(index, lambda: index.delete(ids))
             if build is not None:
-                build.follow(ids, lambda: build.index.delete(ids))
+                build.apply(ids, lambda: build.index.delete(ids))
 
     def evict(self, ids: Sequence[int]) -> None:
-        """What is being built keeps its vectors until it is in service."""
+        """Delete vectors from the index in service; a build keeps its own."""
         with self._lock:
             index = self._in_service()
             if index is not None and ids:
-                self._advance(index, lambda: index.evict(ids))
+                self._commit(index, lambda: index.evict(ids))
 
-    def build(self, fingerprint: str, dimension: int) -> Build:
+    # ── building ──
+
+    def build(self, fingerprint: str, dimension: int) -> EmbeddedBuild:
         with self._lock:
             if self._build is not None:
                 self._build.abandon()
             with suppress(Damaged):
-                self._opened()  # so that readers know whether there is something
-            self._exist()
+                self._open_index()  # so that readers know whether an index exists
+            self._ensure_folder()
             folder = self._folder / next_name(self._folder, "gen")
-            self._build = Build(self, self._lock, Index.create(folder, fingerprint, dimension, bulk=True))
+            self._build = EmbeddedBuild(self, self._lock, Index.create(folder, fingerprint, dimension, bulk=True))
             return self._build
 
-    def switch(self, manifest: Manifest) -> None:
-        """From now on, this counts; the lock is held."""
+    def write_manifest(self, manifest: Manifest) -> None:
+        """Make a manifest the valid one; the caller holds the lock."""
         manifests.write(self._folder, manifest)
 
-    def adopt(self, index: Index, manifest: Manifest) -> None:
-        """Show what was built to readers; the lock is held."""
+    def serve_build(self, index: Index, manifest: Manifest) -> None:
+        """Show a finished build to readers; the caller holds the lock."""
         before, self._build = self._index, None
         try:
             self._serve(index, manifest)
         finally:
-            self._damage = None  # until then readers are told at once; from here on, this is what they get
+            self._damage = None  # not earlier: until here readers of the old index must get Damaged
         if before is not None:
-            before.keywords.rest()
-        self._tidy(manifest)
+            before.keywords.close_writer()
+        self._remove_unnamed(manifest)
 
-    def forget(self, build: Build) -> None:
-        """A build is given up; the lock is held."""
+    def discard_build(self, build: EmbeddedBuild) -> None:
+        """Remove the files of an abandoned build; the caller holds the lock."""
         if self._build is build:
             self._build = None
-        build.index.keywords.rest()  # or it would still write there
+        build.index.keywords.close_writer()  # or it would go on writing there
         remove(build.index.folder)
+
+    # ── damage ──
 
     def verify(self) -> None:
         """Read every file again. Raises Damaged if one is not as it was written."""
-        with self._lock, self._noticing():
-            index = self._index or self._opened()
+        with self._lock, self._recording_damage():
+            index = self._index or self._open_index()
             if index is not None:
                 index.verify()
 
-    def doubt(self, error: BaseException) -> None:
-        """Something went wrong: raises Damaged from it if the files are not as they were written."""
+    def verify_after(self, error: BaseException) -> None:
+        """Verify the files because of an error. Raises Damaged from it if they are not as they were written."""
         try:
             self.verify()
         except Damaged as damage:
             raise damage from error
 
+    # ── closing ──
+
     def drop(self) -> None:
         with self._lock:
-            self.end()
-            self._damage, self._held = None, False
-            self._leftovers.take(self._folder)
+            self.shut_down()
+            self._damage, self._existed = None, False
+            self._staging.remove(self._folder)
 
-    def end(self) -> None:
-        """Close, and give up what is being built."""
+    def shut_down(self) -> None:
+        """Close, and abandon the build."""
         with self._lock:
             if self._build is not None:
                 self._build.abandon()
             self.close()
 
     def close(self) -> None:
-        """Let go of all files. The next call opens them again."""
+        """Close all files. The next call opens them again."""
         with self._lock:
-            self.rest()
+            self.close_writer()
             self._index = self._snapshot = None
-            self._spoiled = False
+            self._write_failed = False
 
-    def try_to(self, do: Callable[[Namespace], None]) -> None:
-        """Do something that can wait, unless someone writes."""
+    def unless_busy(self, do: Callable[[Namespace], None]) -> None:
+        """Call a function with the lock held, or skip it if another thread holds the lock."""
         if self._lock.acquire(blocking=False):
             try:
                 do(self)
             finally:
                 self._lock.release()
 
-    def rest(self) -> None:
-        """Close the writer; the lock is held."""
+    def close_writer(self) -> None:
+        """Close the writer; the caller holds the lock."""
         if self._index is not None:
-            self._index.keywords.rest()
+            self._index.keywords.close_writer()
+
+    # ── private: the caller holds the lock ──
 
     def _in_service(self) -> Index | None:
-        """The index in service; None if there is none, or if it is damaged and another is being built."""
+        """Return the index in service; None if there is none, or if it is damaged and being rebuilt."""
         try:
-            index = self._opened()
-            self._look()
+            index = self._open_index()
+            self._check_files()
         except Damaged:
             if self._build is None:
                 raise
             return None
         return index
 
-    def _suspect(self, snapshot: Snapshot) -> None:
-        """Files of a snapshot have changed: look whether that is damage, unless it is due to a write."""
-        if self._damage is None and (self._advancing or snapshot is not self._snapshot):
+    def _check_unless_committing(self, snapshot: Snapshot) -> None:
+        """Check the changed files of a snapshot, unless a write changed them. Takes the lock."""
+        if self._damage is None and (self._is_committing or snapshot is not self._snapshot):
             return
         with self._lock:
-            self._look()
+            self._check_files()
 
-    def _look(self) -> None:
-        """Raises Damaged if someone has damaged what is open; the lock is held."""
+    def _check_files(self) -> None:
+        """Raise Damaged if a changed file is not as it was written."""
         if self._damage is not None:
             raise Damaged(self._damage)
         if self._index is not None:
-            with self._noticing():
-                self._index.look()
+            with self._recording_damage():
+                self._index.check_changed_files()
 
-    def _opened(self) -> Index | None:
+    def _open_index(self) -> Index | None:
         if self._damage is not None:
             raise Damaged(self._damage)
-        if (self._index is None or self._spoiled) and (self._held or self._folder.is_dir()):
-            with self._noticing():
-                self._open()
+        if (self._index is None or self._write_failed) and (self._existed or self._folder.is_dir()):
+            with self._recording_damage():
+                self._open_files()
         return self._index
 
-    def _open(self) -> None:
+    def _open_files(self) -> None:
         manifest = manifests.read(self._folder)
-        self._tidy(manifest)
+        self._remove_unnamed(manifest)
         if not manifest.generation:
             return
         folder = self._folder / manifest.generation
@@ -239,145 +252,81 @@ class Namespace:
             raise Damaged((folder / _DAMAGED).read_text(encoding="utf-8"))
         try:
             index = Index.open(folder, manifest)
-            with ThreadPoolExecutor(1) as beside:  # files are checked while what reads them is prepared
-                checked = beside.submit(index.verify if manifest.bytes <= _CHECKED_AT_ONCE else lambda: None)
+            with ThreadPoolExecutor(1) as beside:  # verify the files while the readers are prepared
+                verified = beside.submit(index.verify if manifest.bytes <= VERIFIED_AT_OPENING else lambda: None)
                 try:
                     index.accept(manifest)
                     snapshot = index.snapshot()
                 finally:
-                    checked.result()  # damage says more than what came of it
-            self._index, self._snapshot, self._held, self._spoiled = index, snapshot, True, False
+                    verified.result()  # a checksum error says more than the error it causes elsewhere
+            self._index, self._snapshot, self._existed, self._write_failed = index, snapshot, True, False
         except BaseException as error:
-            if not tells_of_damage(error):
+            if not is_damage(error):
                 raise
             raise Damaged(f"{folder}: {error}") from error
 
     def _serve(self, index: Index, manifest: Manifest) -> None:
-        """Show readers what the manifest names."""
+        """Show readers the files that the manifest names."""
         try:
             index.accept(manifest)
-            self._index, self._snapshot, self._held, self._spoiled = index, index.snapshot(), True, False
+            self._index, self._snapshot, self._existed, self._write_failed = index, index.snapshot(), True, False
         except BaseException:
             self.close()
             raise
 
-    def _advance(self, index: Index, change: Callable[[], None]) -> None:
-        """Both halves change, or neither: what fails is forgotten, and the next write opens what the manifest names.
-        Readers keep what they have, because opening takes room, and the disk may be full."""
-        self._advancing = True
+    def _commit(self, index: Index, change: Callable[[], None]) -> None:
+        """Change keywords and vectors, or neither. After a failure the next write reopens what the manifest names.
+        Readers keep their snapshot, because reopening needs disk space, and the disk may be full."""
+        self._is_committing = True
         try:
             change()
             manifest = index.commit()
             manifests.write(self._folder, manifest)
             self._serve(index, manifest)
         except BaseException as error:
-            index.keywords.rest()
-            self._spoiled = True
-            if tells_of_damage(error):
-                self.doubt(error)
+            index.keywords.close_writer()
+            self._write_failed = True
+            if is_damage(error):
+                self.verify_after(error)
             raise
         finally:
-            self._advancing = False
+            self._is_committing = False
 
-    def _begun(self, fingerprint: str, dimension: int) -> Index:
-        self._exist()
+    def _create_index(self, fingerprint: str, dimension: int) -> Index:
+        self._ensure_folder()
         return Index.create(self._folder / next_name(self._folder, "gen"), fingerprint, dimension)
 
-    def _exist(self) -> None:
-        """A folder is never seen without its manifest: one that has lost it is damaged."""
+    def _ensure_folder(self) -> None:
+        """Create the folder together with an empty manifest: a folder without a manifest is damaged."""
         if not self._folder.is_dir():
-            self._leftovers.bring(self._folder, lambda folder: manifests.write(folder, Manifest()))
+            self._staging.create(self._folder, lambda folder: manifests.write(folder, Manifest()))
 
-    def _tidy(self, manifest: Manifest) -> None:
-        """Remove what the manifest does not name."""
-        spared = [manifests.FILE, manifest.generation]
+    def _remove_unnamed(self, manifest: Manifest) -> None:
+        """Remove everything that neither the manifest nor the build needs."""
+        needed = [manifests.FILE, manifest.generation]
         if self._build is not None:
-            spared.append(self._build.index.folder.name)
+            needed.append(self._build.index.folder.name)
         for path in self._folder.iterdir():
-            if path.name not in spared:
+            if path.name not in needed:
                 remove(path)
 
     @contextmanager
-    def _noticing(self) -> Iterator[None]:
-        """Damage stays until another index takes the place of this one, also when the process ends before."""
+    def _recording_damage(self) -> Iterator[None]:
+        """Remember damage until a build replaces the index, even if the process ends before."""
         try:
             yield
         except Damaged as damage:
             if self._damage is None:
-                self._damage = str(damage)  # before it is closed: readers who still hold a snapshot have to know
-                self._note(self._damage)
+                self._damage = str(damage)  # before closing: readers that hold a snapshot must get it too
+                self._mark_damaged(self._damage)
             self.close()
             raise
 
-    def _note(self, damage: str) -> None:
-        try:
+    def _mark_damaged(self, damage: str) -> None:
+        with suppress(Damaged, OSError):  # a damaged manifest, or for example a full disk: the damage is found again
             generation = manifests.read(self._folder).generation
-        except Damaged:
-            return  # it shows again at every opening
-        if generation and (self._folder / generation).is_dir():
-            with suppress(OSError):  # a full disk: it is found again
+            if generation and (self._folder / generation).is_dir():
                 (self._folder / generation / _DAMAGED).write_text(damage, encoding="utf-8")
-
-
-class Build:
-    """An index that is written beside the one in service."""
-
-    def __init__(self, namespace: Namespace, lock: threading.RLock, index: Index) -> None:
-        self._namespace = namespace
-        self._lock = lock
-        self._newer: set[int] = set()  # ids that were written or deleted since it was begun
-        self._uncommitted = 0
-        self._over = False
-        self.index = index
-
-    @telling_of_trouble()
-    def write(self, batch: Batch) -> None:
-        with self._lock, self._going_on():
-            places = [place for place, id in enumerate(batch.ids) if id not in self._newer]
-            if places:
-                self.index.write(batch if len(places) == len(batch) else _part(batch, places))
-            self._uncommitted += len(places)
-            if self._uncommitted >= _COMMIT_EVERY:
-                self.index.keywords.commit()
-                self._uncommitted = 0
-
-    def follow(self, ids: Sequence[int], change: Callable[[], None]) -> None:
-        """Do what was done to the index in service."""
-        with self._going_on():
-            self._newer.update(ids)
-            change()
-
-    @telling_of_trouble()
-    def switch(self) -> None:
-        with self._lock:
-            with self._going_on():
-                manifest = self.index.finish()
-                self._namespace.switch(manifest)
-            self._over = True
-            self._namespace.adopt(self.index, manifest)
-
-    def abandon(self) -> None:
-        with self._lock:
-            if not self._over:
-                self._over = True
-                self._namespace.forget(self)
-
-    @contextmanager
-    def _going_on(self) -> Iterator[None]:
-        """A build that fails in the middle is good for nothing."""
-        if self._over:
-            raise Abandoned(f"{self.index.folder}: this build is over")
-        try:
-            yield
-        except BaseException:
-            self.abandon()
-            raise
-
-
-def _part(batch: Batch, places: Sequence[int]) -> Batch:
-    columns = batch.ids, batch.doc_ids, batch.sources, batch.terms
-    ids, doc_ids, sources, terms = ([column[place] for place in places] for column in columns)
-    return Batch(ids, doc_ids, sources, terms, batch.vectors[places])  # type: ignore[arg-type]
 
 
 def _without_vectors(batch: Batch, manifest: Manifest) -> Batch:

@@ -28,15 +28,15 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _T = TypeVar("_T")
 
-_LARGEST = 131_072  # rows of a part: half a millisecond by their signs
-_LEAST = 4096  # rows that are worth a part; fewer at the end are read into memory
-_AT_ONCE = 4096  # rows compared by their codes in one slice: they fit into a core's cache
-_LEAST_DIMENSION = 64  # fewer signs tell too little, and fewer numbers are quick to compare
+MAX_PART = 131_072  # rows of a part: half a millisecond by their signs
+MIN_PART = 4096  # rows that are worth a part; fewer at the end are read into memory
+SLICE = 4096  # rows compared by their codes in one slice: they fit into a core's cache
+_MIN_DIMENSION = 64  # fewer signs tell too little, and fewer numbers are quick to compare
 _FEW = 6  # a filter that keeps no more than one row in this many makes the signs a detour
-_PICKED, _LEAST_PICKED = 15, 2000  # rows that are picked by their signs, for each that is wanted
+_PICKED, _MIN_PICKED = 15, 2000  # rows that are picked by their signs, for each that is wanted
 _SPARE = 1.25  # times as many are picked as should pass a filter
 
-_CORES = min(4, cpu_count() or 1)
+CORES = min(4, cpu_count() or 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,12 @@ def grown(parts: tuple[Part, ...], file: Path, rows: int, dimension: int) -> tup
     Rows that are added become a part when they are enough. It takes in parts before it that are not larger, so that
     parts stay few, and each row is moved only a few times.
     """
-    kept = [part for part in parts if len(part.codes) >= _LEAST]
+    kept = [part for part in parts if len(part.codes) >= MIN_PART]
     start = kept[-1].end if kept else 0
-    if rows - start >= _LEAST:
-        while kept and len(kept[-1].codes) <= rows - start and rows - kept[-1].start <= _LARGEST:
+    if rows - start >= MIN_PART:
+        while kept and len(kept[-1].codes) <= rows - start and rows - kept[-1].start <= MAX_PART:
             start = kept.pop().start
-        spans = [(first, min(first + _LARGEST, rows)) for first in range(start, rows - _LEAST + 1, _LARGEST)]
+        spans = [(first, min(first + MAX_PART, rows)) for first in range(start, rows - MIN_PART + 1, MAX_PART)]
         kept += _in_threads([partial(_part, file, *span, dimension) for span in spans])
         start = kept[-1].end
     if start < rows:
@@ -80,7 +80,7 @@ def nearest(
     parts: Sequence[Part], query: Query, limit: int, mask: Mask, stop: Stop = lambda: None
 ) -> tuple[Rows, Vector]:
     """The rows that are nearest among those of the mask, and their cosines, the nearest first."""
-    enough = max(_LEAST_PICKED, _PICKED * limit)
+    enough = max(_MIN_PICKED, _PICKED * limit)
     picks = [partial(_pick, part, query, mask[part.start : part.end], enough) for part in parts]
     picked = _in_threads(picks, stop)
     sure = [rows for rows, scores in picked if scores is None]
@@ -107,7 +107,7 @@ def best(parts: Sequence[Part], query: Query, limit: int, rows: Rows, stop: Stop
 def _part(file: Path, start: int, end: int, dimension: int) -> Part:
     mapped = np.memmap(file, np.uint8, "r", offset=start * dimension, shape=(end - start, dimension))
     codes = np.asarray(mapped)
-    return Part(start, codes, kernels.Signs(codes) if dimension >= _LEAST_DIMENSION else None)
+    return Part(start, codes, kernels.Signs(codes) if dimension >= _MIN_DIMENSION else None)
 
 
 def _pick(part: Part, query: Query, mask: Mask, enough: int) -> tuple[Rows, Vector | None]:
@@ -125,8 +125,8 @@ def _pick(part: Part, query: Query, mask: Mask, enough: int) -> tuple[Rows, Vect
 def _slices(parts: Sequence[Part], rows: Rows) -> Iterator[tuple[Part, Rows]]:
     for part in parts:
         first, last = np.searchsorted(rows, (part.start, part.end))
-        for start in range(first, last, _AT_ONCE):
-            yield part, rows[start : min(start + _AT_ONCE, last)]
+        for start in range(first, last, SLICE):
+            yield part, rows[start : min(start + SLICE, last)]
 
 
 def _compare(part: Part, rows: Rows, query: Query, limit: int) -> tuple[Rows, Vector]:
@@ -155,7 +155,7 @@ def _in_threads(tasks: Sequence[Callable[[], _T]], stop: Stop = lambda: None) ->
             before()
             done[number] = task()
 
-    helpers = [_threads().submit(work) for _ in range(min(len(tasks), _CORES) - 1)]
+    helpers = [_threads().submit(work) for _ in range(min(len(tasks), CORES) - 1)]
     try:
         work(stop)
     finally:
@@ -168,4 +168,4 @@ def _in_threads(tasks: Sequence[Callable[[], _T]], stop: Stop = lambda: None) ->
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_CORES, thread_name_prefix="scan")
+    return ThreadPoolExecutor(CORES, thread_name_prefix="scan")

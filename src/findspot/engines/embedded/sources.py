@@ -1,6 +1,6 @@
-"""What chunks were cut from, in columns that only grow, so that a filter looks at all of them at once.
+"""The sources that chunks were cut from, in append-only columns, so that a filter is a few numpy operations.
 
-A snapshot is a part of the same columns: what is added later stands behind it.
+A snapshot shares the columns: sources that are added later come after its end.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from findspot.engines.embedded.growing import Growing
+from findspot.engines.embedded.growable import GrowableArray
 from findspot.engines.protocol import Source, Within
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -19,20 +19,20 @@ _Row: TypeAlias = tuple[int | None, str, int, int, int]  # the fields of a Sourc
 
 NO_DOCUMENT = np.iinfo(np.int64).min
 _LINES = msgspec.json.Decoder(_Row)
-_KEPT = 100_000  # about 30 MB: sources that come again later than that are written again, which does no harm
+_MAX_REMEMBERED = 100_000  # sources, about 30 MB; a source that was forgotten is written again, which does no harm
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """A snapshot: the columns of all sources that there were."""
+class SourceColumns:
+    """A snapshot of all sources, as columns."""
 
     document_ids: npt.NDArray[np.int64]
     pointers: npt.NDArray[Any]
     cuts: npt.NDArray[np.int64]  # size and overlap
     lengths: npt.NDArray[np.int64]
 
-    def within(self, within: Within) -> Mask:
-        """Which sources a filter lets pass."""
+    def mask(self, within: Within) -> Mask:
+        """Return which sources pass a filter."""
         mask = self.lengths >= within.least_length
         if within.pointer:
             below = np.strings.startswith(self.pointers, within.pointer + "/")
@@ -48,10 +48,10 @@ class Sources:
     """All sources of a namespace, by number."""
 
     def __init__(self) -> None:
-        self._document_ids = Growing(np.int64)
-        self._pointers = Growing(np.dtypes.StringDType())
-        self._cuts = Growing(np.int64, 2)
-        self._lengths = Growing(np.int64)
+        self._document_ids = GrowableArray(np.int64)
+        self._pointers = GrowableArray(np.dtypes.StringDType())
+        self._cuts = GrowableArray(np.int64, 2)
+        self._lengths = GrowableArray(np.int64)
         self._numbers: dict[Source, int] = {}
 
     def __len__(self) -> int:
@@ -68,26 +68,26 @@ class Sources:
             int(self._lengths.array[number]),
         )
 
-    def places(self) -> Places:
-        return Places(self._document_ids.array, self._pointers.array, self._cuts.array, self._lengths.array)
+    def snapshot(self) -> SourceColumns:
+        return SourceColumns(self._document_ids.array, self._pointers.array, self._cuts.array, self._lengths.array)
 
     def number(self, sources: Sequence[Source]) -> tuple[npt.NDArray[np.int32], list[Source]]:
-        """The numbers of these sources, and those among them that are new and have to be added."""
+        """Return the numbers of these sources, and the new ones among them, which `add` takes."""
         fresh: dict[Source, int] = {}
         numbers = np.empty(len(sources), np.int32)
-        for place, source in enumerate(sources):
+        for position, source in enumerate(sources):
             known = self._numbers.get(source)
-            numbers[place] = known if known is not None else fresh.setdefault(source, len(self) + len(fresh))
+            numbers[position] = known if known is not None else fresh.setdefault(source, len(self) + len(fresh))
         return numbers, list(fresh)
 
     def add(self, sources: Sequence[Source]) -> None:
-        if len(self._numbers) + len(sources) > _KEPT:
+        if len(self._numbers) + len(sources) > _MAX_REMEMBERED:
             self._numbers.clear()
         self._numbers.update(zip(sources, range(len(self), len(self) + len(sources)), strict=True))
         self._extend([astuple(each) for each in sources])
 
     def read(self, lines: bytes) -> None:
-        """Add what `lines` wrote."""
+        """Add the sources that `lines` encoded."""
         self._extend(_LINES.decode_lines(lines))
 
     def _extend(self, rows: Sequence[_Row]) -> None:
@@ -99,5 +99,5 @@ class Sources:
 
 
 def lines(sources: Sequence[Source]) -> bytes:
-    """A line of JSON for each source."""
+    """Return one line of JSON for each source."""
     return b"".join(msgspec.json.encode(astuple(each)) + b"\n" for each in sources)

@@ -1,8 +1,8 @@
-"""How are words written? Through tantivy, whose files are held fast so that what the manifest names stays.
+"""Writes the keyword index with tantivy, and retains the files of each commit that the manifest names.
 
-tantivy commits, merges and deletes files whenever it likes, but a segment's file never changes once it is written. So
-after a commit its live files get a second name in a folder that tantivy does not know (`kept`). An index is opened from
-those in a fresh folder of tantivy's own: that is how a commit is rolled back which the manifest never named.
+tantivy commits, merges and deletes files on its own, but never changes a segment file once it is written. After a
+commit its live files are therefore hard-linked into a folder that tantivy does not know (`kept`). An index is always
+opened by linking these files into a new folder for tantivy. This also rolls back commits that no manifest names.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from pathlib import Path
 
 import tantivy
 
-from findspot.engines.embedded import places
-from findspot.engines.embedded.lookup import Lookup
-from findspot.engines.embedded.manifest import Mark, Marks, mark, systems_number
+from findspot.engines.embedded import location_tokens
+from findspot.engines.embedded.keyword_search import KeywordSearcher
+from findspot.engines.embedded.manifest import Checksum, Checksums, checksum
+from findspot.engines.embedded.os_errors import error_number
 from findspot.engines.protocol import Source
 
-_SMALL = (48_000_000, 1)  # bytes and threads of a writer: room for some thousand chunks between two commits
-_LARGE = (256_000_000, 2)
-_PARTS = ("fast", "fieldnorm", "idx", "pos", "store", "term")  # the files of every segment
-_LOOKS = 1000
+_SMALL = (48_000_000, 1)  # bytes and threads of a writer: enough for some thousand chunks between two commits
+_BULK = (256_000_000, 2)
+_SEGMENT_FILES = ("fast", "fieldnorm", "idx", "pos", "store", "term")
+_MAX_TRIES = 1000
 
 
-class Keywords:
-    """The words of an index, in a folder of tantivy's own. One thread at a time may write."""
+class KeywordIndex:
+    """The keyword half of an index, in a folder of tantivy's own. Only one thread at a time may write."""
 
     def __init__(self, folder: Path, index: tantivy.Index, *, bulk: bool = False) -> None:
         index.config_reader("manual")
@@ -39,14 +40,14 @@ class Keywords:
         self._writer: tantivy.IndexWriter | None = None
 
     @classmethod
-    def create(cls, folder: Path, *, bulk: bool) -> Keywords:
+    def create(cls, folder: Path, *, bulk: bool) -> KeywordIndex:
         folder.mkdir()
-        with _said_plainly():
+        with _raise_os_errors():
             return cls(folder, tantivy.Index(_schema(), path=str(folder)), bulk=bulk)
 
     @classmethod
-    def lay(cls, folder: Path, kept: Path, meta: str, files: Marks) -> Keywords:
-        """Open what is kept, in a new folder."""
+    def restore(cls, folder: Path, kept: Path, meta: str, files: Checksums) -> KeywordIndex:
+        """Open retained files in a new folder."""
         folder.mkdir()
         for name in files:
             _link(kept / name, folder / name)
@@ -55,8 +56,8 @@ class Keywords:
         return cls(folder, tantivy.Index.open(str(folder)))
 
     @property
-    def writing(self) -> bool:
-        """Whether a writer is open, with its memory and its threads."""
+    def has_writer(self) -> bool:
+        """Whether a writer is open; it takes memory and threads."""
         return self._writer is not None
 
     def add(self, ids: Sequence[int], sources: Sequence[Source], terms: Sequence[str]) -> None:
@@ -65,13 +66,13 @@ class Keywords:
                 document = tantivy.Document()
                 document.add_integer("id", id)
                 document.add_text("terms", each)
-                for token in places.tokens_of(source):
+                for token in location_tokens.tokens_of(source):
                     document.add_text("place", token)
                 document.add_integer("length", source.length)
                 writer.add_document(document)
 
     def remove(self, ids: Sequence[int]) -> None:
-        """By query: removing by a number as a term can remove nothing without a word."""
+        """Delete chunks by query: deleting by an integer term can silently delete nothing."""
         if ids:
             with self._writing() as writer:
                 writer.delete_documents_by_query(tantivy.Query.term_set_query(self._schema, "id", list(ids)))
@@ -80,23 +81,23 @@ class Keywords:
         with self._writing() as writer:
             writer.commit()
 
-    def settle(self) -> None:
-        """Let running merges finish, and write no more in bulk."""
+    def wait_for_merges(self) -> None:
+        """Wait until running merges are done, close the writer and end bulk mode."""
         if self._writer is not None:
             self._writer.wait_merging_threads()
         self._writer, self._bulk = None, False
 
-    def rest(self) -> None:
-        """Give back the memory and threads of the writer until something is written again."""
+    def close_writer(self) -> None:
+        """Free the memory and threads of the writer. The next write opens another."""
         self._writer = None
 
-    def lookup(self, shortest: int) -> Lookup:
+    def searcher(self, shortest: int) -> KeywordSearcher:
         self._index.reload()
-        return Lookup(self._schema, self._index.searcher(), shortest)
+        return KeywordSearcher(self._schema, self._index.searcher(), shortest)
 
-    def keep(self, kept: Path, known: Marks) -> tuple[str, dict[str, Mark]]:
-        """Hold fast what was committed: tantivy's list of segments, and the marks of all their files."""
-        for _ in range(_LOOKS):
+    def retain(self, kept: Path, known: Checksums) -> tuple[str, dict[str, Checksum]]:
+        """Link the files of the last commit into `kept`. Return tantivy's list of segments and all checksums."""
+        for _ in range(_MAX_TRIES):
             meta = (self._folder / "meta.json").read_text(encoding="utf-8")
             names = list(_files_of(meta))
             try:
@@ -104,26 +105,26 @@ class Keywords:
                     if not (kept / name).exists():
                         _link(self._folder / name, kept / name)
             except FileNotFoundError:
-                continue  # a merge has just ended: the list is another, what it says is the same
-            return meta, {name: known.get(name) or mark(kept / name) for name in names}
-        raise RuntimeError(f"{self._folder}: the files of a commit are not to be found")
+                continue  # a merge just ended: other files now hold the same chunks
+            return meta, {name: known.get(name) or checksum(kept / name) for name in names}
+        raise RuntimeError(f"{self._folder}: the files of a commit cannot be found")
 
     @contextmanager
     def _writing(self) -> Iterator[tantivy.IndexWriter]:
-        with _said_plainly():
+        with _raise_os_errors():
             if self._writer is None:
-                self._writer = self._index.writer(*(_LARGE if self._bulk else _SMALL))
+                self._writer = self._index.writer(*(_BULK if self._bulk else _SMALL))
             yield self._writer
 
 
 @contextmanager
-def _said_plainly() -> Iterator[None]:
-    """What the system refuses while words are written, tantivy tells by a ValueError; of a full disk often without the
-    reason, because a thread of its own met it."""
+def _raise_os_errors() -> Iterator[None]:
+    """Turn tantivy's ValueError into OSError while writing. If the disk is full, the message often has no reason,
+    because a background thread of tantivy met the error."""
     try:
         yield
     except ValueError as error:
-        number = systems_number(error)
+        number = error_number(error)
         raise OSError(number, os.strerror(number)) if number else OSError("the disk may be full") from error
 
 
@@ -131,7 +132,7 @@ def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_integer_field("id", indexed=True, fast=True)
     builder.add_text_field("terms", tokenizer_name="whitespace", index_option="freq")
-    builder.add_text_field("place", tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("place", tokenizer_name="raw", index_option="basic")  # location tokens
     builder.add_integer_field("length", fast=True)
     return builder.build()
 
@@ -139,16 +140,16 @@ def _schema() -> tantivy.Schema:
 def _files_of(meta: str) -> Iterator[str]:
     for segment in json.loads(meta)["segments"]:
         name = segment["segment_id"].replace("-", "")
-        yield from (f"{name}.{part}" for part in _PARTS)
+        yield from (f"{name}.{part}" for part in _SEGMENT_FILES)
         if segment["deletes"]:
             yield f"{name}.{segment['deletes']['opstamp']}.del"
 
 
-def _link(there: Path, here: Path) -> None:
-    """A second name for a file; a copy where the file system has no such thing."""
+def _link(source: Path, target: Path) -> None:
+    """Hard-link a file; copy it where the file system has no hard links."""
     try:
-        os.link(there, here)
+        os.link(source, target)
     except FileNotFoundError:
         raise
     except OSError:
-        shutil.copyfile(there, here)
+        shutil.copyfile(source, target)

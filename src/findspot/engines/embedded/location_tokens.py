@@ -1,4 +1,4 @@
-"""By which tokens is a chunk found by where it stands? One for every pointer above it, its cut and its document."""
+"""Tokens that tantivy indexes for the location of a chunk: each pointer above it, its chunk settings, its document."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from itertools import accumulate
 
 from findspot.engines.protocol import Source
 
-_LONGEST = 120  # characters of a pointer that is its own token
+_MAX_LENGTH = 120  # characters of a pointer that is used as a token as it is
 
 
-@lru_cache(maxsize=4096)  # the chunks of one source come one after the other
+@lru_cache(maxsize=4096)  # chunks of the same source follow one another
 def tokens_of(source: Source) -> tuple[str, ...]:
-    """All tokens of a source. The root needs none: everything is below it."""
+    """Return all tokens of a source. The root has none, because everything is below it."""
     above = list(accumulate(f"/{step}" for step in source.pointer.split("/")[1:]))
     found = [of_pointer(pointer) for pointer in above]
     found.append(of_cut(source.chunk_size, source.chunk_overlap))
@@ -23,8 +23,8 @@ def tokens_of(source: Source) -> tuple[str, ...]:
 
 
 def of_pointer(pointer: str) -> str:
-    """A long pointer has a digest for a token: tantivy leaves out what is longer than it can keep."""
-    if len(pointer) <= _LONGEST and pointer.isascii():
+    """Return the token of a pointer; a hash if it is long, because tantivy drops tokens above its limit."""
+    if len(pointer) <= _MAX_LENGTH and pointer.isascii():
         return pointer
     return "#" + hashlib.blake2b(pointer.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 

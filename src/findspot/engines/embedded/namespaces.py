@@ -1,0 +1,85 @@
+"""Keeps namespaces open by name, and closes those that are idle or too many."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from pathlib import Path
+
+from findspot.engines.embedded.index import Snapshot
+from findspot.engines.embedded.namespace import Namespace
+from findspot.engines.embedded.staging import Staging
+
+_NAME = re.compile(r"(project_\d+)_(?:table_\d+|documents)", re.ASCII)
+MAX_OPEN = 512  # namespaces: each maps about a dozen files, and a process may map 65,530
+MAX_WRITERS = 4  # each takes about 20 MB and six threads
+IDLE_S = 120  # after this time a writer is closed, and so is a small index
+SMALL = 8 << 20  # bytes: reopening takes milliseconds, while tantivy polls the folder of an open index twice a second
+_CHECK_EVERY_S = 30
+
+
+class Namespaces:
+    """All namespaces below one folder, which belongs to this process alone."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._staging = Staging(folder / ".staging")
+        self._namespaces: dict[str, Namespace] = {}
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._closer = threading.Thread(target=self._close_idle_regularly, name="engine", daemon=True)
+        self._closer.start()
+
+    def get(self, name: str) -> Namespace:
+        folder = self._folder / _project(name) / name
+        with self._lock:
+            namespace = self._namespaces.get(name)
+            if namespace is None:
+                namespace = self._namespaces[name] = Namespace(folder, self._staging)
+        namespace.used = time.monotonic()
+        return namespace
+
+    def snapshot(self, namespace: Namespace) -> Snapshot | None:
+        """Return the current snapshot, opening the namespace if it is closed; None if it does not exist."""
+        if namespace.is_open:
+            return namespace.snapshot()
+        snapshot = namespace.snapshot()
+        self.close_idle()
+        return snapshot
+
+    def names(self, project_id: int) -> list[str]:
+        folder = self._folder / f"project_{project_id}"
+        found = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+        return sorted(filter(_NAME.fullmatch, found))  # a file manager may have put files of its own there
+
+    def close_idle(self) -> None:
+        """Close the least recently used namespaces and writers above the limits, and idle ones."""
+        with self._lock:
+            namespaces = list(self._namespaces.values())
+        in_use = sorted((each for each in namespaces if each.is_open), key=lambda each: each.used)
+        writing = [each for each in in_use if each.is_writing]
+        idle = [each for each in in_use if each.used < time.monotonic() - IDLE_S]
+        for each in [*in_use[:-MAX_OPEN], *(each for each in idle if each.size < SMALL)]:
+            each.unless_busy(Namespace.close)
+        for each in [*writing[:-MAX_WRITERS], *idle]:
+            each.unless_busy(Namespace.close_writer)
+
+    def close(self) -> None:
+        self._closed.set()
+        self._closer.join()
+        with self._lock:
+            namespaces = list(self._namespaces.values())
+        for namespace in namespaces:
+            namespace.shut_down()
+
+    def _close_idle_regularly(self) -> None:
+        while not self._closed.wait(_CHECK_EVERY_S):
+            self.close_idle()
+
+
+def _project(name: str) -> str:
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise ValueError(f"{name!r} is not the name of a namespace")
+    return match[1]
