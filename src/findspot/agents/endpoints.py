@@ -64,7 +64,7 @@ class Endpoints:
 
     async def opened_by(self, secret: str) -> tuple[Endpoint, list[Tool]] | None:
         """The endpoint that a key opens, with the tools that can be called there; None if it opens none (any more)."""
-        async with self._store.glance() as connection:
+        async with self._store.lookup() as connection:
             return await rows.opened_by(connection, hashed(secret))
 
     # ── bindings ──

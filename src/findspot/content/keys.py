@@ -49,6 +49,6 @@ class Keys:
         digest = hashed(secret)
         if hmac.compare_digest(digest, self._token):
             return OWNER
-        async with self._store.glance() as connection:
+        async with self._store.lookup() as connection:
             key = await rows.by_hash(connection, digest)
         return Caller(key.role, key.name, key.project_id, key.id) if key else None

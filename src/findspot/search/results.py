@@ -51,7 +51,8 @@ class Results:
         def read(connection: "sa.Connection") -> tuple[dict[int, FoundChunk], bool]:
             return rows.found(connection, [id for id, _ in hits]), status.rebuilding(connection, namespace)
 
-        found, rebuilding = await self._store.ask(read)
+        async with self._store.lookup() as connection:
+            found, rebuilding = await connection.run_sync(read)
         mine = {id: each for id, each in found.items() if each.chunk.namespace == namespace}
         fitting = {id: each for id, each in mine.items() if _fits(each)}
         if len(fitting) < len(mine):

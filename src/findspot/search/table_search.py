@@ -113,7 +113,7 @@ class TableSearch:
 
     async def _current(self, request: SearchRequest, ids: Sequence[int]) -> dict[int, FoundChunk]:
         """Return those of these chunks that belong to the namespace and are still current (see `_is_current`)."""
-        async with self._store.moment() as connection:
+        async with self._store.lookup() as connection:
             found = await connection.run_sync(rows.found, ids)
             behind = {
                 each.chunk.table_id

@@ -31,7 +31,7 @@ from findspot.search.request import SearchRequest, Strategy
 from findspot.search.results import Result, Results
 from findspot.search.total import Total
 from findspot.store import chunks as rows
-from findspot.store.database import Store
+from findspot.store.database import LOOKUP_ROWS, Store
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -231,7 +231,9 @@ class WorkspaceSearch:
             changed_at = rows.changed_at(connection, request.project_id, list(set(documents.values())))
             return changed_at, rows.texts(connection, unchecked) if unchecked else {}
 
-        changed_at, texts = await self._store.ask(read)
+        many = len(documents) + len(unchecked) > LOOKUP_ROWS
+        async with self._store.read() if many else self._store.lookup() as connection:
+            changed_at, texts = await connection.run_sync(read)
         rejected: Set[int] = frozenset()
         if unchecked:
             rejected = await asyncio.to_thread(candidates.rejected, query, unchecked, texts, deadline)

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import ChunkRow, ChunkToIndex, FoundChunk
 from findspot.store import driver
-from findspot.store.database import Reads
+from findspot.store.database import Reader
 from findspot.store.schema import Moment, changes, chunks, gone_chunks, index_states
 
 _AT_ONCE = 250  # rows in one statement or one part of an answer, which is one moment of the event loop
@@ -317,7 +317,7 @@ def texts(connection: sa.Connection, ids: Sequence[int]) -> dict[int, str]:
     return found
 
 
-async def changed_since(connection: Reads, table_ids: Iterable[int]) -> dict[int, list[tuple[int, str]]]:
+async def changed_since(connection: Reader, table_ids: Iterable[int]) -> dict[int, list[tuple[int, str]]]:
     """Where tables were changed that the index has not followed yet: revisions and pointers."""
     places: dict[int, list[tuple[int, str]]] = {}
     query = sa.select(changes.c.table_id, changes.c.revision, changes.c.json_pointer)

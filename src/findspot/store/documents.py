@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Document
-from findspot.store.database import Reads
+from findspot.store.database import Reader
 from findspot.store.schema import documents
 
 _columns = (
@@ -58,7 +58,7 @@ def _values(project_id: int, new: NewDocument) -> dict[str, Any]:
     }
 
 
-async def get(connection: Reads, document_id: int) -> Document | None:
+async def get(connection: Reader, document_id: int) -> Document | None:
     row = (await connection.execute(sa.select(*_columns).where(documents.c.id == document_id))).one_or_none()
     return Document(*row) if row else None
 

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Binding, Endpoint, Tool
 from findspot.store import tools as tool_rows
-from findspot.store.database import Reads
+from findspot.store.database import Reader
 from findspot.store.schema import bindings, endpoints, tools
 
 _columns = (endpoints.c.id, endpoints.c.project_id, endpoints.c.name, endpoints.c.created_at)
@@ -23,7 +23,7 @@ async def create(connection: AsyncConnection, project_id: int, name: str, key_ha
     return Endpoint(*(await connection.execute(sa.insert(endpoints).returning(*_columns), values)).one())
 
 
-async def get(connection: Reads, endpoint_id: int) -> Endpoint | None:
+async def get(connection: Reader, endpoint_id: int) -> Endpoint | None:
     query = sa.select(*_columns).where(endpoints.c.id == endpoint_id)
     return _endpoint((await connection.execute(query)).one_or_none())
 
@@ -58,7 +58,7 @@ _OPENED_BY = (
 )
 
 
-async def opened_by(connection: Reads, key_hash: str) -> tuple[Endpoint, list[Tool]] | None:
+async def opened_by(connection: Reader, key_hash: str) -> tuple[Endpoint, list[Tool]] | None:
     """The endpoint of a key and the tools that can be called there, in order of their ids: all that a call has to know,
     in one statement."""
     found = (await connection.execute(_OPENED_BY, {"key_hash": key_hash})).all()

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Key, Role
-from findspot.store.database import Reads
+from findspot.store.database import Reader
 from findspot.store.schema import keys
 
 _columns = (keys.c.id, keys.c.project_id, keys.c.name, keys.c.role, keys.c.hint, keys.c.created_at)
@@ -21,7 +21,7 @@ async def create(connection: AsyncConnection, project_id: int, name: str, role: 
     return _key((await connection.execute(sa.insert(keys).returning(*_columns), values)).one())
 
 
-async def by_hash(connection: Reads, hashed: str) -> Key | None:
+async def by_hash(connection: Reader, hashed: str) -> Key | None:
     row = (await connection.execute(sa.select(*_columns).where(keys.c.hash == hashed))).one_or_none()
     return _key(row) if row else None
 

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Project
-from findspot.store.database import Reads
+from findspot.store.database import Reader
 from findspot.store.schema import projects
 
 _columns = (projects.c.id, projects.c.name, projects.c.created_at)
@@ -14,7 +14,7 @@ async def create(connection: AsyncConnection, name: str) -> Project:
     return Project(*(await connection.execute(sa.insert(projects).returning(*_columns), {"name": name})).one())
 
 
-async def get(connection: Reads, project_id: int) -> Project | None:
+async def get(connection: Reader, project_id: int) -> Project | None:
     row = (await connection.execute(sa.select(*_columns).where(projects.c.id == project_id))).one_or_none()
     return Project(*row) if row else None
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Table
-from findspot.store.database import Reads
+from findspot.store.database import Reader
 from findspot.store.schema import pieces, tables
 
 Text: TypeAlias = bytes | bytearray
@@ -50,7 +50,7 @@ async def create(
     return Table(*(await connection.execute(sa.insert(tables).returning(*_columns), values)).one())
 
 
-async def get(connection: Reads, table_id: int) -> Table | None:
+async def get(connection: Reader, table_id: int) -> Table | None:
     query = sa.select(*_columns).where(tables.c.id == table_id, _visible)
     row = (await connection.execute(query)).one_or_none()
     return Table(*row) if row else None

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Tool, ToolType
-from findspot.store.database import Reads
+from findspot.store.database import Reader
 from findspot.store.schema import chunks, tools
 
 columns: tuple[sa.ColumnElement[Any], ...] = (
@@ -34,7 +34,7 @@ async def create(connection: AsyncConnection, values: dict[str, Any]) -> Tool:
     return read_row((await connection.execute(sa.insert(tools).returning(*columns), values)).one())
 
 
-async def get(connection: Reads, tool_id: int) -> Tool | None:
+async def get(connection: Reader, tool_id: int) -> Tool | None:
     row = (await connection.execute(sa.select(*columns).where(tools.c.id == tool_id))).one_or_none()
     return read_row(row) if row else None
 

@@ -208,7 +208,7 @@ async def _project_of(app: App, request: Request, scope: Scope) -> int | None:
         target = _named_project(await request.body())
     else:
         target = int(request.path_params[f"{scope.name.lower()}_id"])
-    async with app.store.glance() as connection:
+    async with app.store.lookup() as connection:
         if scope in _OWNED:
             owned = await _OWNED[scope](connection, target)
             return owned.project_id if owned else None

@@ -124,7 +124,7 @@ async def call_tool(request: Request, tool_id: int) -> Response:
     except (msgspec.DecodeError, RecursionError) as error:
         refuse_halves(body, "arguments")
         raise invalid("body", f"must be {{arguments}}: {error}") from None
-    async with app.store.glance() as connection:
+    async with app.store.lookup() as connection:
         tool = await rows.get(connection, tool_id)
     if tool is None:
         raise not_found("tool")

@@ -1,0 +1,61 @@
+"""`Store.lookup`: the fast way to a few rows."""
+
+import asyncio
+
+import pytest
+import sqlalchemy as sa
+
+from findspot.errors import FindspotError
+from findspot.store import projects as rows
+from findspot.store.database import Store
+from findspot.store.schema import projects
+
+
+async def test_a_lookup_sees_committed_rows_only(store: Store) -> None:
+    async with store.write() as connection:
+        made = await rows.create(connection, "项目")
+        async with store.lookup() as reader:
+            assert await rows.get(reader, made.id) is None
+    async with store.lookup() as reader:
+        assert await rows.get(reader, made.id) == made
+    async with store.write() as connection:
+        await rows.delete(connection, made.id)
+    async with store.lookup() as reader:
+        assert await rows.get(reader, made.id) is None
+
+
+async def test_many_lookups_run_while_others_write(store: Store) -> None:
+    async def create() -> int:
+        async with store.write() as connection:
+            return (await rows.create(connection, "p")).id
+
+    async def exists(id: int) -> bool:
+        async with store.lookup() as reader:
+            return await rows.get(reader, id) is not None
+
+    async def create_and_find() -> bool:
+        return await exists(await create())
+
+    assert await asyncio.gather(*(create_and_find() for _ in range(30))) == [True] * 30
+
+
+async def test_a_failed_or_empty_lookup_does_not_affect_the_next(store: Store) -> None:
+    with pytest.raises((FindspotError, sa.exc.ProgrammingError)):
+        async with store.lookup() as reader:
+            await reader.execute(sa.text("SELECT * FROM nowhere"))
+    async with store.lookup():
+        pass
+    async with store.lookup() as reader:
+        assert (await reader.execute(sa.text("SELECT :n"), {"n": 1})).scalar_one() == 1
+
+
+async def test_all_queries_of_a_lookup_see_the_same_state(store: Store) -> None:
+    query = sa.select(sa.func.count()).select_from(projects)
+    for number in range(3):
+        async with store.lookup() as reader:
+            before = (await reader.execute(query)).scalar_one()
+            async with store.write() as connection:
+                await connection.execute(sa.insert(projects).values(name=f"p{number}"))
+            assert (await reader.execute(query)).scalar_one() == before
+        async with store.lookup() as reader:
+            assert (await reader.execute(query)).scalar_one() == before + 1
