@@ -73,7 +73,7 @@ async def _one_at_a_time(report: Report, server: Server, folder: Path) -> None:
         )
         tool = await app.tools.create(project.id, spec)
         ways: dict[str, Callable[[], Awaitable[Any]]] = {
-            "in process": lambda: app.tools.call(tool, _ARGUMENTS, OWNER),
+            "in process": lambda: app.tool_calls.call(tool, _ARGUMENTS, OWNER),
             "HTTP, newest revision, plain": lambda: by_http(_ARGUMENTS),
             "HTTP, newest revision, SDK": lambda: newest(_ARGUMENTS),
             "HTTP, the one before, SDK": lambda: older(_ARGUMENTS),

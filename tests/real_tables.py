@@ -79,7 +79,7 @@ async def make_tool(app: App, table: Table, scope: str, **config: Any) -> Tool:
 
 async def check(app: App, tool: Tool, value: Any, query: str) -> int:
     """Search, and hold every hit to its place; how many there were."""
-    answer = await app.tools.call(tool, {"query": query, "top_k": 20}, OWNER)
+    answer = await app.tool_calls.call(tool, {"query": query, "top_k": 20}, OWNER)
     assert answer["total_results"] == len(answer["results"])
     for result in answer["results"]:
         chunk = result["chunk"]

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from findspot.agents.calls import Answering
+from findspot.agents.calls import ToolCalls
 from findspot.agents.endpoints import Endpoints
 from findspot.agents.tools import Tools
 from findspot.content.documents import Documents
@@ -54,6 +54,7 @@ class App:
     workspace_search: WorkspaceSearch
     explainer: Explainer
     tools: Tools
+    tool_calls: ToolCalls
     endpoints: Endpoints
 
     async def prepare(self) -> None:
@@ -123,6 +124,7 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
             table_search,
             workspace_search,
             Explainer(store, recaller, embeddings, gate),
-            Tools(store, index_status, Answering(store, tables, table_search, helpers, settings), settings),
+            Tools(store, index_status, settings),
+            ToolCalls(store, tables, table_search, helpers, settings),
             Endpoints(store),
         )

@@ -49,13 +49,13 @@ async def write(app: App, table: Table, history: History, tools: dict[str, Tool]
     for number in range(CHANGES):
         key, text = f"n{chosen.randrange(PLACES)}", f"heron 苍鹭 🪶 {MARK * (number % 3)} v{number}"
         if key not in value:
-            await app.tools.call(tools["create"], {"elements": [{"key": key, "content": text}]}, OWNER)
+            await app.tool_calls.call(tools["create"], {"elements": [{"key": key, "content": text}]}, OWNER)
             value[key] = text
         elif chosen.random() < 0.2 and len(value) > 2:
-            await app.tools.call(tools["delete"], {"keys": [key]}, OWNER)
+            await app.tool_calls.call(tools["delete"], {"keys": [key]}, OWNER)
             del value[key]
         else:
-            await app.tools.call(tools["update"], {"updates": [{"key": key, "content": text}]}, OWNER)
+            await app.tool_calls.call(tools["update"], {"updates": [{"key": key, "content": text}]}, OWNER)
             value[key] = text
         history.at[number + 2] = dict(value)
     assert await revision(app, table) == CHANGES + 1
@@ -64,14 +64,14 @@ async def write(app: App, table: Table, history: History, tools: dict[str, Tool]
 async def read(app: App, table: Table, history: History, search: Tool, ended: asyncio.Event) -> None:
     while not ended.is_set():
         before = await revision(app, table)
-        answer = await app.tools.call(search, {"query": QUERY, "top_k": 20}, OWNER)
+        answer = await app.tool_calls.call(search, {"query": QUERY, "top_k": 20}, OWNER)
         after = await revision(app, table)
         for result in answer["results"]:
             history.seen.append((before, after, result["json_path"][1:], result["chunk"]["chunk_text"]))
 
 
 async def found(app: App, search: Tool) -> dict[str, str]:
-    answer = await app.tools.call(search, {"query": QUERY, "top_k": 20}, OWNER)
+    answer = await app.tool_calls.call(search, {"query": QUERY, "top_k": 20}, OWNER)
     return {result["json_path"][1:]: result["chunk"]["chunk_text"] for result in answer["results"]}
 
 

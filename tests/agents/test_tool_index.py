@@ -58,7 +58,7 @@ async def put(app: App, table: Table, pointer: str, value: Any) -> None:
 
 
 async def ask(app: App, tool: Tool, query: str, language: str = "en") -> Any:
-    text = await app.tools.call_text(tool, json.dumps({"query": query}).encode(), OWNER, language)
+    text = await app.tool_calls.call_text(tool, json.dumps({"query": query}).encode(), OWNER, language)
     return json.loads(text)
 
 

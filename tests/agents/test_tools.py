@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from findspot import tokens
 from findspot.agents import budget
+from findspot.agents.calls import structured
 from findspot.agents.schemas import NewSearchTool, NewTool, SearchConfig, ToolChange
-from findspot.agents.tools import structured
 from findspot.agents.views import View, view
 from findspot.app import App
 from findspot.errors import FindspotError
@@ -47,14 +47,14 @@ async def data(app: App, table: Table, pointer: str = "") -> Any:
 
 
 async def call(app: App, table: Table, type: str, arguments: dict[str, Any], pointer: str = "", **more: Any) -> Any:
-    return await app.tools.call(await make_tool(app, table, type, pointer, **more), arguments, OWNER)
+    return await app.tool_calls.call(await make_tool(app, table, type, pointer, **more), arguments, OWNER)
 
 
 async def refused(app: App, table: Table, type: str, arguments: Any, code: str, pointer: str = "") -> str:
     """The sentence with which a call is refused, and the table is as it was."""
     before, tool = await data(app, table), await make_tool(app, table, type, pointer)
     with pytest.raises(FindspotError) as caught:
-        await app.tools.call(tool, arguments, OWNER)
+        await app.tool_calls.call(tool, arguments, OWNER)
     assert caught.value.code == code, caught.value.message
     assert await data(app, table) == before
     return caught.value.message
@@ -85,11 +85,11 @@ SPELLED = '{"a":1.10,"b":123456789012345678901234567890,"c":1e400,"d":-0,"e":[2.
 async def test_numbers_come_back_as_they_were_spelled(app: App) -> None:
     table = await make_table(app, None, raw=SPELLED)
     every = await make_tool(app, table, "get_all_data")
-    assert await app.tools.call_text(every, b"{}", OWNER) == f'{{"data":{SPELLED}}}'.encode()
+    assert await app.tool_calls.call_text(every, b"{}", OWNER) == f'{{"data":{SPELLED}}}'.encode()
     query = await make_tool(app, table, "query_data")
 
     async def answer(text: str) -> str:
-        found = await app.tools.call_text(query, json.dumps({"query": text}).encode(), OWNER)
+        found = await app.tool_calls.call_text(query, json.dumps({"query": text}).encode(), OWNER)
         return found.decode().removeprefix('{"data":').partition(',"query":')[0]
 
     assert await answer("@") == SPELLED
@@ -239,7 +239,7 @@ async def test_no_edit_is_lost_when_many_agents_write_at_once(app: App) -> None:
     table = await make_table(app, {"list": []})
     tool = await make_tool(app, table, "create", "/list")
     calls = [{"elements": [{"content": [agent, at]} for at in range(5)]} for agent in range(20)]
-    answers = await asyncio.gather(*(app.tools.call(tool, each, OWNER) for each in calls))
+    answers = await asyncio.gather(*(app.tool_calls.call(tool, each, OWNER) for each in calls))
     final = await data(app, table, "/list")
     for agent, answer in enumerate(answers):
         assert [final[key] for key in answer["created_keys"]] == [[agent, at] for at in range(5)]
@@ -258,10 +258,10 @@ async def test_a_reader_may_call_what_reads_and_not_what_edits(app: App) -> None
     reader = Caller(Role.READ, "reader", table.project_id)
     stranger = Caller(Role.ADMIN, "stranger", table.project_id + 1)
     every, create = await make_tool(app, table, "get_all_data"), await make_tool(app, table, "create")
-    assert await app.tools.call(every, {}, reader) == {"data": [1]}
+    assert await app.tool_calls.call(every, {}, reader) == {"data": [1]}
     for tool, caller, code in ((create, reader, "FORBIDDEN"), (every, stranger, "NOT_FOUND")):
         with pytest.raises(FindspotError) as caught:
-            await app.tools.call(tool, {"elements": [{"content": 1}]}, caller)
+            await app.tool_calls.call(tool, {"elements": [{"content": 1}]}, caller)
         assert caught.value.code == code
     assert await data(app, table) == [1]
 
@@ -302,7 +302,7 @@ async def test_a_large_answer_is_cut_to_the_budget_and_says_how_to_narrow(app: A
     ):
         tool = await make_tool(app, table, type, pointer)
         for language in ("en", "zh"):
-            text = await app.tools.call_text(tool, json.dumps(arguments).encode(), OWNER, language)
+            text = await app.tool_calls.call_text(tool, json.dumps(arguments).encode(), OWNER, language)
             answer = json.loads(text)
             shown = text.decode()
             spent = tokens.count(shown) + tokens.count(json.dumps(shown, ensure_ascii=False))
@@ -412,7 +412,7 @@ async def test_a_search_tool_answers_passages_and_where_they_stand(app: App) -> 
     assert made.chunks_created == sum(node[2] for node in made.nodes) > 10
     assert [node[0] for node in made.nodes] == ["/文章/0/a~1b", "/文章/1/内容"]
     for query in ("moon tide", "潮汐 月亮", "渔船 bay"):
-        answer = await app.tools.call(made.tool, {"query": query, "top_k": 7}, OWNER)
+        answer = await app.tool_calls.call(made.tool, {"query": query, "top_k": 7}, OWNER)
         assert answer["query"] == query
         assert 0 < answer["total_results"] == len(answer["results"]) <= 7
         assert all(stands(value, "/文章", result) for result in answer["results"])
@@ -441,19 +441,19 @@ async def test_two_scopes_on_one_table_share_chunks_and_never_see_beyond_theirs(
         made = await app.tools.make(table.project_id, search_spec(table, scope))
         assert made.chunks_created == 0
         for query in ("moon", "潮汐"):
-            answer = await app.tools.call(made.tool, {"query": query, "top_k": 20}, OWNER)
+            answer = await app.tool_calls.call(made.tool, {"query": query, "top_k": 20}, OWNER)
             pointers = {result["chunk"]["json_pointer"] for result in answer["results"]}
             assert all(each == scope or each.startswith(scope + "/") for each in pointers)
             assert all(stands(value, scope, result) for result in answer["results"])
     assert await flows.rows(app) == rows
-    assert len((await app.tools.call(whole, {"query": "moon", "top_k": 20}, OWNER))["results"]) > 3
+    assert len((await app.tool_calls.call(whole, {"query": "moon", "top_k": 20}, OWNER))["results"]) > 3
 
 
 async def test_a_tool_sees_only_nodes_that_are_long_enough_for_it(app: App) -> None:
     table = await make_table(app, {"short": "the moon is short", "long": ENGLISH})
     await app.tools.make(table.project_id, search_spec(table))
     long_only = (await app.tools.make(table.project_id, search_spec(table, chunk_threshold=1000))).tool
-    answer = await app.tools.call(long_only, {"query": "moon short", "top_k": 20}, OWNER)
+    answer = await app.tool_calls.call(long_only, {"query": "moon short", "top_k": 20}, OWNER)
     assert {result["chunk"]["json_pointer"] for result in answer["results"]} == {"/long"}
 
 
@@ -464,10 +464,12 @@ async def test_a_scope_with_nothing_to_index_is_ready_and_says_so_and_finds_noth
         made = await app.tools.make(table.project_id, new_search(**spec, json_pointer=pointer), language="zh")
         assert (made.status, made.chunks_created, made.nodes) == ("ready", 0, [])
         assert made.notice == messages.nothing_to_index(10_000, "zh")
-        answer = await app.tools.call(made.tool, {"query": "月亮"}, OWNER)
+        answer = await app.tool_calls.call(made.tool, {"query": "月亮"}, OWNER)
         assert (answer["total_results"], answer["results"]) == (0, [])
     low = await app.tools.make(table.project_id, search_spec(table))
-    assert [r["json_path"] for r in (await app.tools.call(low.tool, {"query": "月亮"}, OWNER))["results"]] == ["/short"]
+    assert [r["json_path"] for r in (await app.tool_calls.call(low.tool, {"query": "月亮"}, OWNER))["results"]] == [
+        "/short"
+    ]
 
 
 async def test_twenty_creations_at_once_make_each_chunk_once(app: App) -> None:
@@ -496,7 +498,7 @@ async def test_a_change_through_a_tool_is_found_and_what_was_there_is_not(app: A
     await flows.settle(app)
 
     async def found(query: str) -> list[str]:
-        answer = await app.tools.call(search, {"query": query}, OWNER)
+        answer = await app.tool_calls.call(search, {"query": query}, OWNER)
         return [result["chunk"]["chunk_text"] for result in answer["results"]]
 
     assert (await found("灯塔"))[0] == "灯塔看守人"
@@ -568,19 +570,19 @@ async def test_operators_delete_and_rebuild_the_chunks_of_a_tool(app: App) -> No
     await app.tools.delete_chunks(tool.id)
     await flows.settle(app)
     assert {row.json_pointer for row in await flows.rows(app)} == {"/b"}
-    assert (await app.tools.call(tool, {"query": "moon"}, OWNER))["results"] == []
+    assert (await app.tool_calls.call(tool, {"query": "moon"}, OWNER))["results"] == []
     await app.tools.rebuild_chunks(tool.id)
     await flows.settle(app)
     after = await flows.rows(app)
     assert {row.turbopuffer_doc_id for row in after} == {row.turbopuffer_doc_id for row in before}
-    assert (await app.tools.call(tool, {"query": "moon"}, OWNER))["results"]
-    assert (await app.tools.call(other, {"query": "潮汐"}, OWNER))["results"]
+    assert (await app.tool_calls.call(tool, {"query": "moon"}, OWNER))["results"]
+    assert (await app.tool_calls.call(other, {"query": "潮汐"}, OWNER))["results"]
 
 
 async def test_hits_leave_out_ids_when_asked_to(app: App) -> None:
     table = await make_table(app, {"a": "the moon"})
     tool = (await app.tools.make(table.project_id, search_spec(table, include_metadata=False))).tool
-    (result,) = (await app.tools.call(tool, {"query": "moon"}, OWNER))["results"]
+    (result,) = (await app.tool_calls.call(tool, {"query": "moon"}, OWNER))["results"]
     chunk = app.tools.describe(tool).output_schema["properties"]["results"]["items"]["properties"]["chunk"]
     assert set(result["chunk"]) == set(chunk["properties"])
     assert not set(result["chunk"]) & {"id", "table_id", "content_hash", "turbopuffer_namespace", "turbopuffer_doc_id"}
@@ -594,7 +596,7 @@ async def test_hits_over_the_budget_are_left_out_or_cut_and_still_stand_where_th
     spec = search_spec(table, chunk_size=8000, chunk_overlap=0)
     tool = (await app.tools.make(table.project_id, spec)).tool
     for language in ("en", "zh"):
-        text = await app.tools.call_text(tool, '{"query": "潮汐 月亮", "top_k": 20}'.encode(), OWNER, language)
+        text = await app.tool_calls.call_text(tool, '{"query": "潮汐 月亮", "top_k": 20}'.encode(), OWNER, language)
         answer = json.loads(text)
         assert budget.cost(text) <= 20_000
         assert answer["truncated"] is True

@@ -81,7 +81,7 @@ async def open_world(folder: Path) -> AsyncIterator[World]:
     api = create_api(Settings(data=folder))
     async with api.router.lifespan_context(api):
         tools = ToldTools()
-        app = api.state.app = dataclasses.replace(api.state.app, tools=tools)
+        app = api.state.app = dataclasses.replace(api.state.app, tools=tools, tool_calls=tools)
         api.state.agents = Agents(app)
         async with app.store.write() as connection:
             project = await project_rows.create(connection, "p")

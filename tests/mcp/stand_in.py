@@ -4,6 +4,7 @@ import asyncio
 import json
 from typing import Any
 
+from findspot.agents.calls import ToolCalls
 from findspot.agents.tools import Tools
 from findspot.errors import FindspotError, invalid
 from findspot.models import Caller, Tool, ToolCard
@@ -12,7 +13,7 @@ SECRET = "fse_this-never-leaves-the-server"
 ODD: dict[str, Any] = {"data": [None, 0, "", [], False, {"书": None}, "e\u0301 👩‍👧 紅樓夢"]}
 
 
-class ToldTools(Tools):
+class ToldTools(Tools, ToolCalls):
     """Answers by what it is asked; `go` lets a call go on that waits for it."""
 
     def __init__(self) -> None:

@@ -1,6 +1,8 @@
-"""A call of a tool → what it asks → the JSON text of its answer, within the budget."""
+"""Call a tool: check access, read the arguments, and return the answer as JSON text within the token budget."""
 
 import asyncio
+import json
+import math
 from typing import Any
 
 import msgspec
@@ -11,11 +13,11 @@ from findspot.agents.schemas import SearchConfig
 from findspot.agents.views import View, view
 from findspot.content.tables import Tables
 from findspot.engines.protocol import Within
-from findspot.errors import invalid
+from findspot.errors import FindspotError, invalid, not_found
 from findspot.jsontext.check import check
 from findspot.jsontext.elements import bad_arguments
 from findspot.jsontext.operations import Edit
-from findspot.models import Standing, Tool, ToolType
+from findspot.models import Caller, Role, Standing, Tool, ToolType
 from findspot.ranking.fusion import Weights
 from findspot.runtime import messages, metrics
 from findspot.runtime.helpers import Helpers
@@ -78,8 +80,8 @@ def read_arguments(type: ToolType, text: bytes, max_top_k: int) -> Any:
     return found
 
 
-class Answering:
-    """Answers calls. Whoever asks was let in before."""
+class ToolCalls:
+    """Calls tools by their type."""
 
     def __init__(
         self, store: Store, tables: Tables, table_search: TableSearch, helpers: Helpers, settings: Settings
@@ -90,7 +92,25 @@ class Answering:
         self._helpers = helpers
         self._settings = settings
 
-    async def view(self, tool: Tool, arguments: bytes, language: str) -> bytes:
+    async def call(
+        self, tool: Tool, arguments: dict[str, Any] | None, caller: Caller, language: str = "en"
+    ) -> dict[str, Any]:
+        """Call a tool and return the structured content of its answer."""
+        return structured(await self.call_text(tool, _argument_text(arguments or {}), caller, language))
+
+    async def call_text(self, tool: Tool, arguments: bytes, caller: Caller, language: str = "en") -> bytes:
+        """Call a tool and return its answer as JSON text, in which every number is spelled as in the table."""
+        if not caller.sees(tool.project_id):
+            raise not_found("tool")
+        if tool.type.edits and not caller.role.covers(Role.WRITE):
+            raise FindspotError("FORBIDDEN", f"Calling this tool needs the role 'write'; the key has '{caller.role}'.")
+        if tool.type.edits:
+            return await self._edit(tool, arguments, language)
+        if tool.type is ToolType.SEARCH:
+            return await self._search(tool, arguments, language)
+        return await self._view(tool, arguments, language)
+
+    async def _view(self, tool: Tool, arguments: bytes, language: str) -> bytes:
         """What a reading tool shows of the table as it is now."""
         asked: dict[str, Any] = msgspec.to_builtins(read_arguments(tool.type, arguments, self._settings.max_top_k))
         if tool.type is ToolType.PREVIEW:
@@ -99,7 +119,7 @@ class Answering:
         _, text = await self._tables.read(tool.table_id, "")
         return await self._helpers.run(view, request, joined_there(text))
 
-    async def edit(self, tool: Tool, arguments: bytes, language: str) -> bytes:
+    async def _edit(self, tool: Tool, arguments: bytes, language: str) -> bytes:
         """Change the table through its one door; answers what was changed."""
         action, field = _EDITS[tool.type]
         keys = await self._tables.edit(tool.table_id, action, tool.json_pointer, arguments)
@@ -116,7 +136,7 @@ class Answering:
 
     # ── searching ──
 
-    async def search(self, tool: Tool, arguments: bytes, language: str) -> bytes:
+    async def _search(self, tool: Tool, arguments: bytes, language: str) -> bytes:
         asked: _Search = read_arguments(tool.type, arguments, self._settings.max_top_k)
         config = SearchConfig(**(tool.search_config or {}))
         usual = config.top_k or self._settings.top_k
@@ -155,6 +175,28 @@ class Answering:
         vector = 1 - (keyword or 0) if vector is None else vector
         keyword = 1 - vector if keyword is None else keyword
         return Weights(keyword, vector) if keyword + vector > 0 else None
+
+
+def structured(text: bytes) -> dict[str, Any]:
+    """Return an answer as Python values. A number that Python cannot hold becomes a string with its spelling."""
+    value: dict[str, Any] = json.loads(text, parse_float=_float, parse_int=_integer)
+    return value
+
+
+def _float(spelling: str) -> float | str:
+    number = float(spelling)
+    return number if math.isfinite(number) else spelling
+
+
+def _integer(spelling: str) -> int | str:
+    return int(spelling) if len(spelling) < 4300 else spelling
+
+
+def _argument_text(arguments: dict[str, Any]) -> bytes:
+    try:
+        return json.dumps(arguments, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, TypeError, RecursionError) as error:
+        raise invalid("arguments", f"cannot be written as JSON: {error}") from None
 
 
 def _notice(found: Found, standing: Standing, language: str) -> str:

@@ -1,8 +1,5 @@
 """Tools: make, describe, and call by type. What an agent may do with the value at a scope of a table."""
 
-import json
-import math
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -13,12 +10,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot import pointer as pointers
 from findspot.agents import cards
-from findspot.agents.calls import Answering
 from findspot.agents.endpoints import names_apart
 from findspot.agents.schemas import NewSearchTool, SearchConfig, ToolChange
 from findspot.errors import FindspotError, invalid, not_found
 from findspot.indexing.status import IndexStatus, rebuilding
-from findspot.models import Caller, Role, SourceState, Table, Tool, ToolCard, ToolType, table_namespace
+from findspot.models import SourceState, Table, Tool, ToolCard, ToolType, table_namespace
 from findspot.runtime import messages
 from findspot.settings import Settings
 from findspot.store import chunks as chunk_rows
@@ -58,10 +54,9 @@ class _Sight(NamedTuple):
 class Tools:
     """The tools of every project."""
 
-    def __init__(self, store: Store, index_status: IndexStatus, answering: Answering, settings: Settings) -> None:
+    def __init__(self, store: Store, index_status: IndexStatus, settings: Settings) -> None:
         self._store = store
         self._index_status = index_status
-        self._answering = answering
         self._settings = settings
 
     # ── making and changing ──
@@ -267,52 +262,9 @@ class Tools:
         config = SearchConfig(**(tool.search_config or {}))
         return _Sight(tool.table_id, tool.json_pointer, config.cut(self._settings), config.threshold)
 
-    # ── calling ──
-
     def describe(self, tool: Tool) -> ToolCard:
         """The tool as an agent sees it."""
         return cards.card(tool, self._settings)
-
-    async def call(
-        self, tool: Tool, arguments: dict[str, Any] | None, caller: Caller, language: str = "en"
-    ) -> dict[str, Any]:
-        """The structured content of a call's answer. What goes wrong is a FindspotError."""
-        return structured(await self.call_text(tool, _text(arguments or {}), caller, language))
-
-    async def call_text(self, tool: Tool, arguments: bytes, caller: Caller, language: str = "en") -> bytes:
-        """The same as JSON text, every number spelled as in the table: what belongs into a text block."""
-        if not caller.sees(tool.project_id):
-            raise not_found("tool")
-        if tool.type.edits and not caller.role.covers(Role.WRITE):
-            raise FindspotError("FORBIDDEN", f"Calling this tool needs the role 'write'; the key has '{caller.role}'.")
-        run: Callable[[Tool, bytes, str], Awaitable[bytes]] = self._answering.view
-        if tool.type.edits:
-            run = self._answering.edit
-        elif tool.type is ToolType.SEARCH:
-            run = self._answering.search
-        return await run(tool, arguments, language)
-
-
-def structured(text: bytes) -> dict[str, Any]:
-    """The answer as Python values. A number that Python's own cannot hold is given as its spelling."""
-    value: dict[str, Any] = json.loads(text, parse_float=_float, parse_int=_integer)
-    return value
-
-
-def _float(spelling: str) -> float | str:
-    number = float(spelling)
-    return number if math.isfinite(number) else spelling
-
-
-def _integer(spelling: str) -> int | str:
-    return int(spelling) if len(spelling) < 4300 else spelling
-
-
-def _text(arguments: dict[str, Any]) -> bytes:
-    try:
-        return json.dumps(arguments, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, TypeError, RecursionError) as error:
-        raise invalid("arguments", f"cannot be written as JSON: {error}") from None
 
 
 def _configured() -> dict[str, Any]:

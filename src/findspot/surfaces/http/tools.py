@@ -128,7 +128,7 @@ async def call_tool(request: Request, tool_id: int) -> Response:
         tool = await rows.get(connection, tool_id)
     if tool is None:
         raise not_found("tool")
-    answer = await app.tools.call_text(tool, bytes(call.arguments), request.state.caller, _language(request))
+    answer = await app.tool_calls.call_text(tool, bytes(call.arguments), request.state.caller, _language(request))
     return Response(answer, media_type="application/json")
 
 

@@ -8,7 +8,7 @@ import mcp_types as types
 import msgspec
 
 from findspot import tokens
-from findspot.agents.tools import structured
+from findspot.agents.calls import structured
 from findspot.errors import FindspotError, invalid
 from findspot.jsontext.check import refuse_halves
 from findspot.models import Tool, ToolCard, ToolType

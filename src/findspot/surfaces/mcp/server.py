@@ -114,7 +114,7 @@ class AgentServer:
         tool = self._named(agent.tools, params.name)
         try:
             arguments = answers.arguments(await _request(ctx).body())
-            work = self._app.tools.call_text(tool, arguments, agent.caller, agent.language)
+            work = self._app.tool_calls.call_text(tool, arguments, agent.caller, agent.language)
             answer = await with_progress(ctx, tool.name, work)
         except FindspotError as error:
             if error.kind.status >= 500:
