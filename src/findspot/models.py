@@ -311,7 +311,7 @@ class ColumnKind(StrEnum):
     BOOLEAN = "boolean"
     TEXT = "text"
     BYTES = "bytes"
-    MOMENT = "moment"
+    TIMESTAMP = "moment"  # the name in backup files since the first version
     JSON = "json"  # as text, exactly as it stands in the database
 
 

@@ -31,7 +31,7 @@ def test_every_column_of_the_schema_has_a_kind_and_every_counter_is_called_id() 
     assert kinds >= {
         ("chunk_text", ColumnKind.BYTES),
         ("metadata", ColumnKind.JSON),
-        ("created_at", ColumnKind.MOMENT),
+        ("created_at", ColumnKind.TIMESTAMP),
         ("id", ColumnKind.INTEGER),
         ("name", ColumnKind.TEXT),
     }

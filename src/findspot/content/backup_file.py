@@ -35,7 +35,7 @@ _TYPES: dict[ColumnKind, Any] = {
     ColumnKind.BOOLEAN: bool,
     ColumnKind.TEXT: str,
     ColumnKind.BYTES: bytes,
-    ColumnKind.MOMENT: Annotated[datetime, msgspec.Meta(tz=True)],
+    ColumnKind.TIMESTAMP: Annotated[datetime, msgspec.Meta(tz=True)],
     ColumnKind.JSON: str,
 }
 _encoder = msgspec.msgpack.Encoder()

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from findspot.models import ChunkRow, ChunkToIndex, FoundChunk
 from findspot.store import driver
 from findspot.store.database import Reader
-from findspot.store.schema import Moment, changes, chunks, gone_chunks, index_states
+from findspot.store.schema import Timestamp, changes, chunks, gone_chunks, index_states
 
 _AT_ONCE = 250  # rows in one statement or one part of an answer, which is one moment of the event loop
 _IDS_AT_ONCE = 500
@@ -73,7 +73,7 @@ Node: TypeAlias = tuple[str, str, int, int]  # pointer, content hash, chunk size
 
 
 async def insert(connection: AsyncConnection, rows: Sequence[NewChunk]) -> None:
-    spelled = Moment().bind_processor(connection.dialect)
+    spelled = Timestamp().bind_processor(connection.dialect)
     assert spelled is not None
     now = spelled(datetime.now(UTC))
     added = [(*row[:-1], row.chunk_text.encode(), now, now) for row in rows]

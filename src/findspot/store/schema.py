@@ -19,7 +19,7 @@ metadata = sa.MetaData(
 Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 
-class Moment(sa.TypeDecorator[datetime]):
+class Timestamp(sa.TypeDecorator[datetime]):
     """A time in UTC. SQLite forgets the zone of a time, so it goes in and comes out as UTC."""
 
     impl = sa.DateTime(timezone=True)
@@ -60,12 +60,12 @@ def _now() -> datetime:
 
 
 def _created_at() -> sa.Column[datetime]:
-    return sa.Column("created_at", Moment, nullable=False, default=_now)
+    return sa.Column("created_at", Timestamp, nullable=False, default=_now)
 
 
 def _updated_at() -> sa.Column[datetime]:
     """Set when the row is made, and again whenever it is changed."""
-    return sa.Column("updated_at", Moment, nullable=False, default=_now, onupdate=_now)
+    return sa.Column("updated_at", Timestamp, nullable=False, default=_now, onupdate=_now)
 
 
 def _one_of(column: str, *values: str) -> sa.CheckConstraint:
@@ -254,8 +254,8 @@ index_states = _table(
     sa.Column("total", Id, nullable=False),
     sa.Column("last_error", sa.Text),
     sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("retry_at", Moment),
-    sa.Column("indexed_at", Moment),
+    sa.Column("retry_at", Timestamp),
+    sa.Column("indexed_at", Timestamp),
     sa.Column("nodes", Id, nullable=False, server_default="0"),
     sa.Column("skipped", sa.JSON(none_as_null=True)),
     _updated_at(),

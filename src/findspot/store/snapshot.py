@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Column, ColumnKind, TableShape
 from findspot.store.schema import (
-    Moment,
+    Timestamp,
     changes,
     chunks,
     embedding_cache,
@@ -34,7 +34,7 @@ _KINDS: tuple[tuple[type[sa.types.TypeEngine[Any]], ColumnKind], ...] = (
     (sa.Float, ColumnKind.REAL),
     (sa.JSON, ColumnKind.JSON),
     (sa.LargeBinary, ColumnKind.BYTES),
-    (sa.DateTime, ColumnKind.MOMENT),
+    (sa.DateTime, ColumnKind.TIMESTAMP),
     (sa.String, ColumnKind.TEXT),
 )
 _TYPES: dict[ColumnKind, sa.types.TypeEngine[Any]] = {
@@ -43,7 +43,7 @@ _TYPES: dict[ColumnKind, sa.types.TypeEngine[Any]] = {
     ColumnKind.REAL: sa.Double(),
     ColumnKind.JSON: sa.JSON(),
     ColumnKind.BYTES: sa.LargeBinary(),
-    ColumnKind.MOMENT: Moment(),
+    ColumnKind.TIMESTAMP: Timestamp(),
     ColumnKind.TEXT: sa.Text(),
 }
 _LONG = (ColumnKind.BYTES, ColumnKind.TEXT, ColumnKind.JSON)
