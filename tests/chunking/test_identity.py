@@ -1,4 +1,4 @@
-"""What names a chunk."""
+"""Ids of chunks."""
 
 import hashlib
 
@@ -23,20 +23,20 @@ def test_the_content_hash_is_the_sha_256_of_the_utf_8_bytes(text: str) -> None:
 
 @pytest.mark.scenario("003.doc-id.short")
 @given(ids, pointers, setting, st.integers(0, 60_000))
-def test_the_id_of_a_tables_chunk_stays_within_64_bytes(
+def test_the_id_of_a_table_chunk_has_at_most_64_bytes(
     table: int, pointer: str, setting: tuple[int, int], index: int
 ) -> None:
     assert len(table_chunk_id(table, pointer, *setting, content_hash(pointer), index).encode()) <= 64
 
 
 @given(ids, st.integers(0, 10**7), st.integers(0, 10**5))
-def test_the_id_of_a_documents_chunk_stays_within_64_bytes(document: int, nth: int, part: int) -> None:
+def test_the_id_of_a_document_chunk_has_at_most_64_bytes(document: int, nth: int, part: int) -> None:
     assert len(document_chunk_id(document, content_hash("x"), nth, part, part + 1).encode()) <= 64
 
 
 @pytest.mark.scenario("003.doc-id.pointer-part")
 @given(st.lists(st.tuples(ids, alike | pointers, setting), min_size=2))
-def test_ids_are_the_same_only_for_the_same_table_pointer_and_setting(
+def test_ids_are_equal_only_for_the_same_table_pointer_and_setting(
     places: list[tuple[int, str, tuple[int, int]]],
 ) -> None:
     content = content_hash("text")
@@ -45,7 +45,7 @@ def test_ids_are_the_same_only_for_the_same_table_pointer_and_setting(
 
 
 @pytest.mark.scenario("003.doc-id.root")
-def test_a_table_that_is_one_string_has_ids_like_any_other_node() -> None:
+def test_the_chunks_of_a_table_that_is_one_string_have_ids_like_any_other() -> None:
     done = cut_node(Node("", "A" * 5000))
     assert not hasattr(done, "reason")
     names = [done.id(7, chunk) for chunk in done.chunks]
@@ -53,13 +53,13 @@ def test_a_table_that_is_one_string_has_ids_like_any_other_node() -> None:
     assert all(name.split(":")[0] == "7" and len(name.split(":")) == 4 for name in names)
 
 
-def test_the_id_has_the_table_the_place_the_content_and_the_number() -> None:
+def test_the_id_consists_of_table_location_hash_content_hash_and_index() -> None:
     content = content_hash("hello")
     place = hashlib.sha256(b"1000:100:/a").hexdigest()[:16]
     assert table_chunk_id(7, "/a", 1000, 100, content, 3) == f"7:{place}:{content[:12]}:3"
 
 
-def test_the_chunks_of_a_long_paragraph_are_told_apart_and_a_short_one_has_the_plain_id() -> None:
+def test_only_the_chunks_of_a_long_paragraph_have_numbered_ids() -> None:
     content = content_hash("paragraph")
     assert document_chunk_id(5, content, 2, 0, 1) == f"d5:{content[:16]}:2"
     assert document_chunk_id(5, content, 2, 1, 3) == f"d5:{content[:16]}:2.1"

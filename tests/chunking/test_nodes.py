@@ -1,4 +1,4 @@
-"""A string of a table, cut within the limits."""
+"""Chunks of a string in a table."""
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,7 @@ from tests.chunking.texts import texts
 
 
 @given(texts)
-def test_a_node_has_the_chunks_of_its_text_and_knows_how_many(text: str) -> None:
+def test_a_node_has_the_chunks_of_its_text(text: str) -> None:
     done = cut_node(Node("/a", text), 50, 10)
     assert isinstance(done, NodeChunks)
     assert done.chunks == tuple(cut(text, 50, 10))
@@ -17,12 +17,12 @@ def test_a_node_has_the_chunks_of_its_text_and_knows_how_many(text: str) -> None
 
 
 @pytest.mark.parametrize(("limit", "fits"), [(6, True), (5, False), (1, False)])
-def test_a_node_with_too_many_chunks_is_skipped_by_name(limit: int, fits: bool) -> None:
+def test_a_node_with_too_many_chunks_is_skipped(limit: int, fits: bool) -> None:
     done = cut_node(Node("/a", "A" * 5000), max_chunks=limit)
     assert isinstance(done, NodeChunks) if fits else done == Skipped("/a", SkipReason.TOO_MANY_CHUNKS)
 
 
-def test_an_edit_changes_every_id_of_its_node_and_a_setting_does_too() -> None:
+def test_an_edit_or_another_setting_changes_every_id_of_a_node() -> None:
     def names(text: str, size: int) -> set[str]:
         done = cut_node(Node("/a", text), size)
         assert isinstance(done, NodeChunks)

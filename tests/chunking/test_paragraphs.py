@@ -1,4 +1,4 @@
-"""A document, cut by its paragraphs."""
+"""Chunks of a document, cut by paragraphs."""
 
 import pytest
 from hypothesis import given
@@ -34,7 +34,7 @@ def test_ids_are_all_different_and_passages_are_numbered(paragraphs: list[str]) 
 
 
 @pytest.mark.scenario("D35")
-def test_a_heading_an_item_and_a_short_paragraph_are_chunks_of_their_own_and_only_a_long_one_is_split() -> None:
+def test_headings_items_and_short_paragraphs_are_one_chunk_each_and_long_ones_are_cut() -> None:
     long = "A sentence with some words. " * 60
     found = extract(f"# Heading\n\n- one\n- two\n\nShort.\n\n{'x' * 1000}\n\n{long}", "markdown")
     done = list(cut_paragraphs(found.text, [(block.start, block.end) for block in found.blocks]))
@@ -42,7 +42,7 @@ def test_a_heading_an_item_and_a_short_paragraph_are_chunks_of_their_own_and_onl
     assert [each.parts for each in done] == [1] * 5 + [2] * 2
 
 
-def test_a_short_paragraph_stays_alone_and_a_long_one_is_cut_like_any_text() -> None:
+def test_a_long_paragraph_is_cut_like_any_text() -> None:
     long = "A sentence with some words. " * 60
     text = f"Heading\n\nShort.\n\n{long.strip()}\n\nShort."
     found = passages(text)
@@ -59,7 +59,7 @@ def test_a_paragraph_of_exactly_a_thousand_characters_is_not_cut() -> None:
     assert [each.parts for each in passages("甲" * 1001)] == [2, 2]
 
 
-def test_an_edit_elsewhere_leaves_ids_alone_and_twins_are_counted() -> None:
+def test_an_edit_elsewhere_keeps_ids_and_equal_paragraphs_are_numbered() -> None:
     before = [each.id(9) for each in passages("One.\n\nTwo.\n\nTwo.")]
     after = [each.id(9) for each in passages("Zero, new.\n\nOne, edited.\n\nTwo.\n\nTwo.")]
     assert before[1:] == after[2:]

@@ -1,9 +1,9 @@
-"""Texts of every kind that a chunker or an analyser may meet, for Hypothesis."""
+"""Hypothesis strategies for texts in many scripts, for the chunker and the analyser."""
 
 from hypothesis import strategies as st
 
 # fmt: off
-_PIECES = [
+_FRAGMENTS = [
     "word", "Sentence one. ", "Really?! ", 'He said "no." ', "3.14 ", "example.com ",
     "\n", "\n\n", "\r\n", "\r\n\r\n", "\n  \n", " ", "   ", "\t", "\u3000", "\u2028", "\u2029", "\x85", "\0", "\ufeff",
     "中文句子。", "他说：「好。」", "“真的？”", "……", "！！！", "没有标点的一段很长的文字", "繁體中文", "GPT模型",
@@ -15,7 +15,7 @@ _PIECES = [
 ]
 # fmt: on
 
-texts = st.lists(st.sampled_from(_PIECES) | st.text(max_size=4), max_size=60).map("".join)
+texts = st.lists(st.sampled_from(_FRAGMENTS) | st.text(max_size=4), max_size=60).map("".join)
 
 settings_of_a_tool = st.integers(1, 120).flatmap(
     lambda size: st.tuples(st.just(size), st.integers(0, max(0, (size - 1) // 2)))

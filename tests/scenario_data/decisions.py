@@ -6,18 +6,18 @@ from tests.scenario_data.entry import Scenario, need
 DECISIONS: tuple[Scenario, ...] = (
     need("D01", "DECISIONS row 1",
          "Chunking always comes to an end, cuts late in its window, and leaves no crumb followed by a gap in overlap.",
-         "tests/chunking/test_cut.py::test_a_boundary_close_to_the_start_neither_stops_the_chunker_nor_leaves_a_crumb",
-         "tests/chunking/test_cut.py::test_every_chunk_but_the_last_ends_in_the_last_half_of_its_window_and_shares_text_with_the_next"),
+         "tests/chunking/test_cut.py::test_a_boundary_close_to_the_start_makes_no_tiny_chunk",
+         "tests/chunking/test_cut.py::test_every_chunk_except_the_last_ends_in_the_last_half_of_its_window_and_overlaps_the_next"),
     need("D02", "DECISIONS row 2",
          "Offsets are those of the stripped text, and no visible character falls between two chunks.",
-         "tests/chunking/test_cut.py::test_offsets_cut_out_a_chunk_without_blanks_around_it",
+         "tests/chunking/test_cut.py::test_a_chunk_has_no_white_space_around_it",
          "tests/chunking/test_cut.py::test_every_visible_character_is_in_a_chunk"),
     need("D03", "DECISIONS row 3",
          "Chinese sentence ends count, closing quotes stay with their sentence, and graphemes stay whole.",
          "tests/chunking/test_cut.py::test_no_cut_falls_inside_a_grapheme_cluster",
          "tests/chunking/test_cut.py::test_a_chunk_ends_after_a_sentence_with_its_closing_quotes",
-         "tests/chunking/test_cut.py::test_closing_quotes_past_the_window_move_the_cut_to_the_sentence_before",
-         "tests/chunking/test_cut.py::test_a_run_of_clusters_is_cut_only_between_them"),
+         "tests/chunking/test_cut.py::test_closing_quotes_after_the_window_move_the_cut_to_the_sentence_before",
+         "tests/chunking/test_cut.py::test_a_sequence_of_clusters_is_cut_only_between_them"),
     need("D04", "DECISIONS row 4",
          "A key with `~` or `/` yields a pointer that leads back to that key.",
          "tests/test_pointer.py::test_every_pointer_of_the_rfc_leads_to_its_value",
@@ -117,7 +117,7 @@ DECISIONS: tuple[Scenario, ...] = (
          "Headings, list items and short paragraphs are chunks of their own, and only a paragraph over a thousand "
          "characters is split.",
          "tests/chunking/test_paragraphs.py::"
-         "test_a_heading_an_item_and_a_short_paragraph_are_chunks_of_their_own_and_only_a_long_one_is_split"),
+         "test_headings_items_and_short_paragraphs_are_one_chunk_each_and_long_ones_are_cut"),
     need("D36", "DECISIONS row 36",
          "JSON comes back as it went in on both databases, order of keys, big numbers and NUL included, and a lone "
          "surrogate is refused.",

@@ -36,20 +36,22 @@ def assert_sound(old: str, new: str, changes: list[Change]) -> None:
         ("a 👍 b", "a 👍🏽 b", "a [-👍]{+👍🏽} b"),
     ],
 )
-def test_changes_read_by_word(old: str, new: str, marked: str) -> None:
+def test_changes_are_shown_by_word(old: str, new: str, marked: str) -> None:
     form = {"equal": "{}", "delete": "[-{}]", "insert": "{{+{}}}"}
     assert "".join(form[change.op].format(change.text) for change in diff(old, new)) == marked
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(texts, texts)
-def test_both_texts_can_be_read_back(old: str, new: str) -> None:
+def test_both_texts_can_be_rebuilt_from_the_changes(old: str, new: str) -> None:
     assert_sound(old, new, diff(old, new))
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(texts, st.lists(st.tuples(st.integers(0, 60), st.integers(0, 5), texts), max_size=4), st.integers(0, 300))
-def test_a_spent_budget_is_coarse_but_right(old: str, edits: list[tuple[int, int, str]], steps: int) -> None:
+def test_with_a_used_up_budget_changes_are_coarse_but_correct(
+    old: str, edits: list[tuple[int, int, str]], steps: int
+) -> None:
     new = old
     for start, length, text in edits:
         new = new[:start] + text + new[start + length :]
@@ -58,9 +60,9 @@ def test_a_spent_budget_is_coarse_but_right(old: str, edits: list[tuple[int, int
         assert_sound(old, new, diff(old, new))
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.lists(st.integers(0, 6), max_size=25), st.lists(st.integers(0, 6), max_size=25))
-def test_short_sequences_are_aligned_as_well_as_can_be(old: list[int], new: list[int]) -> None:
+def test_short_sequences_are_aligned_by_a_longest_common_subsequence(old: list[int], new: list[int]) -> None:
     matches = align(old, new, Budget(1_000_000))
     assert all(old[a : a + size] == new[b : b + size] for a, b, size in matches)
     assert all(a + size <= c and b + size <= d for (a, b, size), (c, d, _) in pairwise(matches))
@@ -84,8 +86,11 @@ def test_one_changed_word_in_two_megabytes_is_one_change() -> None:
     assert [(change.op, change.text) for change in changes[1:3]] == [("delete", "of"), ("insert", "in")]
 
 
-@pytest.mark.parametrize("alphabet", ["ab ", "a\n", "中文字 ", ".,", "abcdefghijklmnop\n. "])
-def test_texts_with_nothing_in_common_stay_within_the_budget(alphabet: str) -> None:
+@pytest.mark.parametrize("alphabet", ["a\n", "中文字 ", ".,", "abcdefghijklmnop\n. "])
+def test_random_texts_use_up_the_budget_and_have_correct_changes(
+    alphabet: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(diffs, "STEPS", 200_000)
     shuffled = random.Random(1)
-    old, new = ("".join(shuffled.choices(alphabet, k=200_000)) for _ in range(2))
+    old, new = ("".join(shuffled.choices(alphabet, k=20_000)) for _ in range(2))
     assert_sound(old, new, diff(old, new))

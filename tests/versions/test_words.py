@@ -28,15 +28,15 @@ def test_words_count_as_people_count_them(text: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("whole", ["👨‍👩‍👧‍👦", "👍🏽", "🇩🇪", "e\u0301", "हिन्दी", "don’t", "1,000.5", "❤️"])
-def test_what_belongs_together_is_one_piece(whole: str) -> None:
+def test_clusters_emoji_contractions_and_numbers_are_not_split(whole: str) -> None:
     assert words(f"a {whole} b") == ["a", " ", whole, " ", "b"]
 
 
 @given(st.text())
-def test_the_pieces_are_the_text(text: str) -> None:
+def test_the_parts_joined_together_are_the_text(text: str) -> None:
     assert "".join(words(text)) == text
 
 
 @given(st.text(alphabet="ab中' .,1_\u0301\u200d"))
-def test_no_more_words_than_pieces(text: str) -> None:
+def test_the_word_count_is_at_most_the_number_of_parts(text: str) -> None:
     assert word_count(text) <= len(words(text))

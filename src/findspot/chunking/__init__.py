@@ -1,7 +1,7 @@
-"""Where may text be cut? Pure functions from a text to spans of it; docs/chunking.md has the rules.
+"""Where is a text cut into chunks? Pure functions from a text to spans of it; docs/chunking.md has the rules.
 
-`cut` is the chunker for any text, `cut_node` applies it to a string of a table within the limits, `cut_paragraphs`
-cuts a document by its paragraphs, and `identity` names what comes out.
+`cut` is the chunker for any text. `cut_node` applies it to a string of a table, `cut_paragraphs` to each paragraph of a
+document. `identity` builds the ids of chunks, and `excerpt` cuts what is shown of a hit.
 """
 
 from __future__ import annotations

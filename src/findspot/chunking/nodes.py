@@ -1,4 +1,4 @@
-"""A string of a table, cut within the limits."""
+"""Cuts a string of a table into chunks, within the limits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_CHUNKS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class NodeChunks:
-    """All chunks of one node, and what tells them from those of other nodes, contents and settings."""
+    """All chunks of one node, with everything that goes into their ids."""
 
     pointer: str
     content_hash: str
@@ -27,14 +27,14 @@ class NodeChunks:
         return len(self.chunks)
 
     def id(self, table_id: int, chunk: Chunk) -> str:
-        """The engine's id of one of the chunks."""
+        """Return the engine's id of one of the chunks."""
         return table_chunk_id(table_id, self.pointer, self.size, self.overlap, self.content_hash, chunk.index)
 
 
 def cut_node(
     node: Node, size: int = SIZE, overlap: int = OVERLAP, *, max_chunks: int = MAX_CHUNKS
 ) -> NodeChunks | Skipped:
-    """The chunks of a node; one with too many is left out whole, since half a node found is a node half lost."""
+    """Return the chunks of a node. A node with too many chunks is skipped as a whole, not searchable in part."""
     chunks = tuple(islice(cut(node.text, size, overlap), max_chunks + 1))
     if len(chunks) > max_chunks:
         return Skipped(node.pointer, SkipReason.TOO_MANY_CHUNKS)

@@ -1,4 +1,4 @@
-"""A document, cut by its paragraphs: a short one is a chunk, a long one is cut like any text."""
+"""Cuts a document by paragraphs: a short paragraph is one chunk, a long one is cut like any text."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from findspot.chunking.identity import content_hash, document_chunk_id
 class Passage:
     """A chunk of a document: `text[start:end]`, a paragraph or a part of one.
 
-    `paragraph` is the content hash of the whole paragraph, `nth` counts the paragraphs with this same text from 0,
-    and `part` of `parts` says which chunk of the paragraph it is. `index` counts the passages of the document.
+    `paragraph` is the content hash of the whole paragraph. `nth` numbers the paragraphs with the same text from 0.
+    `part` of `parts` numbers the chunks of the paragraph, and `index` the passages of the document.
     """
 
     start: int
@@ -27,14 +27,14 @@ class Passage:
     parts: int
 
     def id(self, document_id: int) -> str:
-        """The engine's id of this passage."""
+        """Return the engine's id of this passage."""
         return document_chunk_id(document_id, self.paragraph, self.nth, self.part, self.parts)
 
 
 def cut_paragraphs(
     text: str, paragraphs: Iterable[tuple[int, int]], size: int = SIZE, overlap: int = OVERLAP
 ) -> Iterator[Passage]:
-    """The passages of a document whose paragraphs are these spans of its text, in order."""
+    """Yield the passages of a document in order. `paragraphs` are spans of its text."""
     seen: Counter[str] = Counter()
     index = 0
     for start, end in paragraphs:

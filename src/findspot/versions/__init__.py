@@ -1,1 +1,1 @@
-"""How much is there, and what changed?"""
+"""What changed between two versions of a text, and how many words does a text have?"""

@@ -1,9 +1,9 @@
-"""Which items of two sequences are the same, in the same order.
+"""Aligns two sequences: finds equal items in the same order.
 
-Few edits are found exactly, by Myers' algorithm. Otherwise both sequences are anchored on what occurs once in each
-(runs of several items before single ones), as patience does: that takes linear time and reads well; the gaps between
-anchors are small, and compared exactly. All work is paid from a budget of steps. When it is spent, a gap stays
-unmatched: the answer is coarser, never wrong, and the same on every machine.
+A few edits are found exactly, by Myers' algorithm. Otherwise, as in patience diff, both sequences are anchored on items
+that occur once in each (groups of several items before single ones). That takes linear time and reads well. The gaps
+between anchors are small and are compared exactly. All work is taken from a budget of steps. When it is used up, a gap
+stays unmatched: the result is coarser but never wrong, and the same on every machine.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 _ANCHOR_LENGTHS = (8, 3, 1)
-"""Items to an anchor, in the order tried: long ones hold where every single item repeats, as Chinese characters do."""
+"""Items per anchor, in the order tried. Long anchors work where single items repeat, as Chinese characters do."""
 
-_MOST_EDITS = 1_000
-"""Beyond so many edits two gaps share too little for an exact answer to read better than a plain replacement."""
+_MAX_EDITS = 1_000
+"""With more edits, an exact alignment of a gap reads no better than a plain replacement."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """Steps of work left, each of them about a microsecond."""
+    """Remaining steps of work, each about a microsecond."""
 
     steps: int
 
     def pay(self, steps: int) -> bool:
-        """Take steps from the budget, unless it has fewer."""
+        """Take steps from the budget. Return False and take nothing if it has fewer."""
         if self.steps < steps:
             return False
         self.steps -= steps
@@ -49,7 +49,7 @@ Match = tuple[int, int, int]
 
 
 def align(old: Sequence[Hashable], new: Sequence[Hashable], budget: Budget) -> list[Match]:
-    """Runs of equal items, ascending in both sequences."""
+    """Return runs of equal items, ascending in both sequences."""
     if not budget.pay((len(old) + len(new)) // 4):
         return []
     old_ids, new_ids = _numbered(old, new)
@@ -72,7 +72,7 @@ def align(old: Sequence[Hashable], new: Sequence[Hashable], budget: Budget) -> l
 
 
 def _numbered(old: Sequence[Hashable], new: Sequence[Hashable]) -> tuple[list[int], list[int]]:
-    """Both sequences as small integers: equal items get equal numbers, and comparing becomes cheap."""
+    """Replace the items of both sequences by numbers. Equal items get equal numbers, which are cheap to compare."""
     numbers: dict[Hashable, int] = {}
     return (
         [numbers.setdefault(item, len(numbers)) for item in old],
@@ -81,7 +81,7 @@ def _numbered(old: Sequence[Hashable], new: Sequence[Hashable]) -> tuple[list[in
 
 
 def _trim(old: list[int], new: list[int], gap: _Gap, matches: list[Match]) -> _Gap:
-    """Match what is equal at both ends of a gap."""
+    """Match the equal items at both ends of a gap, and return the rest."""
     shorter = min(gap.old_end - gap.old_start, gap.new_end - gap.new_start)
     head = 0
     while head < shorter and old[gap.old_start + head] == new[gap.new_start + head]:
@@ -97,24 +97,24 @@ def _trim(old: list[int], new: list[int], gap: _Gap, matches: list[Match]) -> _G
 
 
 def _anchors(old: list[int], new: list[int], gap: _Gap, length: int) -> list[Match]:
-    """The longest ascending row of item groups that occur once on each side of the gap."""
+    """Return the longest ascending sequence of item groups that occur once on each side of the gap."""
     in_old = _once(old, gap.old_start, gap.old_end, length)
     in_new = _once(new, gap.new_start, gap.new_end, length)
     runs = _runs(sorted((start, in_new[group]) for group, start in in_old.items() if group in in_new), length)
     anchors: list[Match] = []
     for old_start, new_start, size in _ascending(runs):
         last_old, last_new, last_size = anchors[-1] if anchors else (0, 0, 0)
-        # Groups overlap: what the last anchor already holds must not be matched twice.
+        # Groups overlap: items of the last anchor must not be matched twice.
         overlap = max(last_old + last_size - old_start, last_new + last_size - new_start, 0)
         match = (old_start + overlap, new_start + overlap, size - overlap)
-        # Groups are known by their hash, and hashes may collide.
+        # Groups are compared by hash, and hashes may collide.
         if overlap < size and _equal(old, new, match):
             anchors.append(match)
     return anchors
 
 
 def _runs(pairs: list[tuple[int, int]], length: int) -> list[Match]:
-    """Pairs of equal groups that follow one another on both sides, as one match."""
+    """Join pairs of equal groups that are consecutive on both sides."""
     runs: list[Match] = []
     for old_start, new_start in pairs:
         last_old, last_new, size = runs[-1] if runs else (-1, -1, 0)
@@ -131,7 +131,7 @@ def _equal(old: list[int], new: list[int], match: Match) -> bool:
 
 
 def _once(items: list[int], start: int, end: int, length: int) -> dict[int, int]:
-    """Groups of `length` items that occur exactly once, by hash, and where they start."""
+    """Return the start of each group of `length` items that occurs exactly once, by the hash of the group."""
     groups = zip(*(items[start + offset : end] for offset in range(length)), strict=False)
     hashes = list(map(hash, groups))
     counts = Counter(hashes)
@@ -139,7 +139,7 @@ def _once(items: list[int], start: int, end: int, length: int) -> dict[int, int]
 
 
 def _ascending(runs: list[Match]) -> list[Match]:
-    """The longest subsequence that ascends on the new side as it does on the old."""
+    """Return the longest subsequence that ascends on both sides."""
     ends: list[int] = []
     tops: list[int] = []
     before: list[int] = []
@@ -157,7 +157,7 @@ def _ascending(runs: list[Match]) -> list[Match]:
 
 
 def _between(gap: _Gap, anchors: list[Match]) -> list[_Gap]:
-    """What the anchors leave of a gap."""
+    """Return the gaps between the anchors of a gap."""
     left: list[_Gap] = []
     old, new = gap.old_start, gap.new_start
     for old_start, new_start, length in [*anchors, (gap.old_end, gap.new_end, 0)]:
@@ -168,11 +168,11 @@ def _between(gap: _Gap, anchors: list[Match]) -> list[_Gap]:
 
 
 def _exact(old: list[int], new: list[int], gap: _Gap, budget: Budget) -> list[Match]:
-    """A longest common subsequence of a gap by Myers' greedy algorithm, or nothing when it costs too much."""
+    """Return a longest common subsequence of a gap by Myers' greedy algorithm, or nothing if it costs too much."""
     height, width = gap.old_end - gap.old_start, gap.new_end - gap.new_start
     allowed = steps = budget.steps // 4
     rounds: list[list[int]] = [[0]]
-    for edits in range(min(height + width, _MOST_EDITS) + 1):
+    for edits in range(min(height + width, _MAX_EDITS) + 1):
         reached: list[int] = []
         for diagonal in range(-edits, edits + 1, 2):
             x = start = _furthest(rounds[-1], diagonal, edits)
@@ -193,7 +193,7 @@ def _exact(old: list[int], new: list[int], gap: _Gap, budget: Budget) -> list[Ma
 
 
 def _furthest(before: list[int], diagonal: int, edits: int) -> int:
-    """How far one more edit gets on a diagonal, from what the round before reached on its neighbours."""
+    """Return how far one more edit reaches on a diagonal, from the neighbours in the round before."""
     if edits == 0:
         return 0
     above = (diagonal + edits) // 2
@@ -203,12 +203,12 @@ def _furthest(before: list[int], diagonal: int, edits: int) -> int:
 
 
 def _inserts(before: list[int], above: int, edits: int) -> bool:
-    """Whether the better way onto a diagonal is an insertion, from the one above, and not a deletion from below."""
+    """Return whether a diagonal is reached by an insertion from above rather than a deletion from below."""
     return above == 0 or (above != edits and before[above - 1] < before[above])
 
 
 def _trace(rounds: list[list[int]], gap: _Gap) -> list[Match]:
-    """The runs of equal items on the way that reached the end, followed back to the start."""
+    """Return the runs of equal items on the path that reached the end, followed back to the start."""
     matches: list[Match] = []
     x, y = gap.old_end - gap.old_start, gap.new_end - gap.new_start
     for edits in range(len(rounds) - 1, -1, -1):
@@ -222,7 +222,7 @@ def _trace(rounds: list[list[int]], gap: _Gap) -> list[Match]:
 
 
 def _merged(matches: list[Match]) -> list[Match]:
-    """Adjacent runs as one."""
+    """Merge adjacent runs."""
     merged: list[Match] = []
     for old, new, length in matches:
         if merged and merged[-1][0] + merged[-1][2] == old and merged[-1][1] + merged[-1][2] == new:

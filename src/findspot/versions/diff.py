@@ -1,8 +1,8 @@
-"""What changed between two texts, by word, for people to read.
+"""A readable word diff of two texts.
 
-Lines are aligned first, then the sentences inside changed lines, then the words inside changed sentences, so the work
-follows the size of the change. What is too much work stays as coarse as it is. The text of equal and delete together is
-always the old text, and that of equal and insert the new one.
+Lines are aligned first, then the sentences of changed lines, then the words of changed sentences, so the work depends
+on the size of the change. When the work budget is used up, the rest stays coarse. The texts of equal and delete
+together are always the old text, and those of equal and insert the new one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from findspot.versions.words import words
 Op = Literal["equal", "delete", "insert"]
 
 STEPS = 3_000_000
-"""The work a diff may cost, about three seconds."""
+"""The maximum work of a diff, about three seconds."""
 
 _SENTENCE = re.compile(r"[^.!?;。！？；…]*+(?:[.!?;。！？；…]++[\s」』”’）)\"']*+)?")
 
@@ -27,14 +27,14 @@ Cut = Callable[[str], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A stretch of text that stayed, went or came."""
+    """A part of the text that is equal, deleted or inserted."""
 
     op: Op
     text: str
 
 
 def diff(old: str, new: str) -> list[Change]:
-    """The changes from old to new; neighbours never have the same op, and a deletion stands before its insertion."""
+    """Return the changes from old to new. Neighbours never have the same op; a deletion precedes its insertion."""
     budget = Budget(STEPS)
     pairs = [_Pair(old, new, old == new)]
     for cut, steps_per_character in _CUTS:
@@ -47,7 +47,7 @@ def diff(old: str, new: str) -> list[Change]:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """An old text and the new one at its place."""
+    """An old text and the new text in its place."""
 
     old: str
     new: str
@@ -63,11 +63,11 @@ def _sentences(text: str) -> list[str]:
 
 
 _CUTS: tuple[tuple[Cut, float], ...] = ((_lines, 0.0), (_sentences, 0.05), (words, 0.3))
-"""Ever finer ways to cut a text, with the steps that cutting one character costs."""
+"""Ways to split a text, from coarse to fine, with the cost of splitting one character in steps."""
 
 
 def _refined(pairs: list[_Pair], cut: Cut, steps_per_character: float, budget: Budget) -> list[_Pair]:
-    """The pairs with every change cut finer; the smallest first, so that a large one never takes the work of many."""
+    """Split every change more finely, the smallest first, so that one large change does not use up the budget."""
     finer: dict[int, list[_Pair]] = {}
     changed = [number for number, pair in enumerate(pairs) if not pair.equal and pair.old and pair.new]
     for number in sorted(changed, key=lambda number: len(pairs[number].old) + len(pairs[number].new)):
@@ -78,7 +78,7 @@ def _refined(pairs: list[_Pair], cut: Cut, steps_per_character: float, budget: B
 
 
 def _aligned(old: Sequence[str], new: Sequence[str], budget: Budget) -> Iterator[_Pair]:
-    """Both sequences from start to end, as texts that are equal or replace each other."""
+    """Yield both sequences from start to end as pairs of texts that are equal or replace each other."""
     old_done = new_done = 0
     for old_start, new_start, length in [*align(old, new, budget), (len(old), len(new), 0)]:
         if old_done < old_start or new_done < new_start:
@@ -90,7 +90,7 @@ def _aligned(old: Sequence[str], new: Sequence[str], budget: Budget) -> Iterator
 
 
 class _Script:
-    """Puts changes together so that they read well: white space between two changes is part of the change."""
+    """Joins changes for readability: white space between two changes becomes part of the change."""
 
     def __init__(self) -> None:
         self._changes: list[Change] = []
@@ -136,5 +136,5 @@ class _Script:
 
 
 def _is_gap(text: str) -> bool:
-    """White space inside a line; a line break stays, since it shows where paragraphs begin."""
+    """Return whether a text is white space inside a line. A line break is kept: it shows where paragraphs begin."""
     return text.isspace() and text.splitlines() == [text]
