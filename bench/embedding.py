@@ -15,7 +15,7 @@ from bench.report import Figure, Report, percentile
 from findspot.embedding.offline import MODEL, OfflineEmbedder
 from findspot.runtime.embeddings import Embeddings
 from findspot.runtime.threads import Threads
-from findspot.server.serving import tune_process
+from findspot.server.api_process import tune_process
 from findspot.store.database import Store
 
 CHUNK = 800

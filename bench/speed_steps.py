@@ -25,7 +25,7 @@ from findspot.engines.opening import open_engine
 from findspot.engines.protocol import EVERYTHING, Within
 from findspot.models import OWNER, NamespaceKey, documents_namespace, table_namespace
 from findspot.search import Found, SearchRequest, Strategy
-from findspot.server.serving import tune_process
+from findspot.server.api_process import tune_process
 from findspot.settings import Settings
 from findspot.store import documents as document_rows
 from findspot.store import index_states as states

@@ -14,8 +14,8 @@ from typing import Any
 
 import httpx2
 
-_LINK = re.compile(r"(http://\S+)/\?token=(\S+)")
-_START_S = 60
+_LINK = re.compile(r"(http://\S+)/\?token=")
+_START_S = 120
 
 
 def serving_under(process: "subprocess.Popen[str]") -> int | None:
@@ -39,9 +39,14 @@ class Server:
     reader: threading.Thread | None = None
 
     @classmethod
-    def start(cls, data: Path, *arguments: str, **environment: Any) -> "Server":
-        """Start and wait until the sign-in link is printed, which is when it answers."""
+    def start(cls, data: Path, *arguments: str, open_files: int | None = None, **environment: Any) -> "Server":
+        """Start and wait until the address is printed, which is when the server answers.
+
+        `open_files` limits the file descriptors of the server.
+        """
         command = [sys.executable, "-m", "findspot", "serve", "--port", "0", "--data", str(data), *arguments]
+        if open_files is not None:
+            command = ["sh", "-c", f'ulimit -n {open_files}; exec "$@"', "sh", *command]
         variables = {**os.environ, "FINDSPOT_LOG_FORMAT": "json", **{k: str(v) for k, v in environment.items()}}
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=variables, start_new_session=True
@@ -60,9 +65,9 @@ class Server:
         server.reader = threading.Thread(target=read, daemon=True)
         server.reader.start()
         while (line := lines.get(timeout=_START_S)) is not None:
-            found = _LINK.search(line)
-            if found:
-                server.url, server.token = found[1], found[2]
+            if found := _LINK.search(line):
+                server.url = found[1]
+                server.token = environment.get("FINDSPOT_TOKEN") or (data / "owner-token").read_text().strip()
                 return server
         raise RuntimeError("The server ended before it was ready:\n" + "".join(server.output))
 

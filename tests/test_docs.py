@@ -14,7 +14,7 @@ import pytest
 from findspot.errors import KINDS
 from findspot.settings import Settings
 from findspot.surfaces.cli import reference
-from findspot.surfaces.cli.outcome import EXIT_CODES
+from findspot.surfaces.cli.failure import EXIT_CODES
 from findspot.surfaces.http.access import RULES
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -67,5 +67,5 @@ def test_a_terminal_that_knows_few_characters_gets_question_marks_and_machines_g
 ) -> None:
     at = ("--url", served[0].url, "--key", served[0].token)
     western = {"PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
-    assert findspot_process("project", "create", "书", *at, **western).out.endswith(" is called ?.\n")
+    assert findspot_process("project", "create", "书", *at, **western).out.endswith(", ?.\n")
     assert findspot_process("project", "list", "--json", *at, **western).json["projects"][-1]["name"] == "书"

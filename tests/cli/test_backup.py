@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from findspot.surfaces.cli.progress import following
+from findspot.surfaces.cli.progress import show_progress
 from tests.cli.command import Outcome, findspot
 from tests.servers import Server
 
@@ -54,7 +54,7 @@ def test_a_backup_is_made_by_each_way_and_restored_elsewhere(
     if way == "a server elsewhere":
         how = ("--url", server.url, "--key", server.token)
     said = done("backup", str(file), *how)
-    assert said.out.startswith(f"✓ {file} holds everything up to now")
+    assert said.out.startswith(f"✓ {file} contains everything saved until now")
     assert said.err == ""
     assert file.stat().st_mode & 0o777 == 0o600
     assert sorted(each.name for each in tmp_path.iterdir()) == ["all.backup", "source"]
@@ -103,7 +103,7 @@ def test_embeddings_can_be_left_out(source: Path, tmp_path: Path) -> None:
 def test_a_file_is_only_replaced_when_told_to(made: Path, source: Path) -> None:
     before = made.read_bytes()
     refused = done("backup", str(made), "--data", str(source), code=5)
-    assert "there already" in refused.err
+    assert "exists already" in refused.err
     assert made.read_bytes() == before
     (made.parent / "made.backup.partial").write_text("left by one that was killed")
     done("backup", str(made), "--force", "--data", str(source))
@@ -118,7 +118,7 @@ def test_standard_output_takes_a_backup_too_but_a_terminal_or_json_does_not(sour
     piped = subprocess.run(command, capture_output=True, timeout=60, check=True)
     (tmp_path / "piped").write_bytes(piped.stdout)
     done("restore", "--check", str(tmp_path / "piped"))
-    assert "not for reading" in done("backup", "-", "--json", "--data", str(source), code=2).error["message"]
+    assert "cannot be printed" in done("backup", "-", "--json", "--data", str(source), code=2).error["message"]
 
 
 def test_only_the_owner_may_and_a_refusal_leaves_no_file(
@@ -165,7 +165,7 @@ def test_a_folder_that_a_server_has_is_left_to_it(
 def test_a_check_touches_nothing(made: Path, tmp_path: Path) -> None:
     before = sorted(map(str, tmp_path.rglob("*")))
     said = done("restore", "--check", str(made), "--data", str(tmp_path / "new")).out
-    assert said.startswith(f"✓ {made} is whole.")
+    assert said.startswith(f"✓ {made} is complete.")
     assert "projects  1" in said
     assert sorted(map(str, tmp_path.rglob("*"))) == before
 
@@ -297,7 +297,7 @@ def test_progress_is_told_in_bytes_now_and_then_and_not_to_machines(
     def run(*, silent: bool) -> str:
         clock = iter((0.0, 1.0, 6.0, 6.0))
         monkeypatch.setattr("time.monotonic", lambda: next(clock))
-        with following("Checking", 8_000_000, unit="bytes", silent=silent) as moved:
+        with show_progress("Checking", 8_000_000, unit="bytes", silent=silent) as moved:
             moved(10)
             moved(4_000_000)
         monkeypatch.undo()

@@ -47,7 +47,7 @@ def test_a_project_is_made_listed_shown_and_deleted(command: Command) -> None:
     shown = command("project", "status", id).out
     assert shown.startswith(f"{NAME} (project {id})\n")
     assert command("project", "status", id, "--json").json["tables"] == 0
-    assert command("project", "delete", id, "--yes").out == f"✓ Project {id} is deleted.\n"
+    assert command("project", "delete", id, "--yes").out == f"✓ Deleted project {id}.\n"
     assert made not in command("project", "list", "--json").json["projects"]
     command("project", "status", id, code=3)
 
@@ -61,7 +61,7 @@ def test_a_key_is_made_used_listed_and_revoked(command: Command) -> None:
     (listed,) = command("key", "list", project, "--json").json["keys"]
     assert (listed["id"], listed["name"], listed["role"]) == (key["id"], "leser 阅读", "write")
     assert secret not in command("key", "list", project).out
-    assert command("key", "revoke", project, str(key["id"])).out == f"✓ Key {key['id']} is revoked.\n"
+    assert command("key", "revoke", project, str(key["id"])).out == f"✓ Revoked key {key['id']}.\n"
     command("project", "list", "--key", secret, code=4)
     assert "has no key" in command("key", "list", project).out
 
@@ -77,19 +77,19 @@ def test_tools_are_made_and_called_and_stand_behind_an_endpoint(command: Command
     endpoint = command("endpoint", "create", project, "代理", tool, "--json").json
     id = str(endpoint["id"])
     assert endpoint["url"].endswith(f"/mcp/{id}")
-    assert command("endpoint", "disable", id, tool).out == f"✓ Agents at endpoint {id} no longer see tool {tool}.\n"
+    assert command("endpoint", "disable", id, tool).out == f"✓ Agents of endpoint {id} cannot see tool {tool}.\n"
     assert command("endpoint", "tools", id).out.split()[-1] == "no"
-    assert command("endpoint", "enable", id, tool).out == f"✓ Agents at endpoint {id} see tool {tool}.\n"
-    assert command("endpoint", "unbind", id, tool).out == f"✓ Endpoint {id} no longer has tool {tool}.\n"
+    assert command("endpoint", "enable", id, tool).out == f"✓ Agents of endpoint {id} can see tool {tool}.\n"
+    assert command("endpoint", "unbind", id, tool).out == f"✓ Removed tool {tool} from endpoint {id}.\n"
     assert "has no tool" in command("endpoint", "tools", id).out
-    assert command("endpoint", "bind", id, tool).out == f"✓ Endpoint {id} has tool {tool} now.\n"
+    assert command("endpoint", "bind", id, tool).out == f"✓ Added tool {tool} to endpoint {id}.\n"
     another = command("endpoint", "rotate-key", id).out.split()[-1]
     assert another.startswith("fse_")
     assert endpoint["api_key"] != another
     assert endpoint["api_key"] not in command("endpoint", "list", project).out
-    assert command("endpoint", "delete", id, "--yes").out == f"✓ Endpoint {id} is deleted.\n"
+    assert command("endpoint", "delete", id, "--yes").out == f"✓ Deleted endpoint {id}.\n"
     assert "has no endpoint" in command("endpoint", "list", project).out
-    assert command("tool", "delete", tool, "--yes").out == f"✓ Tool {tool} is deleted.\n"
+    assert command("tool", "delete", tool, "--yes").out == f"✓ Deleted tool {tool}.\n"
     assert "has no tool" in command("tool", "list", project).out
 
 
@@ -97,7 +97,7 @@ def test_a_search_tool_says_what_it_searches_or_that_a_server_has_to_index_it(co
     project = new_project(command)
     table = str(command("table", "create", project, "t", '["长的文字 long text", 1]', "--json").json["id"])
     said = command("tool", "create", project, table, "find", "--config", '{"chunk_threshold": 1}').out
-    assert "It searches 1 long text in 1 chunk." in said or "It is indexed as soon as a server runs." in said
+    assert "It searches 1 long text in 1 chunk." in said or "A server will index it" in said
     (tool,) = command("tool", "list", project, "--json").json["tools"]
     assert (tool["type"], tool["search_config"]["chunk_threshold"]) == ("search", 1)
     assert tool["metadata"]["search_index"]["status"] == ("ready" if "chunk." in said else "pending")
@@ -141,7 +141,7 @@ def test_a_document_is_made_read_saved_compared_restored_and_deleted(command: Co
     file.write_text(file.read_text().replace("old", "new"))
     saved = command("document", "save", document, f"@{file}", "--base-revision", "1", "--title", "二").out
     version = command("version", "list", document, "--json").json["versions"][0]["id"]
-    assert saved == f"✓ Document {document} is at revision 2, and version {version} keeps what was there.\n"
+    assert saved == f"✓ Document {document} is at revision 2; the earlier content is version {version}.\n"
     assert "manual" in command("version", "list", document).out
     shown = command("version", "diff", document, str(version)).out
     assert "The [-old-]{+new+} door" in shown
@@ -152,9 +152,9 @@ def test_a_document_is_made_read_saved_compared_restored_and_deleted(command: Co
     assert command("version", "get", document, str(version), "--source").out.endswith(
         "The *old* door &amp; e\u0301 👩‍👧\n\n"
     )
-    assert "as it was in version" in command("version", "restore", document, str(version)).out
+    assert "with the content of version" in command("version", "restore", document, str(version)).out
     assert "old door" in command("document", "get", document).out
-    assert "with 2 versions" in command("document", "delete", document, "--yes").out
+    assert "and 2 versions" in command("document", "delete", document, "--yes").out
     command("document", "get", document, code=3)
     assert "has no document" in command("document", "list", project).out
 

@@ -58,7 +58,7 @@ def test_a_data_folder_that_is_not_there_is_said_to_be_missing_and_not_made(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
-    for folder, said in (("gone", "There is no data folder gone."), ("empty", "The folder empty holds no data of Fin")):
+    for folder, said in (("gone", "There is no data folder gone."), ("empty", "The folder empty contains no Findspot")):
         ended = findspot(*command.split(), "--data", folder)
         assert (ended.code, ended.out) == (3, "")
         assert ended.err.startswith(f"✗ {said}")

@@ -32,8 +32,8 @@ def states(ended: Outcome) -> set[str]:
 def test_all_is_well_before_the_first_start_and_nothing_is_made(alone: Command, tmp_path: Path) -> None:
     ended = alone("doctor")
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out.endswith("\nAll is well.\n")
-    assert "the first start makes it" in ended.out
+    assert ended.out.endswith("\nNo problems found.\n")
+    assert "the first start creates it" in ended.out
     assert not (tmp_path / "data").exists()
 
 
@@ -43,7 +43,7 @@ def test_all_is_well_with_a_folder_in_use(alone: Command, used: Path) -> None:
     assert states(ended) == {"ok", "note"}
     assert finding(ended, "database")["detail"].startswith("SQLite 3.")
     assert finding(ended, "data folder")["detail"] == str(used)
-    assert alone("doctor").out.endswith("\nAll is well.\n")
+    assert alone("doctor").out.endswith("\nNo problems found.\n")
 
 
 def test_a_running_server_is_found(served: tuple[Server, Path]) -> None:
@@ -58,7 +58,7 @@ def test_a_folder_open_to_others_is_a_warning(alone: Command, used: Path) -> Non
     ended = alone("doctor", "--json")
     assert ended.code == 0
     found = finding(ended, "data folder")
-    assert (found["state"], found["advice"]) == ("warn", f"Close it: chmod 700 {used}")
+    assert (found["state"], found["advice"]) == ("warn", f"Run: chmod 700 {used}")
     assert alone("doctor").out.endswith("\n1 warning found.\n")
 
 
@@ -120,7 +120,7 @@ def test_a_postgresql_that_does_not_answer_is_a_problem_and_its_password_is_not_
 def test_a_postgresql_that_answers_is_well(alone: Command, new_postgres_database: Callable[[], str]) -> None:
     address = new_postgres_database()
     fresh = finding(alone("doctor", "--json", FINDSPOT_DATABASE_URL=address), "database")
-    assert (fresh["state"], "the next start brings it up to date" in fresh["detail"]) == ("note", True)
+    assert (fresh["state"], "the next start migrates it" in fresh["detail"]) == ("note", True)
     assert alone("project", "create", "p", FINDSPOT_DATABASE_URL=address).code == 0
     found = finding(alone("doctor", "--json", FINDSPOT_DATABASE_URL=address), "database")
     assert (found["state"], found["detail"].split()[0]) == ("ok", "PostgreSQL")

@@ -40,7 +40,7 @@ def test_the_list_of_commands_says_what_each_commands_own_help_says() -> None:
         command = cli.get_command(click.Context(cli), name)
         assert command is not None
         first = (command.help or "").split(". ")[0].split("\n")[0].rstrip(".")
-        assert summary.rstrip(".") in (first, "Check this installation and say what to do")
+        assert summary.rstrip(".") in (first, "Check this installation and print what to do")
 
 
 def test_help_loads_nothing_heavy() -> None:
@@ -81,7 +81,7 @@ def test_a_mistyped_command_gets_a_suggestion(typed: str, meant: str) -> None:
 
 
 def test_a_command_like_no_other_gets_the_list_of_them() -> None:
-    assert "There are create, list, status, delete." in findspot("project", "xyzzy").err
+    assert "Commands: create, list, status, delete." in findspot("project", "xyzzy").err
 
 
 def test_a_missing_argument_is_named_with_the_usage() -> None:
@@ -90,5 +90,5 @@ def test_a_missing_argument_is_named_with_the_usage() -> None:
     assert ended.err == (
         "✗ Missing argument 'NAME'.\n"
         "  Usage: findspot project create [OPTIONS] NAME\n"
-        "  'findspot project create --help' says more.\n"
+        "  'findspot project create --help' shows more.\n"
     )

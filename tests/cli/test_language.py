@@ -3,7 +3,7 @@
 import pytest
 
 from findspot.runtime import messages
-from findspot.surfaces.cli.language import accepted
+from findspot.surfaces.cli.language import language_header
 
 VARIABLES = ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
 
@@ -29,5 +29,5 @@ def test_the_locale_says_in_which_language_to_answer(
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert accepted().get("Accept-Language") == header
+    assert language_header().get("Accept-Language") == header
     assert messages.language(header) == language

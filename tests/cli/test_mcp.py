@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from findspot.surfaces.cli.clients import CLIENTS, client_of
+from findspot.surfaces.cli.mcp_clients import CLIENTS, client_of
 from tests.cli.command import Outcome, findspot
 from tests.servers import Server
 
@@ -50,10 +50,10 @@ def test_an_entry_is_written_and_taken_out_again_and_everything_else_stays(clien
         assert url in text
     assert content_of(client) != before
     assert file.stat().st_mode & 0o077 == 0
-    assert "no longer names 'findspot'" in install(client, "--remove").out
+    assert "Removed 'findspot'" in install(client, "--remove").out
     assert content_of(client) == before
     assert client != "codex" or file.read_text() == toml
-    assert "does not name 'findspot'" in install(client, "--remove").out
+    assert "has no entry 'findspot'" in install(client, "--remove").out
     assert [each.name for each in file.parent.iterdir() if each.name.startswith(f".{file.name}-")] == []
 
 
@@ -106,7 +106,7 @@ def test_a_text_that_only_looks_like_a_heading_is_not_taken_for_one() -> None:
     file = client_of("codex", "findspot").file
     file.parent.mkdir(parents=True)
     file.write_text('notes = """\n[mcp_servers.findspot]\n"""\n')
-    assert "laid out in another way" in install("codex", "--remove", code=2).err
+    assert "structure is not as expected" in install("codex", "--remove", code=2).err
 
 
 def test_a_link_to_a_file_elsewhere_stays_a_link(home: Path) -> None:
@@ -121,8 +121,8 @@ def test_what_is_missing_or_wrong_is_said() -> None:
     assert "--url and --key must be given" in findspot("mcp").err
     assert "--key must be given" in install("cursor", "--url", URL, code=2).err
     assert "must start with http" in install("cursor", "--url", "x", "--key", KEY, code=2).err
-    assert "--name takes" in install("cursor", "--url", URL, "--key", KEY, "--name", "a b", code=2).err
-    assert "no key" in install("cursor", "--url", URL, "--key", "钥匙", code=4).err
+    assert "--name must be" in install("cursor", "--url", URL, "--key", KEY, "--name", "a b", code=2).err
+    assert "not a key" in install("cursor", "--url", URL, "--key", "钥匙", code=4).err
 
 
 def test_the_bridge_says_at_once_why_it_cannot_begin(served: tuple[Server, Path]) -> None:

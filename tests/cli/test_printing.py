@@ -67,4 +67,4 @@ def test_widths_are_columns() -> None:
 def test_spans_keep_their_look_over_line_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("findspot.surfaces.cli.printing.terminal_width", lambda stream: 22)
     text = "\x1bThe lighthouse keeper"
-    assert hang(text, 2, looks=[(5, 22, {"bold": True})]) == ("␛The \x1b[1mlighthouse\x1b[0m\n  \x1b[1mkeeper\x1b[0m")
+    assert hang(text, 2, spans=[(5, 22, {"bold": True})]) == ("␛The \x1b[1mlighthouse\x1b[0m\n  \x1b[1mkeeper\x1b[0m")

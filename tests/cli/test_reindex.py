@@ -55,7 +55,7 @@ def test_one_tool_or_all_of_them_are_indexed_anew_by_a_running_server(served: tu
 def test_without_a_server_the_command_indexes_itself(filled: tuple[Path, int, int]) -> None:
     folder, *_ = filled
     ended = findspot("reindex", "--all", "--data", str(folder))
-    assert (ended.code, ended.out) == (0, "✓ 2 search tools indexed anew, 4 chunks.\n")
+    assert (ended.code, ended.out) == (0, "✓ Rebuilt the index of 2 search tools: 4 chunks.\n")
 
 
 @pytest.mark.scenario("003.rebuild-script.goes-on", "003.rebuild-script.progress")
@@ -64,10 +64,10 @@ def test_a_tool_that_fails_is_told_and_the_others_go_on(filled: tuple[Path, int,
     for_people = findspot("reindex", "--all", "--data", str(folder), FINDSPOT_MAX_CHUNKS="2")
     assert for_people.code == 1
     begun, refused, ended = for_people.err.splitlines()
-    assert begun == f"… Tool {fits} (搜索) is indexed anew"
+    assert begun == f"… Rebuilding: Tool {fits} (搜索)"
     assert refused.startswith(f"✗ Tool {too_large} (搜索): The project has 3 chunks, and may have 2.")
     assert ended == f"✓ Tool {fits} (搜索): 1 chunk."
-    assert for_people.out == "✓ 1 search tool indexed anew, 1 chunk.\n"
+    assert for_people.out == "✓ Rebuilt the index of 1 search tool: 1 chunk.\n"
     for_machines = findspot("reindex", "--all", "--data", str(folder), "--json", FINDSPOT_MAX_CHUNKS="2")
     assert (for_machines.code, for_machines.err, for_machines.json["failed"]) == (1, "", 1)
     ends = {each["tool_id"]: (each["status"], each["failed"] is None) for each in for_machines.json["tools"]}
@@ -85,18 +85,18 @@ def test_documents_are_indexed_anew_by_a_running_server(served: tuple[Server, Pa
     known = {"name": "灯塔", "project_id": project, "status": "ready", "chunks": 2, "indexed": 2, "failed": None}
     assert ended.json == {"documents": [known], "tools": [], "failed": 0}
     for_people = findspot("reindex", "--documents", str(project), "--url", server.url, "--key", server.token)
-    assert for_people.out == "✓ The documents of 1 project indexed anew, 2 chunks.\n"
+    assert for_people.out == "✓ Rebuilt the index of the documents of 1 project: 2 chunks.\n"
     begun, told = for_people.err.splitlines()
-    assert begun == f"… The documents of project {project} (灯塔) are indexed anew"
-    assert told == f"✓ The documents of project {project} (灯塔): 2 chunks."
+    assert begun == f"… Rebuilding: Documents of project {project} (灯塔)"
+    assert told == f"✓ Documents of project {project} (灯塔): 2 chunks."
 
 
 def test_without_a_server_documents_that_wait_are_indexed_and_found(alone: Command) -> None:
     alone("project", "create", "novel")
-    assert alone("reindex", "--all").out == "✓ There is nothing to index: no document and no search tool.\n"
+    assert alone("reindex", "--all").out == "✓ Nothing to rebuild: there are no documents and no search tools.\n"
     alone("document", "create", "1", "Chapter", "The lighthouse keeper.")
     ended = alone("reindex", "--all")
-    assert (ended.code, ended.out) == (0, "✓ The documents of 1 project indexed anew, 1 chunk.\n")
+    assert (ended.code, ended.out) == (0, "✓ Rebuilt the index of the documents of 1 project: 1 chunk.\n")
     found = alone("search", "keeper", "--json").json
     assert (len(found["results"]), "notice" in found) == (1, False)
 
@@ -107,10 +107,10 @@ def test_documents_that_cannot_be_indexed_anew_are_told(alone: Command) -> None:
     assert alone("reindex", "--all").code == 0
     ended = alone("reindex", "--documents", "1", FINDSPOT_MAX_CHUNKS="2")
     assert (ended.code, ended.out) == (6, "")
-    assert ended.err.startswith("✗ The documents of project 1 (novel): The project has 3 chunks, and may have 2.")
+    assert ended.err.startswith("✗ Documents of project 1 (novel): The project has 3 chunks, and may have 2.")
     missing = alone("reindex", "--documents", "99")
     assert (missing.code, missing.out) == (3, "")
-    assert missing.err == "✗ The documents of project 99: There is no such project, or this key may not see it.\n"
+    assert missing.err == "✗ Documents of project 99: There is no such project, or this key may not see it.\n"
 
 
 @dataclass
@@ -130,7 +130,7 @@ def test_a_rebuild_that_has_not_begun_is_not_taken_for_one_that_ended(monkeypatc
     monkeypatch.setattr("findspot.surfaces.cli.reindex.time", SimpleNamespace(monotonic=lambda: next(times)))
     documents, seen = Documents(project_id=1, name="p"), []
     for _ in range(6):
-        asyncio.run(documents.look(api))  # type: ignore[arg-type]
+        asyncio.run(documents.poll(api))  # type: ignore[arg-type]
         seen.append((documents.status, documents.indexed))
     assert seen == [("pending", 0)] * 2 + [("pending", 7)] * 3 + [("ready", 7)]
 
@@ -140,7 +140,7 @@ def test_what_is_to_be_indexed_has_to_be_said_and_to_be_there(filled: tuple[Path
     for arguments in ((), ("--all", "--tool", "1")):
         ended = findspot("reindex", *arguments, "--data", str(folder))
         assert (ended.code, ended.out) == (2, "")
-        assert "Say which" in ended.err
+        assert "Choose what to rebuild" in ended.err
     missing = findspot("reindex", "--tool", "99", "--data", str(folder))
     assert (missing.code, missing.out) == (3, "")
     assert missing.err.startswith("✗ Tool 99: There is no such tool")

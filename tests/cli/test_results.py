@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from findspot.surfaces.cli.results import marked, report
+from findspot.surfaces.cli.results import highlight, report
 
 Colours = Callable[[bool], None]
 
@@ -40,18 +40,18 @@ def reported(explained: dict[str, Any] | None = None, **changed: Any) -> str:
 
 def test_marks_are_put_where_the_highlights_are(colours: Colours) -> None:
     colours(True)
-    assert marked("a bc d", [[2, 4]]) == "a \x1b[32m\x1b[1mbc\x1b[0m d"
-    assert marked("灯塔", []) == "灯塔"
+    assert highlight("a bc d", [[2, 4]]) == "a \x1b[32m\x1b[1mbc\x1b[0m d"
+    assert highlight("灯塔", []) == "灯塔"
     colours(False)
-    assert marked("a bc d", [[2, 4]]) == "a «bc» d"
-    assert marked("旧灯塔下，灯", [[1, 3], [5, 6]]) == "旧«灯塔»下，«灯»"
-    assert marked("灯塔", []) == "灯塔"
+    assert highlight("a bc d", [[2, 4]]) == "a «bc» d"
+    assert highlight("旧灯塔下，灯", [[1, 3], [5, 6]]) == "旧«灯塔»下，«灯»"
+    assert highlight("灯塔", []) == "灯塔"
 
 
 def test_a_mark_stays_with_what_it_marks(colours: Colours, monkeypatch: pytest.MonkeyPatch) -> None:
     colours(False)
     monkeypatch.setattr("findspot.surfaces.cli.printing.terminal_width", lambda stream: 25)
-    assert marked("林远推开了那座早已废弃仓库的大门", [[9, 13]]) == "林远推开了那座早已\n     «废弃仓库»的大门"
+    assert highlight("林远推开了那座早已废弃仓库的大门", [[9, 13]]) == "林远推开了那座早已\n     «废弃仓库»的大门"
 
 
 def test_the_parts_of_a_score_are_told_apart_without_colours(colours: Colours) -> None:

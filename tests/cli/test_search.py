@@ -94,19 +94,19 @@ def test_nothing_found_says_what_to_try(search: Callable[..., Outcome]) -> None:
 @pytest.mark.parametrize("query", ["", " ", "!!!", "…", '""'])
 @pytest.mark.parametrize("mode", ["fts", "hybrid"])
 def test_a_query_without_words_is_told_so(search: Callable[..., Outcome], query: str, mode: str) -> None:
-    assert search(query, "--mode", mode).out == "The query has no words in it, so there is nothing to look for.\n"
+    assert search(query, "--mode", mode).out == "The query contains no words to search for.\n"
 
 
 def test_nothing_found_because_all_of_it_is_excluded_is_told_so(search: Callable[..., Outcome]) -> None:
     assert search("lantern -keeper", "--mode", "fts").out == (
-        "All that was found is excluded. Without what stands behind '-' there is more: lantern\n"
+        "All results were excluded by '-'. Without the excluded words there are results: lantern\n"
     )
     assert search("zyzzyva -keeper", "--mode", "fts").out.startswith("Nothing was found.")
 
 
 def test_nothing_found_because_it_scores_low_leads_to_the_option(search: Callable[..., Outcome]) -> None:
     assert search("income tax").out == (
-        "Nothing was found. Check the spelling, or try other words; '--low-scores' shows what scores under 0.25.\n"
+        "Nothing was found. Check the spelling, or try other words; '--low-scores' includes scores below 0.25.\n"
     )
     assert "of" in search("income tax", "--low-scores").out.splitlines()[0]
 
@@ -116,7 +116,7 @@ def test_a_person_who_reads_chinese_gets_chinese_sentences(
 ) -> None:
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
     assert "命中全部 2 个词（“keeper”“lantern”，关键词排名第 1）" in search("lantern keeper", "--explain").out
-    assert "，按 0 到 1 计 " in search("lantern", "--explain", "--mode", "fts").out
+    assert "，折算为 " in search("lantern", "--explain", "--mode", "fts").out
     assert "余弦相似度为 " in search("lantern", "--explain", "--mode", "semantic").out
     monkeypatch.setenv("LC_ALL", "C")
     assert "It has both words" in search("lantern keeper", "--explain").out
@@ -137,7 +137,7 @@ def test_what_is_not_indexed_yet_is_noted_for_people_and_machines(
 
 def test_a_page_past_the_last_says_how_many_there_are(search: Callable[..., Outcome]) -> None:
     assert search("lantern", "--mode", "fts", "--page", "99").out == (
-        "There is no page 99: this search has 1 result, 50 on a page.\n"
+        "There is no page 99: this search has 1 result, 50 per page.\n"
     )
     assert search("zyzzyva", "--mode", "fts", "--page", "2").out.startswith("Nothing was found.")
 
@@ -148,7 +148,7 @@ def test_results_are_numbered_on_from_the_page_before(search: Callable[..., Outc
     assert "1–50 of 60" in first
     assert "51–60 of 60" in second
     assert re.findall(r"^ *(\d+)  ", second, re.MULTILINE) == [str(number) for number in range(51, 61)]
-    assert "this search has 60 results, 50 on a page" in search("cellar", "--project", many, "--page", "4").out
+    assert "this search has 60 results, 50 per page" in search("cellar", "--project", many, "--page", "4").out
 
 
 @pytest.mark.parametrize("query", ["-keeper lantern", "-守塔人 lantern", "-h lantern"])
@@ -162,18 +162,20 @@ def test_a_single_word_with_a_dash_is_told_from_an_option(search: Callable[..., 
     for query in ("-old", "-house", "-灯塔"):
         said = search(query, code=2).err
         assert f"No such option '{query}'." in said
-        assert f"stands behind '--': findspot search -- {shlex.quote(query)}" in said
+        assert f"findspot search -- {shlex.quote(query)}" in said
     assert "Did you mean '--page'?" in search("lantern", "--pgae", "3", code=2).err
 
 
-@pytest.mark.parametrize(("mode", "raw", "name"), [("fts", "BM25", "keyword"), ("semantic", "The cosine", "meaning")])
+@pytest.mark.parametrize(
+    ("mode", "raw", "name"), [("fts", "BM25", "keyword"), ("semantic", "Cosine similarity", "semantic")]
+)
 def test_a_search_by_one_leg_is_explained_by_that_leg(
     search: Callable[..., Outcome], mode: str, raw: str, name: str
 ) -> None:
     out = search("lantern", "--mode", mode, "--explain").out
     score = re.search(r"[█▒]+·* (\d\.\d{3})", out)
     assert score
-    assert re.search(rf"{raw} is [\d.]+, which counts {score[1]} on a scale from 0 to 1, rank 1 by {name}\.", out)
+    assert re.search(rf"{raw} is [\d.]+, a score of {score[1]} on a scale from 0 to 1, rank 1 in {name} search\.", out)
     assert out.count("█ words" if mode == "fts" else "▒ meaning") >= 1
     assert not any(each in out for each in ("Together", "recency", "▒ meaning" if mode == "fts" else "█ words"))
 
@@ -255,10 +257,11 @@ def test_a_file_of_queries_is_judged(tmp_path: Path, way: tuple[str, ...]) -> No
     wrong = {"query": "林远", "expected": [{"document": "第二章", "start": 0, "end": 2}, {"document": "Chapter one"}]}
     good = evaluated(tmp_path, way, right, "", ranged)
     assert good.out.startswith("2 queries, hybrid\n  nDCG@10    1.000\n  recall@10  1.000\n  recall@50  1.000\n")
-    assert "Every expected place is among the first ten." in good.out
+    assert "Every expected passage is among the first ten." in good.out
     out = evaluated(tmp_path, way, right, wrong).out
     assert (
-        "What went wrong:\n  林远\n    expected document Chapter one: not found\n    first    第二章: 林远推开" in out
+        "Not among the first ten:\n  林远\n    expected document Chapter one: not found\n    first    第二章: 林远推开"
+        in out
     )
     value = evaluated(tmp_path, way, wrong, arguments=("--json", "--mode", "fts")).json
     assert (value["queries"], value["mode"], value["recall10"]) == (1, "fts", 0.5)
@@ -284,9 +287,12 @@ def twice(served: tuple[Server, Path]) -> tuple[str, ...]:
     [
         ({"document": "Chapter 9"}, "document Chapter 9: no such document"),
         ({"document": 10**9}, "document 1000000000: no such document"),
-        ({"document": "Chapter", "text": "the Lantern"}, "document Chapter, “the Lantern”: this text is not in it"),
-        ({"document": "Chapter", "start": 4, "end": 13}, "document Chapter, 4–13: its text ends at 12"),
-        ({"document": "Notes", "text": "灯塔"}, "2 documents have this title; name one by its id: "),
+        (
+            {"document": "Chapter", "text": "the Lantern"},
+            "document Chapter, “the Lantern”: the document does not contain this text",
+        ),
+        ({"document": "Chapter", "start": 4, "end": 13}, "document Chapter, 4–13: the text of the document ends at 12"),
+        ({"document": "Notes", "text": "灯塔"}, "2 documents have this title; give the id of one: "),
     ],
 )
 def test_a_mistake_in_the_file_is_told_from_a_bad_search(
@@ -298,7 +304,9 @@ def test_a_mistake_in_the_file_is_told_from_a_bad_search(
     assert (ended.code, ended.err) == (2, "")
     assert ended.out.startswith("1 query, hybrid\n  nDCG@10    1.000\n")  # and the other query is left out
     assert "not found" not in ended.out
-    assert f"Mistakes in {tmp_path / 'queries.jsonl'}; these queries are left out:\n  keeper (line 3)\n" in ended.out
+    assert (
+        f"Mistakes in {tmp_path / 'queries.jsonl'}; these queries were not measured:\n  keeper (line 3)\n" in ended.out
+    )
     assert said in ended.out
     value = evaluated(tmp_path, twice, right, wrong, arguments=("--json",)).json
     (mistake,) = value["mistakes"]
@@ -310,7 +318,7 @@ def test_a_mistake_in_the_file_is_told_from_a_bad_search(
 def test_a_file_of_mistakes_alone_judges_nothing(tmp_path: Path, twice: tuple[str, ...]) -> None:
     wrong = {"query": "keeper", "expected": [{"document": "Chapter 9"}]}
     ended = evaluated(tmp_path, twice, wrong)
-    assert (ended.code, ended.out.splitlines()[0]) == (2, "No query could be judged.")
+    assert (ended.code, ended.out.splitlines()[0]) == (2, "No query could be measured.")
     value = evaluated(tmp_path, twice, wrong, arguments=("--json",)).json
     assert (value["queries"], value["ndcg10"], len(value["mistakes"])) == (0, None, 1)
 
@@ -326,7 +334,7 @@ def test_judging_shows_how_far_it_is_on_a_terminal_alone(tmp_path: Path, twice: 
     assert evaluated(tmp_path, twice, *[line] * 40).err == ""
     with Terminal.running("eval", str(tmp_path / "queries.jsonl"), *twice) as terminal:
         assert terminal.end() == 0
-        assert re.search(r"Judging .*\d+/40", terminal.text)
+        assert re.search(r"Measuring .*\d+/40", terminal.text)
         assert "40 queries, hybrid" in terminal.text
 
 
@@ -354,33 +362,36 @@ def test_a_place_is_found_by_its_passage_though_the_snippet_does_not_show_it(
         ("nonsense", "line 1 is not JSON"),
         ("[" * 100_000, "line 1 is not JSON"),
         ([1], "line 1: an object with query and expected is needed"),
-        ({"query": "x"}, "line 1: expected has to be a list of one place or more"),
-        ({"query": "x", "expected": []}, "line 1: expected has to be a list of one place or more"),
-        ({"query": " ", "expected": [{"document": 1}]}, "line 1: query has to be text with something in it"),
-        ({"query": "a\ud800", "expected": [{"document": 1}]}, "line 1: query has half of a character in it"),
-        ({"query": "x", "expected": [{"document": 1}], "k": 3}, 'line 1: "k" is not known; there are query, expected'),
+        ({"query": "x"}, "line 1: expected must be a list of at least one passage"),
+        ({"query": "x", "expected": []}, "line 1: expected must be a list of at least one passage"),
+        ({"query": " ", "expected": [{"document": 1}]}, "line 1: query must be text that is not empty"),
+        ({"query": "a\ud800", "expected": [{"document": 1}]}, "line 1: query contains half of a character"),
+        (
+            {"query": "x", "expected": [{"document": 1}], "k": 3},
+            'line 1: unknown field "k"; the fields are query, expected',
+        ),
         ({"query": "x", "expected": [3]}, "expected[0]: an object with document"),
-        ({"query": "x", "expected": [{"place": 1}]}, 'expected[0]: "place" is not known'),
+        ({"query": "x", "expected": [{"place": 1}]}, 'expected[0]: unknown field "place"'),
         *(
             ({"query": "x", "expected": [{"document": "t"}, {"document": 1, **more}]}, f"line 1: expected[1]: {said}")
             for more, said in (
-                ({"document": True}, "document has to be an id or a title"),
-                ({"document": 0}, "document has to be an id or a title"),
-                ({"document": None}, "document has to be an id or a title"),
-                ({"document": "\udc00"}, "document has half of a character in it"),
-                ({"text": ""}, "text has to be text with something in it"),
-                ({"text": None}, "text has to be text with something in it"),
-                ({"text": "灯\udfff"}, "text has half of a character in it"),
-                ({"text": "灯", "start": 1, "end": 2}, "text stands beside start and end"),
+                ({"document": True}, "document must be an id or a title"),
+                ({"document": 0}, "document must be an id or a title"),
+                ({"document": None}, "document must be an id or a title"),
+                ({"document": "\udc00"}, "document contains half of a character"),
+                ({"text": ""}, "text must be text that is not empty"),
+                ({"text": None}, "text must be text that is not empty"),
+                ({"text": "灯\udfff"}, "text contains half of a character"),
+                ({"text": "灯", "start": 1, "end": 2}, "give either text, or start and end"),
                 ({"start": 5}, "end is missing"),
                 ({"end": 5}, "start is missing"),
-                ({"start": -5, "end": 2}, "start has to be a whole number from 0"),
-                ({"start": True, "end": 2}, "start has to be a whole number from 0"),
-                ({"start": 0, "end": 2.5}, "end has to be a whole number from 0"),
-                ({"start": 5, "end": 2}, "end has to be greater than start"),
+                ({"start": -5, "end": 2}, "start must be a whole number, 0 or more"),
+                ({"start": True, "end": 2}, "start must be a whole number, 0 or more"),
+                ({"start": 0, "end": 2.5}, "end must be a whole number, 0 or more"),
+                ({"start": 5, "end": 2}, "end must be greater than start"),
             )
         ),
-        ("", "holds no queries"),
+        ("", "contains no queries"),
     ],
 )
 def test_a_file_that_is_not_understood_is_refused(tmp_path: Path, way: tuple[str, ...], line: Any, said: str) -> None:

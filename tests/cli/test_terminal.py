@@ -36,11 +36,11 @@ def is_there(project: Project) -> bool:
 
 def test_deleting_asks_and_yes_deletes(project: Project) -> None:
     with Terminal.running("project", "delete", project.id, *project.way) as terminal:
-        terminal.until(f"Delete project {project.id} with all its tables and documents? [y/N]: ")
+        terminal.until(f"Delete project {project.id} and all its tables and documents? [y/N]: ")
         assert is_there(project)
         terminal.type("y\n")
         assert terminal.end() == 0
-        assert f"✓ Project {project.id} is deleted." in terminal.text
+        assert f"✓ Deleted project {project.id}." in terminal.text
     assert not is_there(project)
 
 
@@ -184,11 +184,9 @@ def test_lines_stand_above_a_bar_and_the_bar_goes_away(project: Project) -> None
     with Terminal.running("reindex", "--documents", project.id, *project.way) as terminal:
         assert terminal.end() == 0
         assert "Reindexing" in terminal.text
-        assert f"\r\n✓ The documents of project {project.id} (p): 1 chunk.\r\n" in re.sub(
-            "\r(?!\n)", "\r\n", terminal.text
-        )
+        assert f"\r\n✓ Documents of project {project.id} (p): 1 chunk.\r\n" in re.sub("\r(?!\n)", "\r\n", terminal.text)
         last = terminal.seen.replace("\r\n", "\n").rstrip("\n").split("\n")[-1]
-        assert last.endswith("The documents of 1 project indexed anew, 1 chunk.")
+        assert last.endswith("Rebuilt the index of the documents of 1 project: 1 chunk.")
         assert "\x1b[2K" in terminal.seen  # what a bar has drawn is wiped out
 
 

@@ -18,7 +18,7 @@ def owner_token(settings: "Settings") -> str:
     """The owner's token: from the settings, else from the data folder, where the first start leaves a new one."""
     if settings.token is not None:
         return settings.token.get_secret_value()
-    file = _file(settings.data)
+    file = token_file(settings.data)
     if not file.exists():
         _write(file)
     token = kept(settings.data)
@@ -30,12 +30,12 @@ def owner_token(settings: "Settings") -> str:
 def kept(folder: Path) -> str | None:
     """The token that a data folder holds, if it does."""
     try:
-        return _file(folder).read_text().strip() or None
+        return token_file(folder).read_text().strip() or None
     except FileNotFoundError:
         return None
 
 
-def _file(folder: Path) -> Path:
+def token_file(folder: Path) -> Path:
     return folder / "owner-token"
 
 

@@ -1,13 +1,14 @@
-"""`findspot serve`: everything in one process under a supervisor, or several processes over shared services."""
+"""`findspot serve`: one API process under a supervisor, or several over shared services."""
 
 from pathlib import Path
 
 import click
 
-from findspot.server.listening import check_free, claim, listen
-from findspot.server.supervising import Supervisor
+from findspot.runtime import descriptors
+from findspot.server.startup import claim_folder, listen, require_free_folder
+from findspot.server.supervisor import Supervisor
+from findspot.surfaces.cli.failure import Failure
 from findspot.surfaces.cli.opening import read_settings
-from findspot.surfaces.cli.outcome import Failure
 
 
 @click.command()
@@ -16,30 +17,31 @@ from findspot.surfaces.cli.outcome import Failure
 @click.option("--data", type=click.Path(path_type=Path), metavar="DIR", help="The data folder (FINDSPOT_DATA).")
 @click.option(
     "--workers", type=click.IntRange(min=1), default=1, metavar="N",
-    help="Processes; above 1 needs PostgreSQL and turbopuffer.",
+    help="Number of API processes; more than 1 needs PostgreSQL and turbopuffer.",
 )  # fmt: skip
 def command(host: str | None, port: int | None, data: Path | None, workers: int) -> None:
-    """Start the server: API and storage, on 127.0.0.1:8321. Ctrl-C or SIGTERM ends it, with nothing lost.
+    """Start the server: API and storage, on 127.0.0.1:8321. Ctrl-C or SIGTERM stops it; no saved data is lost.
 
-    Should the server be killed, it is started again at once; connections made meanwhile wait.
+    If the server process is killed, it is restarted at once. Connections made in between wait.
     """
     settings = read_settings(data, host=host, port=port)
     if workers > 1 and not settings.shared:
         raise Failure(
-            f"--workers {workers} cannot work here: the embedded engine and SQLite belong to one serving process.",
-            "Leave --workers out, or set FINDSPOT_DATABASE_URL and FINDSPOT_ENGINE=turbopuffer.",
+            f"--workers {workers} cannot be used here: the embedded engine and SQLite allow one API process.",
+            "Omit --workers, or set FINDSPOT_DATABASE_URL and FINDSPOT_ENGINE=turbopuffer.",
             2,
         )
-    check_free(settings)
-    with listen(settings.host, settings.port) as listening:
+    require_free_folder(settings)
+    descriptors.raise_limit()
+    with listen(settings.host, settings.port) as listener:
         if workers > 1:
-            from findspot.server.workers import serve_many  # here, since `--help` needs none of it
+            from findspot.server.workers import serve_workers  # heavy; not needed for --help
 
-            serve_many(settings, listening, workers)
+            serve_workers(settings, listener, workers)
         else:
-            folder = claim(settings)
-            line = Supervisor(listening).run()
+            folder = claim_folder(settings)
+            link = Supervisor(listener).run()
 
-            from findspot.server.serving import serve_one  # in the server alone: the supervisor stays light
+            from findspot.server.api_process import serve_api  # heavy; only the API process loads it
 
-            serve_one(settings, listening, folder, line)
+            serve_api(settings, listener, folder, link)

@@ -1,4 +1,4 @@
-"""Several serving processes over shared services; they are told apart by nothing but the database."""
+"""Several API processes over shared services (PostgreSQL and turbopuffer), started and restarted by uvicorn."""
 
 import asyncio
 import contextlib
@@ -9,10 +9,10 @@ import socket
 import threading
 from typing import TYPE_CHECKING
 
-from findspot.server.listening import farewell, welcome
-from findspot.server.serving import configure_logs, tune_process, uvicorn_options
+from findspot.server.api_process import configure_logs, tune_process, uvicorn_options
+from findspot.server.banner import print_started, print_stopped
+from findspot.surfaces.cli.failure import Failure
 from findspot.surfaces.cli.opening import open_api
-from findspot.surfaces.cli.outcome import Failure
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -20,24 +20,28 @@ if TYPE_CHECKING:
     from findspot.settings import Settings
 
 
-def serve_many(settings: "Settings", listening: socket.socket, workers: int) -> None:
+def serve_workers(settings: "Settings", listener: socket.socket, workers: int) -> None:
+    """Serve with several API processes until a signal arrives."""
     import uvicorn
     from uvicorn.supervisors import Multiprocess
 
-    token = asyncio.run(_try_once(settings))
+    token = asyncio.run(_open_once(settings))
     os.environ["FINDSPOT_DATA"] = str(settings.data)
     config = uvicorn.Config("findspot.server.workers:worker_api", factory=True, workers=workers, **uvicorn_options())
     configure_logs(settings, token)
-    processes = Multiprocess(config, sockets=[listening])  # hears signals from here on
-    welcome(settings, settings.url(listening.getsockname()[1]), token)
+    processes = Multiprocess(config, sockets=[listener])  # handles signals from here on
+    print_started(settings, settings.url(listener.getsockname()[1]), token)
     processes.run()
     if any(process.exitcode == uvicorn.config.STARTUP_FAILURE for process in processes.processes):
-        raise Failure("A serving process could not start; its log line says why.")
-    farewell()
+        raise Failure("An API process could not start.", "The reason is in the log lines above.")
+    print_stopped()
 
 
-async def _try_once(settings: "Settings") -> str:
-    """Open and close everything here: what is wrong is said once, and no two processes bring up a new database."""
+async def _open_once(settings: "Settings") -> str:
+    """Open and close the app in this process and return the owner's token.
+
+    So a fault is reported once, and only one process creates the schema of a new database.
+    """
     async with contextlib.AsyncExitStack() as closing:
         api = await open_api(settings, closing)
         token: str = api.state.app.token
@@ -45,20 +49,20 @@ async def _try_once(settings: "Settings") -> str:
 
 
 def worker_api() -> "FastAPI":
-    """The API in one of the processes, which has nothing but the environment to go by."""
+    """Return the API for one of the processes. Its settings come from the environment only."""
     from findspot.runtime.owner_token import owner_token
     from findspot.settings import Settings
     from findspot.surfaces.http.api import create_api
 
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_kill_with_parent, daemon=True).start()
     settings = Settings()
     tune_process()
     configure_logs(settings, owner_token(settings))
     return create_api(settings)
 
 
-def _end_with_parent() -> None:
-    """Without it the port would stay taken when the process that started this one is killed."""
+def _kill_with_parent() -> None:
+    """Kill this process when its parent ends. Otherwise it would keep the port."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -1,1 +1,4 @@
-"""The `findspot` command. It speaks to a running server, or runs the same API in its own process."""
+"""How does a person or a script use Findspot? The `findspot` command, a client of the API.
+
+It calls a running server, or opens the API in its own process.
+"""

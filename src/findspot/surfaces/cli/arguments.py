@@ -1,4 +1,4 @@
-"""What can be given to a command: JSON, names, an address. Read and checked before anything is opened."""
+"""Parameter types of commands: text, JSON, content, URL. They are checked before anything is opened."""
 
 import contextlib
 import functools
@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
-from findspot.surfaces.cli.outcome import Failure
+from findspot.surfaces.cli.failure import Failure
 
 
 class _Text(click.ParamType[str]):
-    """Text that can be sent: a shell also lets bytes pass that are none."""
+    """Text in UTF-8. A shell also passes bytes that are not."""
 
     name = "text"
 
@@ -23,12 +23,12 @@ class _Text(click.ParamType[str]):
         try:
             str(value).encode()
         except UnicodeEncodeError:
-            self.fail("this is not UTF-8.", param, ctx)
+            self.fail("not UTF-8.", param, ctx)
         return str(value)
 
 
 class _Json(click.ParamType[bytes]):
-    """The text itself, '-' for standard input, or '@FILE'."""
+    """JSON: the text itself, '-' for standard input, or '@FILE'."""
 
     name = "json"
 
@@ -38,13 +38,13 @@ class _Json(click.ParamType[bytes]):
         if value == "-":
             return _checked(_standard_input(), "Standard input")
         if value.startswith("@"):
-            return _checked(_file(value[1:]), value[1:])
-        return _checked(os.fsencode(value), "JSON", meant=value)
+            return _checked(_read_file(value[1:]), value[1:])
+        return _checked(os.fsencode(value), "JSON", typed=value)
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The content of a document, and the format its file's name speaks for."""
+    """The content of a document, and the format that its file name suggests."""
 
     data: bytes
     form: str = "text"
@@ -59,7 +59,7 @@ class Content:
 
 
 class _Content(click.ParamType[Content]):
-    """The text itself, '-' for standard input, or '@FILE'."""
+    """Content: the text itself, '-' for standard input, or '@FILE'."""
 
     name = "content"
 
@@ -69,12 +69,12 @@ class _Content(click.ParamType[Content]):
         if value == "-":
             return Content(_standard_input("the text"))
         if value.startswith("@"):
-            return Content(_file(value[1:]), _FORMATS.get(Path(value).suffix.lower(), "text"))
+            return Content(_read_file(value[1:]), _FORMATS.get(Path(value).suffix.lower(), "text"))
         return Content(os.fsencode(value))
 
 
-class _Address(click.ParamType[str]):
-    """Where a server is."""
+class _Url(click.ParamType[str]):
+    """The URL of a server."""
 
     name = "url"
 
@@ -84,34 +84,34 @@ class _Address(click.ParamType[str]):
         return str(value)
 
 
-TEXT, JSON, CONTENT, ADDRESS = _Text(), _Json(), _Content(), _Address()
+TEXT, JSON, CONTENT, URL = _Text(), _Json(), _Content(), _Url()
 
 _FORMATS = {".md": "markdown", ".markdown": "markdown", ".json": "tiptap"}
 
 
-def asks_first(question: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A command that asks before something is gone for good. The question may name the arguments: '{table_id}'."""
+def confirm_first(question: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Ask for confirmation before the command runs. The question may contain arguments: '{table_id}'."""
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        @click.option("--yes", is_flag=True, help="Do not ask.")
+        @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
         @functools.wraps(function)
-        def ask(*args: Any, yes: bool, **kwargs: Any) -> None:
+        def confirmed(*args: Any, yes: bool, **kwargs: Any) -> None:
             if not yes:
                 _confirm(question.format(**kwargs))
             function(*args, **kwargs)
 
-        return ask
+        return confirmed
 
     return decorate
 
 
 def _confirm(question: str) -> None:
-    """Without a terminal there is no one to ask, so '--yes' is needed."""
+    """Ask the user. Without a terminal, require '--yes'."""
     if not sys.stdin.isatty():
         raise Failure("This cannot be undone.", "Add --yes to do it.", 2)
     try:
         agreed = click.confirm(question, err=True)
-    except click.Abort:  # Ctrl-C; the prompt left the cursor behind the question
+    except click.Abort:  # Ctrl-C leaves the cursor after the question
         click.echo(err=True)
         raise
     if not agreed:
@@ -124,30 +124,33 @@ def _standard_input(what: str = "JSON") -> bytes:
     return sys.stdin.buffer.read()
 
 
-def _file(name: str) -> bytes:
+def _read_file(name: str) -> bytes:
     try:
         return Path(name).read_bytes()
     except OSError as error:
         raise Failure(f"{name} cannot be read: {error.strerror}.", exit_code=2) from None
 
 
-def _checked(text: bytes, where: str, meant: str = "") -> bytes:
-    """One JSON value and nothing after it, so that it can stand inside a larger one. The server looks closer."""
+def _checked(text: bytes, where: str, typed: str = "") -> bytes:
+    """Return the text if it is exactly one JSON value, so that it can be put inside a larger one.
+
+    The server checks it fully.
+    """
     import msgspec
 
     try:
         msgspec.json.decode(text, type=msgspec.Raw)
     except msgspec.DecodeError as error:
-        reason = str(error).removeprefix("JSON is malformed: ") if text.strip() else "there is nothing"
-        raise Failure(f"{where} is not valid: {reason}.", _advice(meant) if meant else "", 2) from None
+        reason = str(error).removeprefix("JSON is malformed: ") if text.strip() else "it is empty"
+        raise Failure(f"{where} is not valid: {reason}.", _advice(typed) if typed else "", 2) from None
     except RecursionError:
         raise Failure(f"{where} is nested too deep.", exit_code=2) from None
     return text
 
 
-def _advice(meant: str) -> str:
-    """What someone may have had in mind with a JSON argument that is none."""
-    with contextlib.suppress(OSError, ValueError):  # what cannot be the name of a file
-        if Path(meant).is_file():
-            return f"For the content of the file {meant}, write @{meant}."
-    return "Put it into single quotes; text needs double ones inside."
+def _advice(typed: str) -> str:
+    """Suggest what the user meant by an argument that is not JSON."""
+    with contextlib.suppress(OSError, ValueError):  # it cannot be a file name
+        if Path(typed).is_file():
+            return f"To use the content of the file {typed}, write @{typed}."
+    return "Put JSON in single quotes, and text inside it in double quotes: '\"text\"'."

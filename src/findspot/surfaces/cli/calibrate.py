@@ -1,4 +1,4 @@
-"""`findspot calibrate`: fits the score of an embedder to pairs of texts, so that 0.7 means related."""
+"""`findspot calibrate`: fit the scores of an embedder to pairs of texts, so that 0.7 means related."""
 
 import json
 from collections.abc import Iterator
@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING
 
 import click
 
+from findspot.surfaces.cli.failure import Failure
 from findspot.surfaces.cli.opening import read_settings
-from findspot.surfaces.cli.outcome import Failure
 from findspot.surfaces.cli.printing import show
 
 if TYPE_CHECKING:
     from findspot.embedding.fitting import Fit
     from findspot.settings import Settings
 
-_LINE = 'A line is {"a": "text", "b": "text", "related": true} or false.'
+_LINE_FORMAT = 'Each line must be {"a": "text", "b": "text", "related": true}, or false.'
 
 
 @click.command()
 @click.argument("file", metavar="PAIRS.jsonl", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Output for machines.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(file: Path, as_json: bool) -> None:
-    """Fit the score of the embedder that is set to pairs of related and unrelated texts.
+    """Calibrate the scores of the configured embedder with pairs of texts.
 
-    Each line of the file is a pair: {"a": "text", "b": "text", "related": true}. Some hundred of each kind are
-    enough; 'a' is taken as a query and 'b' as a passage. What is printed goes into FINDSPOT_EMBEDDER_CALIBRATION.
+    Each line of the file is a pair: {"a": "text", "b": "text", "related": true}, or false. A few hundred of each kind
+    are enough. 'a' is embedded as a query and 'b' as a passage. Set FINDSPOT_EMBEDDER_CALIBRATION to the printed value.
     """
     pairs = list(_pairs(file))
     settings = read_settings()
@@ -55,11 +55,11 @@ def _pair(line: str, where: str) -> tuple[str, str, bool]:
     try:
         value = json.loads(line)
     except json.JSONDecodeError as error:
-        raise Failure(f"{where} is not JSON: {error.msg}.", _LINE, 2) from None
+        raise Failure(f"{where} is not JSON: {error.msg}.", _LINE_FORMAT, 2) from None
     match value:
         case {"a": str(first), "b": str(second), "related": bool(related)} if first.strip() and second.strip():
             return first, second, related
-    raise Failure(f"{where} is not a pair of texts.", _LINE, 2)
+    raise Failure(f"{where} is not a pair of texts.", _LINE_FORMAT, 2)
 
 
 def _fit(settings: "Settings", pairs: list[tuple[str, str, bool]]) -> "Fit":
@@ -78,7 +78,7 @@ def _fit(settings: "Settings", pairs: list[tuple[str, str, bool]]) -> "Fit":
     except FindspotError as error:
         raise Failure(error.message, error.kind.advice, 7) from None
     except ValueError as error:
-        raise Failure(f"There is no fit: {error}.", exit_code=2) from None
+        raise Failure(f"The scores cannot be calibrated: {error}.", exit_code=2) from None
     finally:
         embedder.close()
 
@@ -92,7 +92,7 @@ def _report(fit: "Fit", embedder: str) -> str:
             f"  related pairs at 0.7 or over  {fit.related_over:.0%}",
             f"  unrelated pairs under 0.3     {fit.unrelated_under:.0%}",
             "",
-            "To use it, set this and start the server again; nothing has to be indexed anew:",
+            "To use it, set this and restart the server; no index has to be rebuilt:",
             f"  FINDSPOT_EMBEDDER_CALIBRATION={fit.calibration}",
         )
     )

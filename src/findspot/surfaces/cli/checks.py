@@ -1,4 +1,4 @@
-"""What the doctor looks at outside the database: versions, settings, data folder, disk, a running server."""
+"""Checks of `findspot doctor`, except the database: versions, settings, data folder, disk, limits, running server."""
 
 import importlib.metadata
 import os
@@ -11,19 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from findspot import __version__
-from findspot.surfaces.cli.wording import size
+from findspot.runtime import descriptors
+from findspot.runtime.owner_token import token_file
+from findspot.surfaces.cli.formatting import size
 
 if TYPE_CHECKING:
     from findspot.settings import Settings
 
 _LOW_DISK = 2_000_000_000
+_FEW_DESCRIPTORS = 1_024
 _PACKAGES = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "aiosqlite", "psycopg", "msgspec", "pydantic")
 _PASSWORD = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing looked at."""
+    """The result of one check."""
 
     what: str
     state: Literal["ok", "note", "warn", "bad"]
@@ -42,7 +45,7 @@ def versions() -> list[Finding]:
 
 
 def changed_settings(settings: "Settings") -> Finding:
-    """Those that differ from their defaults; secrets are only said to be set."""
+    """Report settings that differ from their defaults, and secrets as '(set)'."""
     from pydantic import SecretStr
 
     changed = []
@@ -51,55 +54,69 @@ def changed_settings(settings: "Settings") -> Finding:
         if value != field.get_default():
             shown = "(set)" if isinstance(value, SecretStr) else _PASSWORD.sub("…", str(value))
             changed.append(f"{field.alias}={shown}")
-    return Finding("settings", "ok", ", ".join(changed) or "all at their defaults")
+    return Finding("settings", "ok", ", ".join(changed) or "all are at their defaults")
 
 
 def data_folder(folder: Path) -> Finding:
     what, where = "data folder", folder.absolute()
     if not folder.exists():
-        return Finding(what, "note", f"{where} is not there yet; the first start makes it")
+        return Finding(what, "note", f"{where} does not exist yet; the first start creates it")
     if not folder.is_dir():
-        return Finding(what, "bad", f"{where} is a file, not a folder", "Choose another with FINDSPOT_DATA or --data.")
+        return Finding(
+            what, "bad", f"{where} is a file, not a folder", "Choose another folder with FINDSPOT_DATA or --data."
+        )
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        return Finding(what, "bad", f"{where} cannot be written", f"Take it over with chown, or: chmod u+rwx {where}")
+        return Finding(
+            what, "bad", f"{where} is not writable", f"Change its owner with chown, or run: chmod u+rwx {where}"
+        )
     if folder.stat().st_mode & 0o077:
-        return Finding(what, "warn", f"{where} is open to other users of this machine", f"Close it: chmod 700 {where}")
+        return Finding(what, "warn", f"{where} is open to other users of this machine", f"Run: chmod 700 {where}")
     return Finding(what, "ok", str(where))
 
 
 def token(folder: Path) -> list[Finding]:
-    """The file with the owner's token, if there is one."""
-    what, file = "owner's token", folder.absolute() / "owner-token"
+    """Check the file with the owner's token, if it exists."""
+    what, file = "owner's token", token_file(folder.absolute())
     try:
         mode, length = file.stat().st_mode, file.stat().st_size
-    except OSError:  # not made yet, or the folder is no folder, which is found elsewhere
+    except OSError:  # not created yet, or the data folder is not a folder, which another check reports
         return []
     if not length:
-        return [Finding(what, "bad", f"{file} is empty", f"Remove it; the next start makes a new one: rm {file}")]
+        return [Finding(what, "bad", f"{file} is empty", "Remove it: the next start creates a new one.")]
     if mode & 0o077:
-        advice = f"Close it: chmod 600 {file}. If others may have read it, remove it; the next start makes a new one."
-        return [Finding(what, "bad", f"{file} can be read by other users of this machine", advice)]
+        advice = f"Run: chmod 600 {file}. If others may have read it, remove it: the next start creates a new one."
+        return [Finding(what, "bad", f"{file} is readable by other users of this machine", advice)]
     return [Finding(what, "ok", f"in {file}")]
 
 
 def disk(folder: Path) -> Finding:
-    there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
-    free = shutil.disk_usage(there).free
+    existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    free = shutil.disk_usage(existing).free
     if free < _LOW_DISK:
-        advice = "Make room, or move the data folder with FINDSPOT_DATA; nothing can be written when it is full."
+        advice = "Free some space, or move the data folder with FINDSPOT_DATA. Nothing can be saved on a full disk."
         return Finding("disk", "bad", f"only {size(free)} free", advice)
     return Finding("disk", "ok", f"{size(free)} free")
 
 
+def open_files() -> Finding:
+    """Report the limit on open files that a server started here would have."""
+    limit = descriptors.current().raised
+    detail = f"up to {limit.soft:,}, of these {limit.connections:,} for client connections"
+    if limit.soft < _FEW_DESCRIPTORS:
+        advice = f"Start the server with a higher limit: ulimit -n {_FEW_DESCRIPTORS} or more."
+        return Finding("open files", "warn", detail, advice)
+    return Finding("open files", "ok", detail)
+
+
 def server(settings: "Settings") -> Finding:
-    """The server that owns the data folder: is there one, and does it answer?"""
+    """Check whether a server owns the data folder, and whether it answers."""
     import httpx2
 
     from findspot.runtime.data_folder import owner_of
 
     try:
         owner = None if settings.shared else owner_of(settings.data)
-    except OSError:  # a folder that cannot be read; found elsewhere
+    except OSError:  # the folder is not readable, which another check reports
         owner = None
     if owner is None or owner.url is None:
         return Finding("server", "note", "not running on this data folder; 'findspot serve' starts it")
@@ -107,6 +124,6 @@ def server(settings: "Settings") -> Finding:
     try:
         httpx2.get(f"{owner.url}/healthz", timeout=5, trust_env=False).raise_for_status()
     except httpx2.HTTPError as error:
-        advice = f"Look at its log; end it with: kill {owner.pid}"
+        advice = f"Read its log. To stop it, run: kill {owner.pid}"
         return Finding("server", "bad", f"{where} does not answer: {error}", advice)
     return Finding("server", "ok", f"running at {where}")

@@ -1,4 +1,4 @@
-"""`findspot doctor`: looks at everything an installation stands on, and says what to do."""
+"""`findspot doctor`: checks everything an installation depends on, and prints what to do."""
 
 import asyncio
 import sys
@@ -11,10 +11,10 @@ import click
 
 from findspot.surfaces.cli import checks
 from findspot.surfaces.cli.checks import Finding
+from findspot.surfaces.cli.elapsed import show_elapsed
+from findspot.surfaces.cli.formatting import count, size
 from findspot.surfaces.cli.opening import read_settings
 from findspot.surfaces.cli.printing import hang, show, styled
-from findspot.surfaces.cli.waiting import patience
-from findspot.surfaces.cli.wording import count, size
 
 if TYPE_CHECKING:
     from findspot.settings import Settings
@@ -23,12 +23,12 @@ _MARKS = {"ok": ("✓", "green"), "note": ("·", "blue"), "warn": ("!", "yellow"
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Output for machines.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--data", type=click.Path(path_type=Path), metavar="DIR", help="The data folder (FINDSPOT_DATA).")
 def command(as_json: bool, data: Path | None) -> None:
-    """Check settings, data folder, disk, database and versions, and say what to do.
+    """Check versions, settings, data folder, disk, limits and database, and print what to do.
 
-    Exits with 1 if there is a problem; a warning alone is none.
+    The exit code is 1 if there is a problem. A warning alone is not a problem.
     """
     settings = read_settings(data)
     findings = [
@@ -37,13 +37,14 @@ def command(as_json: bool, data: Path | None) -> None:
         checks.data_folder(settings.data),
         *checks.token(settings.data),
         checks.disk(settings.data),
+        checks.open_files(),
         checks.server(settings),
         asyncio.run(_database(settings, as_json)),
     ]
-    sick = any(finding.state == "bad" for finding in findings)
-    report = {"ok": not sick, "findings": [asdict(each) for each in findings]}
+    failed = any(finding.state == "bad" for finding in findings)
+    report = {"ok": not failed, "findings": [asdict(each) for each in findings]}
     show(report, as_json, _report(findings))
-    if sick:
+    if failed:
         sys.exit(1)
 
 
@@ -63,7 +64,7 @@ def _verdict(findings: Sequence[Finding]) -> str:
     found = [
         count(states.count(state), name) for state, name in (("bad", "problem"), ("warn", "warning")) if state in states
     ]
-    return f"{' and '.join(found)} found." if found else "All is well."
+    return f"{' and '.join(found)} found." if found else "No problems found."
 
 
 async def _database(settings: "Settings", silent: bool) -> Finding:
@@ -73,18 +74,18 @@ async def _database(settings: "Settings", silent: bool) -> Finding:
     url = settings.database_url.get_secret_value() if settings.database_url else None
     file = settings.data.absolute() / "findspot.db"
     if url is None and not file.exists():
-        return Finding("database", "note", "SQLite; the first start makes it")
+        return Finding("database", "note", "SQLite; the first start creates it")
     try:
-        async with patience("Checking the database", silent):
+        async with show_elapsed("Checking the database", silent):
             report = await examine(url, file)
     except FindspotError as error:
         return Finding("database", "bad", f"{error.message} {_reason(error.__cause__, url)}".strip(), _advice(url))
     if report.damage:
         return _damaged(report.damage, file)
-    known = f"{report.name}, schema {report.schema}"
+    version = f"{report.name}, schema {report.schema}"
     if not report.current:
-        return Finding("database", "note", f"{known}; the next start brings it up to date")
-    return Finding("database", "ok", f"{known}, {size(report.size)}")
+        return Finding("database", "note", f"{version}; the next start migrates it")
+    return Finding("database", "ok", f"{version}, {size(report.size)}")
 
 
 def _damaged(damage: str, file: Path) -> Finding:
@@ -93,17 +94,17 @@ def _damaged(damage: str, file: Path) -> Finding:
 
 
 def _reason(error: BaseException | None, url: str | None) -> str:
-    """What the driver said, in one line and without the address, which may hold a password."""
+    """Return the driver's message in one line, without the URL, which may contain a password."""
     from sqlalchemy import make_url
 
-    said = " ".join(str(getattr(error, "orig", None) or error or "").split())
+    message = " ".join(str(getattr(error, "orig", None) or error or "").split())
     password = make_url(url).password if url else None
     for secret in filter(None, (url, str(password) if password else None)):
-        said = said.replace(secret, "…")
-    return said
+        message = message.replace(secret, "…")
+    return message
 
 
 def _advice(url: str | None) -> str:
     if url is None:
-        return "Check that no other program holds the file, and the rights of the data folder."
+        return "Check that no other program locks the file, and the permissions of the data folder."
     return "Check FINDSPOT_DATABASE_URL and that PostgreSQL is running: psql \"$FINDSPOT_DATABASE_URL\" -c 'select 1'"

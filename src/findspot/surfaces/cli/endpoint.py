@@ -1,19 +1,19 @@
-"""`findspot endpoint …`"""
+"""`findspot endpoint …`: create endpoints for agents and choose their tools."""
 
 from typing import Any
 
 import click
 
-from findspot.surfaces.cli.arguments import TEXT, asks_first
+from findspot.surfaces.cli.arguments import TEXT, confirm_first
 from findspot.surfaces.cli.connect import Api, api_command
+from findspot.surfaces.cli.formatting import ago
 from findspot.surfaces.cli.groups import Group
 from findspot.surfaces.cli.printing import done, facts, show, show_rows
-from findspot.surfaces.cli.wording import ago
 
 
 @click.group(cls=Group)
 def command() -> None:
-    """Make endpoints for agents, and say which tools stand behind them.
+    """Create endpoints for agents and choose their tools.
 
     \b
       findspot endpoint create 1 'my agent' 1 2
@@ -27,10 +27,10 @@ def command() -> None:
 @click.argument("tool_ids", metavar="[TOOL_ID]...", type=int, nargs=-1)
 @api_command
 async def create(api: Api, project_id: int, name: str, tool_ids: tuple[int, ...]) -> None:
-    """Make an endpoint called NAME with these tools. Its key is shown now and never again."""
+    """Create an endpoint called NAME with these tools. Its key is shown only once."""
     body = {"project_id": project_id, "name": name, "tool_ids": list(tool_ids)}
     endpoint = await api.call("POST", "/api/v1/mcp", json=body)
-    text = done(f"Endpoint {endpoint['id']} is called {endpoint['name']}. Keep its key well; it cannot be shown again:")
+    text = done(f"Created endpoint {endpoint['id']}, {endpoint['name']}. Keep its key: it cannot be shown again.")
     show(endpoint, api.as_json, f"{text}\n\n{facts([('url', endpoint['url']), ('key', endpoint['api_key'])])}\n")
 
 
@@ -41,8 +41,8 @@ async def list_(api: Api, project_id: int) -> None:
     """List the endpoints of a project."""
     found = await api.call("GET", f"/api/v1/projects/{project_id}/mcp")
     rows = [(each["id"], each["name"], each["url"], ago(each["created_at"])) for each in found["endpoints"]]
-    empty = f"Project {project_id} has no endpoint. 'findspot endpoint create {project_id} NAME TOOL_ID' makes one."
-    show_rows(found, api.as_json, ("id", "name", "url", "made"), rows, empty)
+    empty = f"Project {project_id} has no endpoint. 'findspot endpoint create {project_id} NAME TOOL_ID' creates one."
+    show_rows(found, api.as_json, ("id", "name", "url", "created"), rows, empty)
 
 
 @command.command()
@@ -62,8 +62,8 @@ async def tools(api: Api, endpoint_id: int) -> None:
 @click.argument("tool_id", type=int)
 @api_command
 async def bind(api: Api, endpoint_id: int, tool_id: int) -> None:
-    """Add a tool to an endpoint, from this moment on."""
-    await _change(api, "PUT", endpoint_id, tool_id, f"Endpoint {endpoint_id} has tool {tool_id} now.")
+    """Add a tool to an endpoint. It takes effect at once."""
+    await _change(api, "PUT", endpoint_id, tool_id, f"Added tool {tool_id} to endpoint {endpoint_id}.")
 
 
 @command.command()
@@ -71,8 +71,8 @@ async def bind(api: Api, endpoint_id: int, tool_id: int) -> None:
 @click.argument("tool_id", type=int)
 @api_command
 async def unbind(api: Api, endpoint_id: int, tool_id: int) -> None:
-    """Take a tool from an endpoint, from this moment on."""
-    await _change(api, "DELETE", endpoint_id, tool_id, f"Endpoint {endpoint_id} no longer has tool {tool_id}.")
+    """Remove a tool from an endpoint. It takes effect at once."""
+    await _change(api, "DELETE", endpoint_id, tool_id, f"Removed tool {tool_id} from endpoint {endpoint_id}.")
 
 
 @command.command()
@@ -80,8 +80,8 @@ async def unbind(api: Api, endpoint_id: int, tool_id: int) -> None:
 @click.argument("tool_id", type=int)
 @api_command
 async def enable(api: Api, endpoint_id: int, tool_id: int) -> None:
-    """Let agents see and call a tool of an endpoint again."""
-    text = f"Agents at endpoint {endpoint_id} see tool {tool_id}."
+    """Show a tool of an endpoint to agents again."""
+    text = f"Agents of endpoint {endpoint_id} can see tool {tool_id}."
     await _change(api, "PATCH", endpoint_id, tool_id, text, json={"enabled": True})
 
 
@@ -90,31 +90,31 @@ async def enable(api: Api, endpoint_id: int, tool_id: int) -> None:
 @click.argument("tool_id", type=int)
 @api_command
 async def disable(api: Api, endpoint_id: int, tool_id: int) -> None:
-    """Hide a tool from the agents at an endpoint, from this moment on."""
-    text = f"Agents at endpoint {endpoint_id} no longer see tool {tool_id}."
+    """Hide a tool from the agents of an endpoint. It takes effect at once."""
+    text = f"Agents of endpoint {endpoint_id} cannot see tool {tool_id}."
     await _change(api, "PATCH", endpoint_id, tool_id, text, json={"enabled": False})
 
 
 async def _change(api: Api, method: str, endpoint_id: int, tool_id: int, text: str, **options: Any) -> None:
-    answer = await api.call(method, f"/api/v1/mcp/{endpoint_id}/tools/{tool_id}", **options)
-    show(answer or {"endpoint_id": endpoint_id, "unbound": tool_id}, api.as_json, done(text))
+    response = await api.call(method, f"/api/v1/mcp/{endpoint_id}/tools/{tool_id}", **options)
+    show(response or {"endpoint_id": endpoint_id, "unbound": tool_id}, api.as_json, done(text))
 
 
 @command.command("rotate-key")
 @click.argument("endpoint_id", type=int)
 @api_command
 async def rotate_key(api: Api, endpoint_id: int) -> None:
-    """Give an endpoint another key. The one before opens nothing from this moment on."""
-    answer = await api.call("POST", f"/api/v1/mcp/{endpoint_id}/rotate-key")
-    text = done(f"Endpoint {endpoint_id} has another key. Keep it well; it cannot be shown again:")
-    show(answer, api.as_json, f"{text}\n\n  {answer['api_key']}\n")
+    """Replace the key of an endpoint. The old key stops working at once."""
+    response = await api.call("POST", f"/api/v1/mcp/{endpoint_id}/rotate-key")
+    text = done(f"Endpoint {endpoint_id} has a new key. Keep it: it cannot be shown again.")
+    show(response, api.as_json, f"{text}\n\n  {response['api_key']}\n")
 
 
 @command.command()
 @click.argument("endpoint_id", type=int)
-@asks_first("Delete endpoint {endpoint_id}?")
+@confirm_first("Delete endpoint {endpoint_id}?")
 @api_command
 async def delete(api: Api, endpoint_id: int) -> None:
-    """Delete an endpoint. Its tools stay."""
+    """Delete an endpoint. Its tools are kept."""
     await api.call("DELETE", f"/api/v1/mcp/{endpoint_id}")
-    show({"deleted": endpoint_id}, api.as_json, done(f"Endpoint {endpoint_id} is deleted."))
+    show({"deleted": endpoint_id}, api.as_json, done(f"Deleted endpoint {endpoint_id}."))

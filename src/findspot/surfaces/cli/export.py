@@ -1,4 +1,4 @@
-"""`findspot export`"""
+"""`findspot export`: write all content of a project into a folder or an archive."""
 
 import asyncio
 import contextlib
@@ -11,12 +11,12 @@ from typing import IO, BinaryIO
 import click
 
 from findspot.surfaces.cli.connect import Api, api_command
-from findspot.surfaces.cli.outcome import Failure
+from findspot.surfaces.cli.failure import Failure
+from findspot.surfaces.cli.formatting import count, size
 from findspot.surfaces.cli.printing import done, show
-from findspot.surfaces.cli.wording import count, size
 
-_SLICE = 1024 * 1024
-_LAST = "manifest.json"
+_WRITE_SIZE = 1024 * 1024
+_LAST_FILE = "manifest.json"
 
 
 @click.command("export")
@@ -24,84 +24,88 @@ _LAST = "manifest.json"
 @click.argument("target", type=click.Path(path_type=Path))
 @api_command
 async def command(api: Api, project_id: int, target: Path) -> None:
-    """Write everything of a project into a folder or an archive.
+    """Write all content of a project into a folder or an archive.
 
     TARGET is a new folder, or a new file that ends in .tar or .tar.gz. Documents are Markdown, text or TipTap JSON,
-    tables are JSON, and manifest.json says what each file is. 'findspot import' reads it again.
+    tables are JSON, and manifest.json describes each file. 'findspot import' can import it again.
 
     \b
       findspot export 1 library/
       findspot export 1 library.tar.gz
     """
-    work = _Target(target)
-    await asyncio.to_thread(work.require_free)
-    with work.opened() as file:
+    output = _Output(target)
+    await asyncio.to_thread(output.require_free)
+    with output.opened() as file:
         written = await _download(api, project_id, file)
-        files = await asyncio.to_thread(work.settle, file)
-    told = f"{count(files, 'file')}, {size(written)}, in {target}." if files else f"{size(written)} in {target}."
-    show({"target": str(target), "bytes": written}, api.as_json, done(told))
+        files = await asyncio.to_thread(output.unpack, file)
+    text = (
+        f"Exported {count(files, 'file')}, {size(written)}, to {target}."
+        if files
+        else f"Exported {size(written)} to {target}."
+    )
+    show({"target": str(target), "bytes": written}, api.as_json, done(text))
 
 
 async def _download(api: Api, project_id: int, file: IO[bytes]) -> int:
-    from findspot.surfaces.cli.progress import following
+    from findspot.surfaces.cli.progress import show_progress
 
     written = 0
-    with following("Exporting", None, unit="bytes", silent=api.as_json) as moved:
-        async with api.stream("GET", f"/api/v1/projects/{project_id}/export") as answer:
-            async for part in _large_parts(answer.aiter_bytes()):
+    with show_progress("Exporting", None, unit="bytes", silent=api.as_json) as progress:
+        async with api.stream("GET", f"/api/v1/projects/{project_id}/export") as response:
+            async for part in _large_parts(response.aiter_bytes()):
                 await asyncio.to_thread(file.write, part)
                 written += len(part)
-                moved(written)
+                progress(written)
     return written
 
 
 async def _large_parts(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Parts worth going to a thread for."""
-    kept = bytearray()
+    """Join parts until they are large enough to be written in a thread."""
+    buffer = bytearray()
     async for part in parts:
-        kept += part
-        if len(kept) >= _SLICE:
-            yield bytes(kept)
-            kept.clear()
-    yield bytes(kept)
+        buffer += part
+        if len(buffer) >= _WRITE_SIZE:
+            yield bytes(buffer)
+            buffer.clear()
+    yield bytes(buffer)
 
 
-class _Target:
-    """Where an export goes. It is written beside, and has its name only once it is whole."""
+class _Output:
+    """The folder or file of an export. A file is written under another name and renamed when it is complete."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         name = path.name.lower()
-        self._pressed = name.endswith((".tar.gz", ".tgz"))
-        self._is_file = self._pressed or name.endswith(".tar")
-        self._beside = path.with_name(f".{path.name}.partial")
+        self._compressed = name.endswith((".tar.gz", ".tgz"))
+        self._is_file = self._compressed or name.endswith(".tar")
+        self._partial = path.with_name(f".{path.name}.partial")
 
     def require_free(self) -> None:
         taken = self._path.exists() if self._is_file else self._path.exists() and not _is_empty(self._path)
         if taken:
-            raise Failure(f"{self._path} is there already.", "Choose another name, or remove it first.", 5)
+            raise Failure(f"{self._path} exists already.", "Choose another name, or remove it first.", 5)
         if not self._path.parent.is_dir():
             raise Failure(f"There is no folder {self._path.parent}.", exit_code=2)
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[IO[bytes]]:
-        """Where the archive is written to; nothing of it stays if the export fails."""
+        """Open the file for the archive. It is removed if the export fails."""
         try:
             if not self._is_file:
                 with tempfile.TemporaryFile(dir=self._path.parent) as file:
                     yield file
                 return
             try:
-                with gzip.open(self._beside, "wb", 6) if self._pressed else self._beside.open("wb") as file:
+                with gzip.open(self._partial, "wb", 6) if self._compressed else self._partial.open("wb") as file:
                     yield file  # type: ignore[misc]
-                self._beside.rename(self._path)
+                self._partial.rename(self._path)
             finally:
-                self._beside.unlink(missing_ok=True)
+                self._partial.unlink(missing_ok=True)
         except OSError as error:
             raise Failure(f"{self._path} cannot be written: {error.strerror or error}.", exit_code=1) from None
 
-    def settle(self, file: IO[bytes]) -> int:
-        """Unpack into a folder; answers how many files."""
+    def unpack(self, file: IO[bytes]) -> int:
+        """Unpack into the folder and return the number of files, or 0 for an archive."""
         if self._is_file:
             return 0
         file.seek(0)
@@ -114,7 +118,7 @@ def _is_empty(path: Path) -> bool:
 
 
 def _unpack(file: "IO[bytes] | BinaryIO", folder: Path) -> int:
-    """Write the files of an export. A server may be anyone's: no name leads out, and nothing is written over."""
+    """Write the files of an export. The server is not trusted: no name may leave the folder or replace a file."""
     from findspot.sources.paths import UnsupportedFile, safe_path
     from findspot.sources.tars import BrokenArchive, members
 
@@ -124,7 +128,7 @@ def _unpack(file: "IO[bytes] | BinaryIO", folder: Path) -> int:
         for member in members(file):
             last = safe_path(member.name)
             if member.refusal or member.is_folder:
-                raise Failure(f"The export holds {last!r}, which is no plain file.", exit_code=7)
+                raise Failure(f"The export contains {last!r}, which is not a regular file.", exit_code=7)
             path = folder / last
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("xb") as target:
@@ -133,6 +137,6 @@ def _unpack(file: "IO[bytes] | BinaryIO", folder: Path) -> int:
             number += 1
     except (UnsupportedFile, BrokenArchive) as error:
         raise Failure(f"The export cannot be unpacked: {error}.", exit_code=7) from None
-    if last != _LAST:
-        raise Failure("The export broke off before its end.", "Run it again.", 7)
+    if last != _LAST_FILE:
+        raise Failure("The export is incomplete.", "Run it again.", 7)
     return number

@@ -1,4 +1,4 @@
-"""Groups of commands that list them in the order of their definition and guess what a mistyped name means."""
+"""A command group that keeps the order of its commands and suggests a name for a mistyped one."""
 
 import difflib
 
@@ -6,7 +6,7 @@ import click
 
 
 class Group(click.Group):
-    """A group of commands."""
+    """Lists its commands in the order of their definition, not by name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -17,6 +17,6 @@ class Group(click.Group):
         names = self.list_commands(ctx)
         if args and args[0] not in names and not args[0].startswith("-"):
             close = difflib.get_close_matches(args[0], names, n=1)
-            hint = f"Did you mean '{close[0]}'?" if close else f"There are {', '.join(names)}."
+            hint = f"Did you mean '{close[0]}'?" if close else f"Commands: {', '.join(names)}."
             ctx.fail(f"There is no command '{args[0]}'. {hint}")
         return super().resolve_command(ctx, args)

@@ -1,4 +1,4 @@
-"""`findspot import`"""
+"""`findspot import`: import folders, archives and files into a project."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,60 +9,60 @@ import click
 
 from findspot.surfaces.cli.arguments import TEXT
 from findspot.surfaces.cli.connect import Api, api_command
-from findspot.surfaces.cli.outcome import Failure
+from findspot.surfaces.cli.failure import Failure
+from findspot.surfaces.cli.formatting import count
 from findspot.surfaces.cli.printing import done, hang, show
-from findspot.surfaces.cli.wording import count
 
 if TYPE_CHECKING:
-    from findspot.surfaces.cli.sending import Summary
+    from findspot.surfaces.cli.upload import Summary
 
-_SHOWN = 20
+_MAX_SKIPPED_SHOWN = 20
 
 
 @click.command("import")
 @click.argument("project_id", metavar="PROJECT", type=int)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(exists=True, allow_dash=True))
-@click.option("--name", type=TEXT, metavar="NAME", help="What a file from standard input is called: notes/a.md.")
+@click.option("--name", type=TEXT, metavar="NAME", help="Path for a file from standard input: notes/a.md.")
 @api_command
 async def command(api: Api, project_id: int, paths: Sequence[str], name: str | None) -> None:
     """Import folders, archives and files into a project.
 
-    Markdown and text become documents; JSON becomes a table, or a document if it is a TipTap tree; JSONL becomes a
+    Markdown and text become documents. JSON becomes a table, or a document if it is TipTap JSON. JSONL becomes a
     table that is a list. A PATH is a folder, an archive (zip, tar, tar.gz), a file, or '-' for standard input.
 
-    Files are known by their path in the folder: importing them again changes only what changed, and keeps what was
-    there as a version. What cannot be read is skipped and named.
+    A file is identified by its path in the folder. Importing it again updates it only if it changed, and keeps the
+    earlier content as a version. Files that cannot be imported are skipped and listed.
 
     \b
       findspot import 1 notes/
       findspot import 1 export.zip data.jsonl
     """
-    from findspot.surfaces.cli.gathering import gathered
-    from findspot.surfaces.cli.progress import following
-    from findspot.surfaces.cli.sending import Summary, send
+    from findspot.surfaces.cli.input_files import find_files
+    from findspot.surfaces.cli.progress import show_progress
+    from findspot.surfaces.cli.upload import Summary, upload
 
     summary = Summary()
     try:
-        with gathered(paths, name) as found, following("Importing", found.total, silent=api.as_json) as moved:
-            await send(api, project_id, found.files, summary, lambda: moved(summary.done))
+        with find_files(paths, name) as found, show_progress("Importing", found.total, silent=api.as_json) as progress:
+            await upload(api, project_id, found.files, summary, lambda: progress(summary.done))
     except (asyncio.CancelledError, Failure):
         if summary.done and not api.as_json:
-            click.echo(f"Stopped: {_counts(summary)}. Run it again to go on.", err=True)
+            click.echo(f"Stopped: {_counts(summary)}. Run it again to continue.", err=True)
         raise
-    show(asdict(summary), api.as_json, _told(summary))
+    show(asdict(summary), api.as_json, _report(summary))
 
 
 def _counts(summary: "Summary") -> str:
-    counts = (f"{getattr(summary, fate):,} {fate}" for fate in ("created", "changed", "unchanged", "skipped"))
+    counts = (f"{getattr(summary, result):,} {result}" for result in ("created", "changed", "unchanged", "skipped"))
     return ", ".join(counts)
 
 
-def _told(summary: "Summary") -> str:
+def _report(summary: "Summary") -> str:
     lines = [done(f"{_counts(summary)}.")]
     skipped = summary.skipped_files
-    for each in skipped[:_SHOWN]:
+    for each in skipped[:_MAX_SKIPPED_SHOWN]:
         lines.append("  " + hang(f"{each['path']}: {each['reason']}.", 2))
-    if len(skipped) > _SHOWN:
-        more = count(len(skipped) - _SHOWN, "more file")
-        lines.append(f"  and {more} that could not be imported; '--json' names all of them.")
+    if len(skipped) > _MAX_SKIPPED_SHOWN:
+        more = count(len(skipped) - _MAX_SKIPPED_SHOWN, "more file")
+        lines.append(f"  and {more} skipped; '--json' lists all of them.")
     return "\n".join(lines)

@@ -1,6 +1,6 @@
-"""The API in this process, as a transport that hands an answer on while it is being made.
+"""An HTTP transport that calls the API in this process and streams its responses.
 
-httpx2 has one of its own, which collects the whole answer first: too much for a backup.
+httpx2's own ASGI transport collects the whole response first: too much for a backup.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 from starlette.types import ASGIApp
 
-_AHEAD = 4  # messages an answer may be ahead of its reader
+_BUFFERED = 4  # response messages that may wait for their reader
 
 _Message = MutableMapping[str, Any]
 
@@ -26,34 +26,34 @@ class InProcess(httpx2.AsyncBaseTransport):
         call = _Call(self._app, request)
         start = await call.next()
         if start is None:
-            raise httpx2.RemoteProtocolError("there was no answer")
+            raise httpx2.RemoteProtocolError("the application sent no response")
         return httpx2.Response(start["status"], headers=start.get("headers", []), stream=call)
 
 
 class _Call(httpx2.AsyncByteStream):
-    """One request, and its answer as it comes. An error of the application is raised to whoever reads."""
+    """One request and the stream of its response. An exception in the application is raised to the reader."""
 
     def __init__(self, app: ASGIApp, request: httpx2.Request) -> None:
-        self._body = aiter(request.stream)  # type: ignore[arg-type]
-        self._read = False
-        self._sent: asyncio.Queue[_Message | None] = asyncio.Queue(_AHEAD)
+        self._request_body = aiter(request.stream)  # type: ignore[arg-type]
+        self._request_read = False
+        self._messages: asyncio.Queue[_Message | None] = asyncio.Queue(_BUFFERED)
         self._task = asyncio.create_task(self._run(app, _scope(request)))
 
     async def _run(self, app: ASGIApp, scope: dict[str, Any]) -> None:
         try:
-            await app(scope, self._receive, self._sent.put)
+            await app(scope, self._receive, self._messages.put)
         finally:
-            await self._sent.put(None)
+            await self._messages.put(None)
 
     async def _receive(self) -> _Message:
-        if self._read:  # nothing more to come; an end is made by cancelling
+        if self._request_read:  # the client never disconnects: closing cancels the task
             await asyncio.Event().wait()
-        body = await anext(self._body, None)
-        self._read = body is None
+        body = await anext(self._request_body, None)
+        self._request_read = body is None
         return {"type": "http.request", "body": body or b"", "more_body": body is not None}
 
     async def next(self) -> _Message | None:
-        message = await self._sent.get()
+        message = await self._messages.get()
         if message is None:
             await self._task
         return message
@@ -72,7 +72,7 @@ class _Call(httpx2.AsyncByteStream):
 def _scope(request: httpx2.Request) -> dict[str, Any]:
     return {
         "type": "http",
-        "asgi": {"version": "3.0", "spec_version": "2.4"},  # an end is told by cancelling, not by a message
+        "asgi": {"version": "3.0", "spec_version": "2.4"},  # a client that goes away cancels the task
         "http_version": "1.1",
         "method": request.method,
         "headers": [(name.lower(), value) for name, value in request.headers.raw],

@@ -1,17 +1,17 @@
-"""`findspot key …`"""
+"""`findspot key …`: create, list and revoke keys."""
 
 import click
 
 from findspot.surfaces.cli.arguments import TEXT
 from findspot.surfaces.cli.connect import Api, api_command
+from findspot.surfaces.cli.formatting import ago
 from findspot.surfaces.cli.groups import Group
 from findspot.surfaces.cli.printing import done, show, show_rows
-from findspot.surfaces.cli.wording import ago
 
 
 @click.group(cls=Group)
 def command() -> None:
-    """Make, list and revoke the keys of a project."""
+    """Create, list and revoke the keys of a project."""
 
 
 @command.command()
@@ -23,11 +23,11 @@ def command() -> None:
 )  # fmt: skip
 @api_command
 async def create(api: Api, project_id: int, name: str, role: str) -> None:
-    """Make a key called NAME. Its secret is shown now and never again."""
+    """Create a key called NAME. Its secret is shown only once."""
     body = {"name": name, "role": role}
     key = await api.call("POST", f"/api/v1/projects/{project_id}/keys", json=body)
-    text = f"Key {key['id']} has the role '{key['role']}' in project {project_id}."
-    show(key, api.as_json, f"{done(f'{text} Keep it well; it cannot be shown again:')}\n\n  {key['key']}\n")
+    text = f"Created key {key['id']} with the role '{key['role']}' in project {project_id}."
+    show(key, api.as_json, f"{done(f'{text} Keep it: it cannot be shown again.')}\n\n  {key['key']}\n")
 
 
 @command.command("list")
@@ -37,8 +37,8 @@ async def list_(api: Api, project_id: int) -> None:
     """List the keys of a project, without their secrets."""
     found = await api.call("GET", f"/api/v1/projects/{project_id}/keys")
     rows = [(key["id"], key["name"], key["role"], key["hint"], ago(key["created_at"])) for key in found["keys"]]
-    empty = f"Project {project_id} has no key. 'findspot key create {project_id} NAME' makes one."
-    show_rows(found, api.as_json, ("id", "name", "role", "begins", "made"), rows, empty)
+    empty = f"Project {project_id} has no key. 'findspot key create {project_id} NAME' creates one."
+    show_rows(found, api.as_json, ("id", "name", "role", "begins", "created"), rows, empty)
 
 
 @command.command()
@@ -46,6 +46,6 @@ async def list_(api: Api, project_id: int) -> None:
 @click.argument("key_id", type=int)
 @api_command
 async def revoke(api: Api, project_id: int, key_id: int) -> None:
-    """Revoke a key, from this moment on."""
+    """Revoke a key. It stops working at once."""
     await api.call("DELETE", f"/api/v1/projects/{project_id}/keys/{key_id}")
-    show({"revoked": key_id}, api.as_json, done(f"Key {key_id} is revoked."))
+    show({"revoked": key_id}, api.as_json, done(f"Revoked key {key_id}."))

@@ -1,4 +1,4 @@
-"""The `findspot` command and its groups. A group's module is loaded only when it is used, so that `--help` is quick."""
+"""The `findspot` command. A subcommand's module is imported when it is used, so that `--help` is fast."""
 
 import importlib
 import keyword
@@ -9,34 +9,34 @@ from typing import NoReturn
 import click
 
 from findspot import __version__
+from findspot.surfaces.cli.failure import Failure
 from findspot.surfaces.cli.groups import Group
-from findspot.surfaces.cli.outcome import Failure
-from findspot.surfaces.cli.printing import has_colours
+from findspot.surfaces.cli.printing import allows_colours
 
 COMMANDS = {
     "serve": "Start the server: API and storage, on 127.0.0.1:8321.",
-    "project": "Make, list, show and delete projects.",
-    "key": "Make, list and revoke the keys of a project.",
-    "table": "Make, read, change and delete JSON tables.",
-    "tool": "Make, list, call and delete tools: what agents may do with a table.",
-    "endpoint": "Make endpoints for agents, and say which tools stand behind them.",
-    "document": "Make, read, change and delete documents.",
-    "version": "List, read, compare and restore what a document held before.",
+    "project": "Create, list, show and delete projects.",
+    "key": "Create, list and revoke the keys of a project.",
+    "table": "Create, read, change and delete JSON tables.",
+    "tool": "Create, list, call and delete tools: what agents may do with a table.",
+    "endpoint": "Create endpoints for agents and choose their tools.",
+    "document": "Create, read, change and delete documents.",
+    "version": "List, read, compare and restore earlier versions of a document.",
     "search": "Search the documents of a project.",
-    "eval": "Judge the search by a file of queries with expected places.",
-    "backup": "Save everything at one moment to FILE, while the server goes on working.",
-    "restore": "Put a backup into an empty data folder or database: all of it, or nothing.",
+    "eval": "Measure search quality with a file of queries and expected passages.",
+    "backup": "Save a snapshot of everything to FILE while the server keeps running.",
+    "restore": "Restore a backup into an empty data folder or database, completely or not at all.",
     "import": "Import folders, archives and files into a project.",
-    "export": "Write everything of a project into a folder or an archive.",
-    "reindex": "Index documents, and what search tools see, anew.",
+    "export": "Write all content of a project into a folder or an archive.",
+    "reindex": "Rebuild the index of documents and of search tools.",
     "mcp": "Connect a desktop client to an endpoint: MCP on standard input and output.",
-    "calibrate": "Fit the score of the embedder that is set to pairs of related and unrelated texts.",
-    "doctor": "Check this installation and say what to do.",
+    "calibrate": "Calibrate the scores of the configured embedder with pairs of texts.",
+    "doctor": "Check this installation and print what to do.",
 }
 
 
 class LazyGroup(Group):
-    """A group that knows its commands' names and one-line helps, and imports the rest on demand."""
+    """A group that knows the names and one-line help of its commands, and imports each on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -62,13 +62,13 @@ def _module(command: str) -> str:
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, "-V", "--version", message="findspot %(version)s")
 def cli() -> None:
-    """Search huge JSON and long documents; get the passage and exactly where it stands.
+    """Search huge JSON and long documents; get the passage and its exact position.
 
-    Start with 'findspot serve'. Every other command talks to the running server, or works on the data folder itself
-    when none is running. '--json' gives output for machines.
+    Start with 'findspot serve'. Every other command talks to the running server. If none is running, it
+    opens the data folder itself. '--json' prints JSON.
 
     \b
-    A first walk, in a second terminal:
+    First steps, in a second terminal:
       findspot project create library
       findspot table create 1 books '[{"title": "Mardi"}]'
       findspot table get 1 /0/title
@@ -76,37 +76,37 @@ def cli() -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Entry point: errors become a sentence and an exit code."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    _never_fail_on_a_character()
+    """Run a command and exit. Errors become a message and an exit code."""
+    args = sys.argv[1:] if arguments is None else list(arguments)
+    _replace_unencodable_characters()
     try:
-        colour = None if has_colours() else False
-        code = cli.main(args=given, prog_name="findspot", standalone_mode=False, color=colour)
+        colour = None if allows_colours() else False
+        code = cli.main(args=args, prog_name="findspot", standalone_mode=False, color=colour)
     except Failure as failure:
-        code = _show(failure, given)
-    except click.exceptions.NoArgsIsHelpError as bare:
-        bare.show()
-        code = bare.exit_code
-    except click.UsageError as wrong:
-        code = _show(Failure(wrong.format_message(), _usage(wrong), wrong.exit_code), given)
+        code = _show(failure, args)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        code = error.exit_code
+    except click.UsageError as error:
+        code = _show(Failure(error.format_message(), _usage(error), error.exit_code), args)
     except click.Abort:
         code = 130
     sys.exit(code)
 
 
-def _show(failure: Failure, given: Sequence[str]) -> int:
-    failure.show(as_json="--json" in given)
+def _show(failure: Failure, args: Sequence[str]) -> int:
+    failure.show(as_json="--json" in args)
     return failure.exit_code
 
 
-def _usage(wrong: click.UsageError) -> str:
-    if wrong.ctx is None:
+def _usage(error: click.UsageError) -> str:
+    if error.ctx is None:
         return ""
-    return f"{wrong.ctx.get_usage()}\n'{wrong.ctx.command_path} --help' says more."
+    return f"{error.ctx.get_usage()}\n'{error.ctx.command_path} --help' shows more."
 
 
-def _never_fail_on_a_character() -> None:
-    """A terminal that knows no '✓' gets a '?', not a trace."""
+def _replace_unencodable_characters() -> None:
+    """Print '?' for a character that the terminal's encoding lacks, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -1,4 +1,4 @@
-"""How far something is: a bar on a terminal, a line now and then elsewhere, nothing for machines."""
+"""Progress of a long operation: a bar on a terminal, a line every few seconds elsewhere, nothing with --json."""
 
 import contextlib
 import sys
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import click
 
-from findspot.surfaces.cli.wording import size
+from findspot.surfaces.cli.formatting import size
 
-_EVERY_S = 5.0
+_LINE_EVERY_S = 5.0
 
 
 def _echo(line: str) -> None:
@@ -18,57 +18,58 @@ def _echo(line: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
-    """Is told how many are done. `say` prints a line meanwhile, above the bar if there is one."""
+class Progress:
+    """Call it with the number done so far. `print_line` prints a line, above the bar if there is one."""
 
-    moved: Callable[[int], None]
-    say: Callable[[str], None] = _echo
+    update: Callable[[int], None]
+    print_line: Callable[[str], None] = _echo
 
     def __call__(self, done: int) -> None:
-        self.moved(done)
+        self.update(done)
 
 
 @contextlib.contextmanager
-def following(what: str, total: int | None, *, unit: str = "files", silent: bool) -> Iterator[Followed]:
-    """Gives what is told how far it is."""
+def show_progress(what: str, total: int | None, *, unit: str = "files", silent: bool) -> Iterator[Progress]:
     if silent:
-        yield Followed(lambda done: None)
+        yield Progress(lambda done: None)
     elif sys.stderr.isatty():
-        with _bar(what, total, unit) as followed:
-            yield followed
+        with _bar(what, total, unit) as progress:
+            yield progress
     else:
-        yield Followed(_lines(what, total, unit))
+        yield Progress(_lines(what, total, unit))
 
 
 @contextlib.contextmanager
-def _bar(what: str, total: int | None, unit: str) -> Iterator[Followed]:
+def _bar(what: str, total: int | None, unit: str) -> Iterator[Progress]:
     from rich import progress as parts
     from rich.console import Console
     from rich.text import Text
 
-    figures = (
+    numbers = (
         (parts.DownloadColumn(), parts.TransferSpeedColumn()) if unit == "bytes" else (parts.MofNCompleteColumn(),)
     )
-    columns = (parts.TextColumn("{task.description}"), parts.BarColumn(), *figures, parts.TimeRemainingColumn())
-    with parts.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=total)
-        yield Followed(
-            lambda done: progress.update(task, completed=done),
-            lambda line: progress.console.print(Text.from_ansi(line), soft_wrap=True),
+    columns = (parts.TextColumn("{task.description}"), parts.BarColumn(), *numbers, parts.TimeRemainingColumn())
+    with parts.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield Progress(
+            lambda done: bar.update(task, completed=done),
+            lambda line: bar.console.print(Text.from_ansi(line), soft_wrap=True),
         )
 
 
 def _lines(what: str, total: int | None, unit: str) -> Callable[[int], None]:
-    said = time.monotonic()
+    printed_at = time.monotonic()
 
-    def moved(done: int) -> None:
-        nonlocal said
-        if time.monotonic() - said >= _EVERY_S:
-            said = time.monotonic()
-            click.echo(f"{what}: {_said(done, unit)}{'' if total is None else f' of {_said(total, unit)}'}", err=True)
+    def update(done: int) -> None:
+        nonlocal printed_at
+        if time.monotonic() - printed_at >= _LINE_EVERY_S:
+            printed_at = time.monotonic()
+            click.echo(
+                f"{what}: {_amount(done, unit)}{'' if total is None else f' of {_amount(total, unit)}'}", err=True
+            )
 
-    return moved
+    return update
 
 
-def _said(figure: int, unit: str) -> str:
-    return size(figure) if unit == "bytes" else f"{figure:,} {unit}"
+def _amount(number: int, unit: str) -> str:
+    return size(number) if unit == "bytes" else f"{number:,} {unit}"

@@ -1,26 +1,26 @@
-"""`findspot project …`"""
+"""`findspot project …`: create, list, show and delete projects."""
 
 import click
 
-from findspot.surfaces.cli.arguments import TEXT, asks_first
-from findspot.surfaces.cli.connect import Api, api_command, first_command
+from findspot.surfaces.cli.arguments import TEXT, confirm_first
+from findspot.surfaces.cli.connect import Api, api_command, creating_command
+from findspot.surfaces.cli.formatting import ago, size
 from findspot.surfaces.cli.groups import Group
 from findspot.surfaces.cli.printing import done, facts, show, show_rows, styled
-from findspot.surfaces.cli.wording import ago, size
 
 
 @click.group(cls=Group)
 def command() -> None:
-    """Make, list, show and delete projects. A project owns tables, documents, tools and keys."""
+    """Create, list, show and delete projects. A project owns tables, documents, tools and keys."""
 
 
 @command.command()
 @click.argument("name", type=TEXT)
-@first_command
+@creating_command
 async def create(api: Api, name: str) -> None:
-    """Make a project called NAME."""
+    """Create a project called NAME."""
     project = await api.call("POST", "/api/v1/projects", json={"name": name})
-    show(project, api.as_json, done(f"Project {project['id']} is called {project['name']}."))
+    show(project, api.as_json, done(f"Created project {project['id']}, {project['name']}."))
 
 
 @command.command("list")
@@ -29,19 +29,19 @@ async def list_(api: Api) -> None:
     """List the projects."""
     found = await api.call("GET", "/api/v1/projects")
     rows = [(each["id"], each["name"], ago(each["created_at"])) for each in found["projects"]]
-    empty = "There is no project yet. 'findspot project create NAME' makes one."
-    show_rows(found, api.as_json, ("id", "name", "made"), rows, empty)
+    empty = "There is no project yet. 'findspot project create NAME' creates one."
+    show_rows(found, api.as_json, ("id", "name", "created"), rows, empty)
 
 
 @command.command()
 @click.argument("project_id", type=int)
 @api_command
 async def status(api: Api, project_id: int) -> None:
-    """Show what a project holds and how far its indexes are."""
+    """Show what a project contains and the state of its indexes."""
     project = await api.call("GET", f"/api/v1/projects/{project_id}")
     found = await api.call("GET", f"/api/v1/projects/{project_id}/status")
     lines = [
-        ("made", ago(project["created_at"])),
+        ("created", ago(project["created_at"])),
         ("tables", f"{found['tables']:,}, {size(found['disk']['table_bytes'])}"),
         ("documents", f"{found['documents']:,}"),
         ("chunks", f"{found['chunks']:,}"),
@@ -54,9 +54,9 @@ async def status(api: Api, project_id: int) -> None:
 
 @command.command()
 @click.argument("project_id", type=int)
-@asks_first("Delete project {project_id} with all its tables and documents?")
+@confirm_first("Delete project {project_id} and all its tables and documents?")
 @api_command
 async def delete(api: Api, project_id: int) -> None:
-    """Delete a project with everything in it."""
+    """Delete a project and everything in it."""
     await api.call("DELETE", f"/api/v1/projects/{project_id}")
-    show({"deleted": project_id}, api.as_json, done(f"Project {project_id} is deleted."))
+    show({"deleted": project_id}, api.as_json, done(f"Deleted project {project_id}."))

@@ -1,8 +1,8 @@
-"""The reference pages, made from what they describe, so that they cannot differ from it.
+"""Generate the reference pages in docs/ from the code, so that they always match it.
 
     python -m findspot.surfaces.cli.reference docs
 
-Nothing of the machine goes into them: no terminal width, no variable, no path.
+They do not depend on the machine: not on the terminal width, the environment or paths.
 """
 
 import inspect
@@ -17,9 +17,9 @@ import click
 
 from findspot.errors import KINDS
 from findspot.settings import Settings
+from findspot.surfaces.cli.failure import EXIT_CODES
 from findspot.surfaces.cli.main import cli
 from findspot.surfaces.cli.markdown import page, table, text
-from findspot.surfaces.cli.outcome import EXIT_CODES
 from findspot.surfaces.http.access import RULES
 from findspot.surfaces.http.api import create_api
 
@@ -30,7 +30,7 @@ _FIELD = re.compile(r"    (\w+): ")
 
 
 def pages() -> dict[str, str]:
-    """Every page by its file name."""
+    """Return every page by its file name."""
     return {"settings.md": settings_page(), "cli.md": cli_page(), "errors.md": errors_page(), "api.md": api_page()}
 
 
@@ -45,17 +45,17 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def settings_page() -> str:
-    known = Settings.model_json_schema(by_alias=True)["properties"]
+    schemas = Settings.model_json_schema(by_alias=True)["properties"]
     return page(
         "Settings",
-        "Findspot runs with nothing set. Environment variables are read once, at the start: an empty one counts as not "
-        "set, and a value that cannot be is refused with its name. `findspot doctor` shows which are set.",
-        *(part for heading, names in _settings_by_heading() for part in (f"## {heading}", _settings(names, known))),
+        "Every setting has a default. Environment variables are read once, at the start. An empty one counts as not "
+        "set; an invalid value is refused with the name of its variable. `findspot doctor` shows which are set.",
+        *(part for heading, names in _settings_by_heading() for part in (f"## {heading}", _settings(names, schemas))),
     )
 
 
 def _settings_by_heading() -> Iterable[tuple[str, list[str]]]:
-    """The variables below the headings that settings.py itself has."""
+    """Return the variables by the headings in settings.py."""
     heading, found = "Others", dict[str, list[str]]()
     for line in inspect.getsource(Settings).splitlines():
         if title := _HEADING.fullmatch(line):
@@ -65,13 +65,13 @@ def _settings_by_heading() -> Iterable[tuple[str, list[str]]]:
     return found.items()
 
 
-def _settings(names: Iterable[str], known: dict[str, Any]) -> str:
-    rows = [(f"`{name}`", *_value(known[name]), text(known[name].get("description", ""))) for name in names]
+def _settings(names: Iterable[str], schemas: dict[str, Any]) -> str:
+    rows = [(f"`{name}`", *_value(schemas[name]), text(schemas[name].get("description", ""))) for name in names]
     return table(("variable", "value", "default", "meaning"), rows)
 
 
 def _value(schema: dict[str, Any]) -> tuple[str, str]:
-    """What a setting takes, and what it is when it is not set."""
+    """Return the kind of value a setting takes, and its default."""
     default = schema.get("default")
     kind = next((each for each in schema.get("anyOf", ()) if each["type"] != "null"), schema)
     return _kind(kind), "–" if default is None else f"`{default if isinstance(default, str) else json.dumps(default)}`"
@@ -102,25 +102,25 @@ def _bounds(schema: dict[str, Any]) -> Iterator[str]:
 def cli_page() -> str:
     return page(
         "The command line",
-        "`findspot` talks to the running server, to the one that `--url` names, or, when none is running, works on the "
-        "data folder itself. Results go to standard output; with `--json` they are one JSON value.",
+        "`findspot` talks to the running server, or to the one that `--url` names. If no server is running, it opens "
+        "the data folder itself. Results go to standard output; with `--json` they are one JSON value.",
         "## On a terminal",
-        "There are colours, unless the variable `NO_COLOR` is set, and lines are wrapped by columns. Where there are "
-        "no colours, as in a pipe, what a search found stands between `«` and `»`, and the parts of a score are `█` "
-        "words, `▒` meaning and `░` recency. Notices and explanations are in Chinese where `LANGUAGE`, `LC_ALL`, "
-        "`LC_MESSAGES` or `LANG` says so.",
-        "What a terminal would obey, such as escapes in a document, is shown by a sign in its place: `␛`, or `�` for "
-        "what turns the order of letters around. In a pipe, the content of documents and tables stays as it is; "
-        "`--json` always does.",
+        "Output has colours, unless the variable `NO_COLOR` is set, and lines are wrapped to the terminal. Without "
+        "colours, as in a pipe, matches of a search are between `«` and `»`, and the parts of a score are `█` words, "
+        "`▒` meaning and `░` recency. Notices and explanations are in Chinese if `LANGUAGE`, `LC_ALL`, `LC_MESSAGES` "
+        "or `LANG` asks for it.",
+        "Control characters in content, such as escape sequences, are not sent to the terminal. A visible character "
+        "takes their place: `␛`, or `�` for characters that change the text direction. In a pipe, the content of "
+        "documents and tables is not changed; with `--json` it never is.",
         "## Exit codes",
-        "An error is a sentence on standard error, with `--json` an object with `code` and `message`.",
+        "An error is a message on standard error, with `--json` an object with `code` and `message`.",
         table(("code", "meaning"), [(str(code), text(meaning)) for code, meaning in EXIT_CODES.items()]),
         *(part for path, text in _helps(cli, None, "findspot") for part in (f"## {path}", f"```text\n{text}\n```")),
     )
 
 
 def _helps(command: click.Command, parent: click.Context | None, name: str) -> Iterator[tuple[str, str]]:
-    """The help of a command and of all below it."""
+    """Yield the help of a command and of all its subcommands."""
     width = {"terminal_width": _WIDTH, "max_content_width": _WIDTH}
     context = click.Context(command, parent, name, **{**command.context_settings, **width})
     yield context.command_path, click.unstyle(command.get_help(context))
@@ -142,8 +142,8 @@ def errors_page() -> str:
     return page(
         "Errors",
         'Every error is an object `{"code": …, "message": …}`, in HTTP with the status below. The code stays the same '
-        "from version to version, the message is for people. The command line ends with "
-        "[exit codes](cli.md#exit-codes) of its own.",
+        "in every version; the message is for people and may change. The command line has its own "
+        "[exit codes](cli.md#exit-codes).",
         table(("code", "status", "try again?", "what to do"), rows),
     )
 
@@ -155,21 +155,21 @@ def api_page() -> str:
     described = dict(_operations())
     return page(
         "The API",
-        "A key goes into `Authorization: Bearer …` or `X-API-Key`. A role may do all that the ones before it may: "
-        "read, write, admin, and the owner, whose token the first start leaves in the data folder; what a key may not "
-        "see answers like what is not there. [Errors](errors.md) have one shape, and a running server describes itself "
-        "in OpenAPI at `/openapi.json`.",
+        "Send a key in `Authorization: Bearer …` or `X-API-Key`. The roles are read, write, admin and owner; each "
+        "includes the ones before it. The first start creates the owner's token in the data folder. What a key may not "
+        "see is answered as not found. All [errors](errors.md) have one shape. A running server describes its API in "
+        "OpenAPI at `/openapi.json`.",
         *(part for tag, names in _routes_by_tag(described) for part in (f"## {tag}", _routes(names, described))),
     )
 
 
 def _operations() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each route with its OpenAPI description; routes for browsers, which OpenAPI leaves out, with their docstring."""
-    api = create_api(Settings.model_construct())  # the defaults, whatever the environment says
+    """Yield each route with its OpenAPI description, or with its docstring if it is not in OpenAPI."""
+    api = create_api(Settings.model_construct())  # the defaults, not the environment
     for route in api.routes:
         for method in getattr(route, "methods", None) or ():
-            said = inspect.getdoc(getattr(route, "endpoint", None)) or ""
-            yield f"{method} {getattr(route, 'path', '')}", {"description": said}
+            description = inspect.getdoc(getattr(route, "endpoint", None)) or ""
+            yield f"{method} {getattr(route, 'path', '')}", {"description": description}
     for path, methods in api.openapi()["paths"].items():
         for method, operation in methods.items():
             yield f"{method.upper()} {path}", operation
@@ -203,7 +203,7 @@ def _query(operation: dict[str, Any]) -> str:
 
 
 def _first(operation: dict[str, Any]) -> str:
-    """The first paragraph, in one line."""
+    """Return the first paragraph of the description, in one line."""
     return " ".join(operation.get("description", "").split("\n\n")[0].split())
 
 

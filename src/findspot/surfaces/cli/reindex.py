@@ -1,4 +1,4 @@
-"""`findspot reindex`"""
+"""`findspot reindex`: rebuild indexes and wait until they are ready."""
 
 import asyncio
 import sys
@@ -11,20 +11,20 @@ from typing import Any, TypeAlias
 import click
 
 from findspot.surfaces.cli.connect import Api, indexing_command
-from findspot.surfaces.cli.outcome import Failure
+from findspot.surfaces.cli.failure import Failure
+from findspot.surfaces.cli.formatting import count
+from findspot.surfaces.cli.index_status import documents_index, status_of
 from findspot.surfaces.cli.printing import done, hang, show, styled
-from findspot.surfaces.cli.state import documents_index, status_of
-from findspot.surfaces.cli.wording import count
 
-Say: TypeAlias = Callable[[str], None]
+PrintLine: TypeAlias = Callable[[str], None]
 
-_LOOK_EVERY_S = 0.2
-_LASTS_S = 1.0  # a rebuild begins a moment after it was asked for: only a state that lasts is its outcome
+_POLL_S = 0.2
+_STABLE_S = 1.0  # a rebuild starts shortly after the request, so only a state that lasts is its result
 
 
 @dataclass(kw_only=True)
-class _Reindexed(ABC):
-    """How far one index is. `failed` says why it cannot be done, if it cannot."""
+class _Rebuild(ABC):
+    """The rebuild of one index. `failed` is the reason if it failed."""
 
     name: str = ""
     project_id: int = 0
@@ -43,10 +43,10 @@ class _Reindexed(ABC):
         return self.status not in ("ready", "error")
 
     @abstractmethod
-    async def begin(self, api: Api) -> None: ...
+    async def start(self, api: Api) -> None: ...
 
     @abstractmethod
-    async def look(self, api: Api) -> None: ...
+    async def poll(self, api: Api) -> None: ...
 
     def fail(self, message: str, exit_code: int = 1) -> None:
         self.status, self.failed, self.exit_code = "error", message, exit_code
@@ -57,8 +57,8 @@ class _Reindexed(ABC):
 
 
 @dataclass(kw_only=True)
-class Tool(_Reindexed):
-    """What a search tool sees."""
+class Tool(_Rebuild):
+    """The rebuild of a search tool's index."""
 
     tool_id: int
 
@@ -66,52 +66,52 @@ class Tool(_Reindexed):
     def title(self) -> str:
         return f"Tool {self.tool_id} ({self.name})" if self.name else f"Tool {self.tool_id}"
 
-    async def begin(self, api: Api) -> None:
+    async def start(self, api: Api) -> None:
         if not self.name:
-            known = await api.call("GET", f"/api/v1/tools/{self.tool_id}")
-            self.name, self.project_id = known["name"], known["project_id"]
+            tool = await api.call("GET", f"/api/v1/tools/{self.tool_id}")
+            self.name, self.project_id = tool["name"], tool["project_id"]
         await api.call("POST", f"/internal/tools/{self.tool_id}/chunks/rebuild")
 
-    async def look(self, api: Api) -> None:
+    async def poll(self, api: Api) -> None:
         index = await api.call("GET", f"/api/v1/tools/{self.tool_id}/search-index")
         self.status, self.chunks, self.indexed = index["status"], index["chunks_count"], index["indexed_chunks_count"]
         if self.status == "error":
-            self.fail(index["last_error"] or "It could not be indexed.")
+            self.fail(index["last_error"] or "Indexing failed.")
 
     def value(self) -> dict[str, Any]:
         return {"tool_id": self.tool_id, **super().value()}
 
 
 @dataclass(kw_only=True)
-class Documents(_Reindexed):
-    """The documents of a project."""
+class Documents(_Rebuild):
+    """The rebuild of a project's document index."""
 
-    queued: bool = False  # other rebuilds of the project come first
-    seen: tuple[str, float] = ("", 0.0)  # a state, and since when
+    queued: bool = False  # other rebuilds of the project run first
+    last_state: tuple[str, float] = ("", 0.0)  # a state, and since when
 
     @property
     def title(self) -> str:
-        return f"The documents of project {self.project_id}" + (f" ({self.name})" if self.name else "")
+        return f"Documents of project {self.project_id}" + (f" ({self.name})" if self.name else "")
 
-    async def begin(self, api: Api) -> None:
+    async def start(self, api: Api) -> None:
         if not self.name:
             self.name = (await api.call("GET", f"/api/v1/projects/{self.project_id}"))["name"]
         path = f"/api/v1/projects/{self.project_id}/search/fts/reindex"
         self.queued = (await api.call("POST", path, json={}))["position"] > 0
 
-    async def look(self, api: Api) -> None:
+    async def poll(self, api: Api) -> None:
         status = await status_of(api, self.project_id)
         index = documents_index(status)
         state = self._state(status, index)
-        lasts = self._lasts(state)
-        if index is not None and (lasts or state == "indexing"):  # before, these are figures of the old one
+        stable = self._is_stable(state)
+        if index is not None and (stable or state == "indexing"):  # before that, the counts are of the old index
             self.chunks, self.indexed = index["progress"]["total"], index["progress"]["done"]
-        if lasts:
+        if stable:
             self.status = state
-        if lasts and state == "error":
+        if stable and state == "error":
             name = index["namespace"] if index else ""
-            said = (each["message"] for each in status["last_errors"] if each["namespace"] == name)
-            self.fail(next(said, "They could not be indexed."))
+            messages = (each["message"] for each in status["last_errors"] if each["namespace"] == name)
+            self.fail(next(messages, "Indexing failed."))
 
     def _state(self, status: dict[str, Any], index: dict[str, Any] | None) -> str:
         state = str(index["status"]) if index else "ready"
@@ -120,27 +120,27 @@ class Documents(_Reindexed):
         )
         return "pending" if self.queued else state
 
-    def _lasts(self, state: str) -> bool:
+    def _is_stable(self, state: str) -> bool:
         now = time.monotonic()
-        if state != self.seen[0]:
-            self.seen = state, now
-        return now - self.seen[1] >= _LASTS_S
+        if state != self.last_state[0]:
+            self.last_state = state, now
+        return now - self.last_state[1] >= _STABLE_S
 
 
 @click.command("reindex")
-@click.option("--all", "every", is_flag=True, help="The documents of every project, and every search tool.")
+@click.option("--all", "every", is_flag=True, help="Documents of all projects, and all search tools.")
 @click.option(
     "--documents", "project_ids", type=int, multiple=True, metavar="PROJECT",
-    help="The documents of this project; may be given again.",
+    help="Documents of this project; can be repeated.",
 )  # fmt: skip
-@click.option("--tool", "tool_ids", type=int, multiple=True, metavar="N", help="This search tool; may be given again.")
+@click.option("--tool", "tool_ids", type=int, multiple=True, metavar="N", help="This search tool; can be repeated.")
 @indexing_command
 async def command(api: Api, every: bool, project_ids: Sequence[int], tool_ids: Sequence[int]) -> None:
-    """Index documents, and what search tools see, anew.
+    """Rebuild the index of documents and of search tools.
 
-    Documents get a new index beside the one that answers. Texts that tools see are looked through again: what is
-    missing is cut, and all of it is given to the engine anew. Searches go on meanwhile. What fails does not stop the
-    rest; the exit code is 0 only if nothing did.
+    For documents, a new index is built while the old one keeps answering. For tools, missing chunks are created and all
+    chunks are sent to the engine again. Search works during a rebuild. If one rebuild fails, the others continue. The
+    exit code is 0 only if all succeed.
 
     \b
       findspot reindex --all
@@ -148,18 +148,17 @@ async def command(api: Api, every: bool, project_ids: Sequence[int], tool_ids: S
       findspot reindex --tool 3 --tool 4 --json
     """
     if every == bool(project_ids or tool_ids):
-        raise click.UsageError("Say which: '--all', or '--documents PROJECT' and '--tool N'.")
+        raise click.UsageError("Choose what to rebuild: '--all', or '--documents PROJECT' and '--tool N'.")
     documents = [Documents(project_id=each) for each in dict.fromkeys(project_ids)]
     tools = [Tool(tool_id=each) for each in dict.fromkeys(tool_ids)]
     if every:
-        documents, tools = await _every(api)
-    both = [*documents, *tools]
-    await _follow(api, both)
-    _tell(api, documents, tools)
+        documents, tools = await _find_all(api)
+    await _run(api, [*documents, *tools])
+    _report(api, documents, tools)
 
 
-async def _every(api: Api) -> tuple[list[Documents], list[Tool]]:
-    """All that the key sees."""
+async def _find_all(api: Api) -> tuple[list[Documents], list[Tool]]:
+    """Return everything that the key may see."""
     documents, tools = list[Documents](), list[Tool]()
     for project in (await api.call("GET", "/api/v1/projects"))["projects"]:
         if (await status_of(api, project["id"]))["documents"]:
@@ -170,64 +169,62 @@ async def _every(api: Api) -> tuple[list[Documents], list[Tool]]:
     return documents, tools
 
 
-async def _follow(api: Api, both: Sequence[_Reindexed]) -> None:
-    from findspot.surfaces.cli.progress import following
+async def _run(api: Api, rebuilds: Sequence[_Rebuild]) -> None:
+    from findspot.surfaces.cli.progress import show_progress
 
-    with following("Reindexing", None, unit="chunks", silent=api.as_json) as moved:
-        say: Say = (lambda line: None) if api.as_json else moved.say
-        for each in both:
-            await _trying(each, _begin(api, each, say), say)
-        while waiting := [each for each in both if each.is_open]:
-            for each in waiting:
-                await _trying(each, each.look(api), say)
-            moved(sum(each.indexed for each in both))
-            await asyncio.sleep(_LOOK_EVERY_S if any(each.is_open for each in both) else 0)
+    with show_progress("Reindexing", None, unit="chunks", silent=api.as_json) as progress:
+        print_line: PrintLine = (lambda line: None) if api.as_json else progress.print_line
+        for each in rebuilds:
+            await _step(each, _start(api, each, print_line), print_line)
+        while running := [each for each in rebuilds if each.is_open]:
+            for each in running:
+                await _step(each, each.poll(api), print_line)
+            progress(sum(each.indexed for each in rebuilds))
+            await asyncio.sleep(_POLL_S if any(each.is_open for each in rebuilds) else 0)
 
 
-async def _trying(each: _Reindexed, step: Awaitable[None], say: Say) -> None:
-    """Take a step with one of them. What goes wrong with it is noted, and the others go on."""
+async def _step(each: _Rebuild, step: Awaitable[None], print_line: PrintLine) -> None:
+    """Run one step of a rebuild. If it fails, record the failure: the other rebuilds continue."""
     try:
         await step
     except Failure as failure:
         each.fail(failure.message, failure.exit_code)
     if not each.is_open:
-        say(_ended(each))
+        print_line(_result_line(each))
 
 
-async def _begin(api: Api, each: _Reindexed, say: Say) -> None:
-    await each.begin(api)
-    verb = "are" if isinstance(each, Documents) else "is"
-    say("… " + hang(f"{each.title} {verb} indexed anew", 2, sys.stderr))
+async def _start(api: Api, each: _Rebuild, print_line: PrintLine) -> None:
+    await each.start(api)
+    print_line("… " + hang(f"Rebuilding: {each.title}", 2, sys.stderr))
 
 
-def _ended(each: _Reindexed) -> str:
+def _result_line(each: _Rebuild) -> str:
     if each.failed:
         return styled("✗ ", fg="red") + hang(f"{each.title}: {each.failed}", 2, sys.stderr)
     return done(f"{each.title}: {count(each.indexed, 'chunk')}.")
 
 
-def _tell(api: Api, documents: Sequence[Documents], tools: Sequence[Tool]) -> None:
-    both = [*documents, *tools]
-    failed = [each for each in both if each.failed]
-    well = len(both) - len(failed)
-    if well or not both or api.as_json:
+def _report(api: Api, documents: Sequence[Documents], tools: Sequence[Tool]) -> None:
+    rebuilds = [*documents, *tools]
+    failed = [each for each in rebuilds if each.failed]
+    succeeded = len(rebuilds) - len(failed)
+    if succeeded or not rebuilds or api.as_json:
         value = {
             "documents": [each.value() for each in documents],
             "tools": [each.value() for each in tools],
             "failed": len(failed),
         }
-        show(value, api.as_json, done(_told(documents, tools)))
+        show(value, api.as_json, done(_summary(documents, tools)))
     if failed:
         codes = {each.exit_code for each in failed}
-        raise click.exceptions.Exit(codes.pop() if len(codes) == 1 and not well else 1)
+        raise click.exceptions.Exit(codes.pop() if len(codes) == 1 and not succeeded else 1)
 
 
-def _told(documents: Sequence[Documents], tools: Sequence[Tool]) -> str:
-    projects, seen = ([each for each in kind if not each.failed] for kind in (documents, tools))
-    if not projects and not seen:
-        return "There is nothing to index: no document and no search tool."
+def _summary(documents: Sequence[Documents], tools: Sequence[Tool]) -> str:
+    projects, ready_tools = ([each for each in kind if not each.failed] for kind in (documents, tools))
+    if not projects and not ready_tools:
+        return "Nothing to rebuild: there are no documents and no search tools."
     what = [f"the documents of {count(len(projects), 'project')}"] if projects else []
-    what += [count(len(seen), "search tool")] if seen else []
-    chunks = count(sum(each.indexed for each in (*projects, *seen)), "chunk")
-    text = f"{' and '.join(what)} indexed anew, {chunks}."
-    return text[:1].upper() + text[1:]
+    what += [count(len(ready_tools), "search tool")] if ready_tools else []
+    chunks = count(sum(each.indexed for each in (*projects, *ready_tools)), "chunk")
+    return f"Rebuilt the index of {' and '.join(what)}: {chunks}."

@@ -1,4 +1,4 @@
-"""`findspot search`: the documents of a project, page by page; and why, when nothing is found."""
+"""`findspot search`: search the documents of a project, and explain an empty result."""
 
 import shlex
 from typing import Any
@@ -8,53 +8,55 @@ import click
 from findspot.runtime import messages
 from findspot.surfaces.cli.arguments import TEXT
 from findspot.surfaces.cli.connect import Api, api_command
-from findspot.surfaces.cli.outcome import Failure
+from findspot.surfaces.cli.failure import Failure
+from findspot.surfaces.cli.formatting import count
+from findspot.surfaces.cli.index_status import is_behind, status_of
 from findspot.surfaces.cli.printing import hang, show, styled
 from findspot.surfaces.cli.results import report
-from findspot.surfaces.cli.state import is_behind, status_of
-from findspot.surfaces.cli.wording import count
 
 MODES = ("hybrid", "fts", "semantic")
-PAGE = 50  # results
-PROJECT = click.option("--project", type=int, metavar="ID", help="Which project; needless if there is only one.")
+PAGE_SIZE = 50
+PROJECT = click.option("--project", type=int, metavar="ID", help="The project; not needed if there is only one.")
 
 
 class _Search(click.Command):
-    """A command whose argument may begin with '-': '-old lighthouse' is a query, and no option has a blank in it."""
+    """A command whose query may start with '-': '-old lighthouse' contains a space, so it is not an option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        given = args.index("--") if "--" in args else len(args)
-        dashed = [each for each in args[:given] if each.startswith("-") and not each.startswith("--")]
+        end = args.index("--") if "--" in args else len(args)
+        dashed = [each for each in args[:end] if each.startswith("-") and not each.startswith("--")]
         queries = [each for each in dashed if len(each.split()) > 1]
         if queries:
-            others = [each for each in args[:given] if each not in queries]
-            args = [*others, "--", *queries, *args[given + 1 :]]
+            others = [each for each in args[:end] if each not in queries]
+            args = [*others, "--", *queries, *args[end + 1 :]]
         try:
             return super().parse_args(ctx, args)
-        except click.NoSuchOption as wrong:
-            meant = next((each for each in dashed if wrong.option_name[1:] in each), None)
-            if meant is None or wrong.option_name.startswith("--"):
+        except click.NoSuchOption as error:
+            query = next((each for each in dashed if error.option_name[1:] in each), None)
+            if query is None or error.option_name.startswith("--"):
                 raise
-            example = f"{ctx.command_path} -- {shlex.quote(meant)}"
+            example = f"{ctx.command_path} -- {shlex.quote(query)}"
             raise click.UsageError(
-                f"No such option '{meant}'. A query that begins with '-' stands behind '--': {example}", ctx
+                f"No such option '{query}'. Put '--' before a query that starts with '-': {example}", ctx
             ) from None
 
 
 @click.command(cls=_Search)
 @click.argument("query", type=TEXT)
 @PROJECT
-@click.option("--mode", type=click.Choice(MODES), default="hybrid", help="By words and meaning (hybrid), or by one.")
-@click.option("--explain", is_flag=True, help="Say of every result why it has its score.")
-@click.option("--page", type=click.IntRange(1), default=1, help="Which fifty results.")
-@click.option("--low-scores", is_flag=True, help="Also what a hybrid search hides: scores under 0.25.")
+@click.option(
+    "--mode", type=click.Choice(MODES), default="hybrid", help="By keywords and meaning (hybrid), or by one of them."
+)
+@click.option("--explain", is_flag=True, help="Explain the score of every result.")
+@click.option("--page", type=click.IntRange(1), default=1, help="Page number; a page has 50 results.")
+@click.option("--low-scores", is_flag=True, help="Include scores below 0.25, which hybrid search hides.")
 @api_command
 async def command(
     api: Api, query: str, project: int | None, mode: str, explain: bool, page: int, low_scores: bool
 ) -> None:
     """Search the documents of a project.
 
-    Words, "a phrase" and -without are understood; anything else is taken as plain words.
+    A query has words, "phrases in quotes" and -excluded words. Everything else counts as plain words.
 
     \b
       findspot search 'lighthouse keeper'
@@ -63,39 +65,39 @@ async def command(
     """
     project_id = await project_of(api, project)
     body = {"query": query, "strategy": mode, "includeLowScores": low_scores}
-    found = await paged(api, project_id, body, page)
+    found = await search_page(api, project_id, body, page)
     if explain:
         for result in found["results"]:
             result["explained"] = await _explained(api, project_id, query, result)
-    behind = (api.alone or not found["results"]) and is_behind(await status_of(api, project_id))
+    behind = (api.in_process or not found["results"]) and is_behind(await status_of(api, project_id))
     if behind:
-        note = messages.not_all_indexed(api.alone, api.language)
+        note = messages.not_all_indexed(api.in_process, api.language)
         found["notice"] = " ".join(filter(None, (found.get("notice"), note)))
     if found["results"]:
         text = report(found, found["offset"], mode, api.language)
     elif found["offset"]:
-        there = count(found["total"], "result")
-        text = hang(f"There is no page {page:,}: this search has {there}, {PAGE} on a page.", 0)
+        total = count(found["total"], "result")
+        text = hang(f"There is no page {page:,}: this search has {total}, {PAGE_SIZE} per page.", 0)
     else:
-        text = hang("Nothing was found." if behind else await _nothing(api, project_id, body), 0)
+        text = hang("Nothing was found." if behind else await _explain_empty(api, project_id, body), 0)
     show(found, api.as_json, _notice(found) + text)
 
 
 async def project_of(api: Api, given: int | None) -> int:
-    """The project that is named, or the only one there is."""
+    """Return the given project, or the only one that exists."""
     if given is not None:
         return given
-    known = (await api.call("GET", "/api/v1/projects"))["projects"]
-    if len(known) != 1:
-        names = ", ".join(f"{each['id']} ({each['name']})" for each in known[:10])
-        there = f"There are {count(len(known), 'project')}: {names}." if known else "There is no project yet."
-        advice = "Name one with --project ID." if known else "'findspot project create NAME' makes one."
-        raise Failure(there, advice, 2)
-    return int(known[0]["id"])
+    projects = (await api.call("GET", "/api/v1/projects"))["projects"]
+    if len(projects) != 1:
+        names = ", ".join(f"{each['id']} ({each['name']})" for each in projects[:10])
+        message = f"There are {count(len(projects), 'project')}: {names}." if projects else "There is no project yet."
+        advice = "Choose one with --project ID." if projects else "'findspot project create NAME' creates one."
+        raise Failure(message, advice, 2)
+    return int(projects[0]["id"])
 
 
-async def paged(api: Api, project_id: int, body: dict[str, Any], page: int) -> dict[str, Any]:
-    """A page of a search; further ones are those of the ranking that the first one begins."""
+async def search_page(api: Api, project_id: int, body: dict[str, Any], page: int) -> dict[str, Any]:
+    """Return a page of a search. Later pages continue the ranking of the first, through its cursor."""
     path = f"/api/v1/projects/{project_id}/search/query/strategy"
     found: dict[str, Any] = await api.call("POST", path, json=body)
     if page > 1:
@@ -109,25 +111,25 @@ async def _explained(api: Api, project_id: int, query: str, result: dict[str, An
     return why
 
 
-async def _nothing(api: Api, project_id: int, body: dict[str, Any]) -> str:
-    """Why nothing was found, and what to try."""
+async def _explain_empty(api: Api, project_id: int, body: dict[str, Any]) -> str:
+    """Explain why nothing was found, and suggest what to try."""
     from findspot.words import parse
 
     query = parse(body["query"])
     if query.is_empty:
-        return "The query has no words in it, so there is nothing to look for."
+        return "The query contains no words to search for."
     if not (await status_of(api, project_id))["documents"]:
-        return f"Project {project_id} has no documents. 'findspot import {project_id} FOLDER' brings some."
-    if query.excluded and await _finds(api, project_id, body | {"query": query.positive_text}):
+        return f"Project {project_id} has no documents. 'findspot import {project_id} FOLDER' imports some."
+    if query.excluded and await _has_results(api, project_id, body | {"query": query.positive_text}):
         without = query.positive_text.strip()
-        return f"All that was found is excluded. Without what stands behind '-' there is more: {without}"
+        return f"All results were excluded by '-'. Without the excluded words there are results: {without}"
     advice = "Nothing was found. Check the spelling, or try other words"
-    low = await _finds(api, project_id, body | {"includeLowScores": True})
-    return f"{advice}; '--low-scores' shows what scores under 0.25." if low else f"{advice}."
+    low = await _has_results(api, project_id, body | {"includeLowScores": True})
+    return f"{advice}; '--low-scores' includes scores below 0.25." if low else f"{advice}."
 
 
-async def _finds(api: Api, project_id: int, body: dict[str, Any]) -> bool:
-    return bool((await paged(api, project_id, body, 1))["results"])
+async def _has_results(api: Api, project_id: int, body: dict[str, Any]) -> bool:
+    return bool((await search_page(api, project_id, body, 1))["results"])
 
 
 def _notice(found: dict[str, Any]) -> str:

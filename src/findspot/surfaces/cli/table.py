@@ -1,25 +1,27 @@
-"""`findspot table …`. A JSON argument is the text itself, '-' for standard input, or '@FILE'."""
+"""`findspot table …`: create, read, change and delete tables."""
 
 import json
 from typing import Any
 
 import click
 
-from findspot.surfaces.cli.arguments import JSON, TEXT, asks_first
+from findspot.surfaces.cli.arguments import JSON, TEXT, confirm_first
 from findspot.surfaces.cli.connect import Api, api_command
+from findspot.surfaces.cli.formatting import size
 from findspot.surfaces.cli.groups import Group
 from findspot.surfaces.cli.printing import done, emit, emit_content, show, show_rows
-from findspot.surfaces.cli.wording import size
 
-_REVISION = click.option("--if-revision", type=int, metavar="N", help="Only if the table is still at revision N.")
+_REVISION = click.option(
+    "--if-revision", type=int, metavar="N", help="Change it only if the table is still at revision N."
+)
 
 
 @click.group(cls=Group)
 def command() -> None:
-    """Make, read, change and delete JSON tables.
+    """Create, read, change and delete JSON tables.
 
-    A JSON argument is the text itself, '-' for standard input, or '@FILE'. A POINTER (RFC 6901) names a part of a
-    table: '' is all of it, '/books/0/title' the title of the first book.
+    A JSON argument is the text itself, '-' for standard input, or '@FILE'. A POINTER (RFC 6901) selects a part of a
+    table: '' is the whole table, '/books/0/title' the title of the first book.
 
     \b
       findspot table create 1 library @books.json
@@ -35,10 +37,10 @@ def command() -> None:
 @click.argument("value", metavar="JSON", type=JSON)
 @api_command
 async def create(api: Api, project_id: int, name: str, value: bytes) -> None:
-    """Make a table called NAME that holds JSON."""
+    """Create a table called NAME with JSON as its value."""
     body = b'{"name":%b,"data":%b}' % (json.dumps(name).encode(), value)
     table = await api.call("POST", f"/api/v1/projects/{project_id}/tables", content=body)
-    show(table, api.as_json, done(f"Table {table['id']} is called {table['name']}."))
+    show(table, api.as_json, done(f"Created table {table['id']}, {table['name']}."))
 
 
 @command.command("list")
@@ -48,24 +50,24 @@ async def list_(api: Api, project_id: int) -> None:
     """List the tables of a project."""
     found = await api.call("GET", f"/api/v1/projects/{project_id}/tables")
     rows = [(each["id"], each["name"], each["revision"], size(each["size"])) for each in found["tables"]]
-    empty = f"Project {project_id} has no table. 'findspot table create {project_id} NAME JSON' makes one."
+    empty = f"Project {project_id} has no table. 'findspot table create {project_id} NAME JSON' creates one."
     show_rows(found, api.as_json, ("id", "name", "revision", "size"), rows, empty)
 
 
 @command.command()
 @click.argument("table_id", type=int)
 @click.argument("pointer", default="", type=TEXT)
-@click.option("--raw", is_flag=True, help="The text as it was sent, not indented.")
+@click.option("--raw", is_flag=True, help="Print the text as it was sent, not indented.")
 @api_command
 async def get(api: Api, table_id: int, pointer: str, raw: bool) -> None:
     """Print the value of a table, or the part at POINTER."""
     import msgspec
 
-    answer = await api.raw("GET", f"/api/v1/tables/{table_id}", params={"json_pointer": pointer})
+    response = await api.raw("GET", f"/api/v1/tables/{table_id}", params={"json_pointer": pointer})
     if api.as_json:
-        emit(answer.content)
+        emit(response.content)
         return
-    value = bytes(msgspec.json.decode(answer.content, type=dict[str, msgspec.Raw])["data"])
+    value = bytes(msgspec.json.decode(response.content, type=dict[str, msgspec.Raw])["data"])
     emit_content(value if raw else msgspec.json.format(value, indent=2))
 
 
@@ -76,7 +78,7 @@ async def get(api: Api, table_id: int, pointer: str, raw: bool) -> None:
 @_REVISION
 @api_command
 async def set_(api: Api, table_id: int, pointer: str, value: bytes, if_revision: int | None) -> None:
-    """Set the value at POINTER to JSON. The pointer '' is the whole value; '/list/-' appends to a list."""
+    """Set the value at POINTER to JSON. The pointer '' is the whole table; '/list/-' appends to a list."""
     await _change(api, "PUT", table_id, value, if_revision, params={"json_pointer": pointer})
 
 
@@ -86,21 +88,21 @@ async def set_(api: Api, table_id: int, pointer: str, value: bytes, if_revision:
 @_REVISION
 @api_command
 async def patch(api: Api, table_id: int, value: bytes, if_revision: int | None) -> None:
-    """Apply a JSON Patch (RFC 6902) to a table: all of it, or nothing."""
+    """Apply a JSON Patch (RFC 6902) to a table, completely or not at all."""
     await _change(api, "PATCH", table_id, value, if_revision)
 
 
 async def _change(api: Api, method: str, table_id: int, value: bytes, if_revision: int | None, **options: Any) -> None:
     headers = {} if if_revision is None else {"If-Match": str(if_revision)}
-    answer = await api.call(method, f"/api/v1/tables/{table_id}/data", content=value, headers=headers, **options)
-    show(answer, api.as_json, done(f"Table {table_id} is at revision {answer['revision']}."))
+    response = await api.call(method, f"/api/v1/tables/{table_id}/data", content=value, headers=headers, **options)
+    show(response, api.as_json, done(f"Table {table_id} is at revision {response['revision']}."))
 
 
 @command.command()
 @click.argument("table_id", type=int)
-@asks_first("Delete table {table_id}?")
+@confirm_first("Delete table {table_id}?")
 @api_command
 async def delete(api: Api, table_id: int) -> None:
-    """Delete a table with its tools and chunks."""
+    """Delete a table, its tools and its chunks."""
     await api.call("DELETE", f"/api/v1/tables/{table_id}")
-    show({"deleted": table_id}, api.as_json, done(f"Table {table_id} is deleted."))
+    show({"deleted": table_id}, api.as_json, done(f"Deleted table {table_id}."))

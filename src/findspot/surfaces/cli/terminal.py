@@ -1,21 +1,21 @@
-"""Text for a terminal: what would steer it is made visible, and lines are as wide as there are columns."""
+"""Make text safe for a terminal and wrap it by columns."""
 
 import re
 from collections.abc import Iterator
 
-_UNKNOWN = "\ufffd"
-# Each stands for one character by one other that takes one column, so that ranges of a text stay right.
+_REPLACEMENT = "\ufffd"
+# Each character is replaced by one other of one column, so that ranges of a text stay valid.
 _VISIBLE = str.maketrans(
     {chr(point): chr(0x2400 + point) for point in range(0x20) if chr(point) not in "\t\n"}  # ␀ … ␛ … ␟
     | {"\x7f": "␡", "\u2028": "␤", "\u2029": "␤"}
-    | {chr(point): _UNKNOWN for point in range(0x80, 0xA0)}
-    # These turn the order of letters around, so that what is read is not what stands there.
-    | {chr(point): _UNKNOWN for point in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
-    | {chr(point): _UNKNOWN for point in range(0xD800, 0xE000)}
+    | {chr(point): _REPLACEMENT for point in range(0x80, 0xA0)}
+    # Bidirectional controls: they change the visible order of characters, which can hide what a text says.
+    | {chr(point): _REPLACEMENT for point in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+    | {chr(point): _REPLACEMENT for point in range(0xD800, 0xE000)}
 )
 _LINE_END = re.compile(r"\r(?=\n)")
 
-# Scripts that are wrapped between any two characters; what opens or closes stays with what it belongs to.
+# Scripts that wrap between any two characters. Opening and closing punctuation stays with its neighbour.
 _WIDE = "[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\U00020000-\U0003fffd]"
 _OPEN, _CLOSE = "[（「『【〈《〔“‘«]", "[、。，．：；！？）」』】〉》〕”’»…—·]"
 _MARK = "[\u0300-\u036f\u3099\u309a\ufe00-\ufe0f\U000e0100-\U000e01ef]"
@@ -23,14 +23,14 @@ _PIECE = re.compile(rf"\s+|{_OPEN}*{_WIDE}{_MARK}*{_CLOSE}*|(?:(?!{_OPEN}*{_WIDE
 
 
 def visible(text: str) -> str:
-    """A text with nothing in it that a terminal would obey, save line ends and tabs."""
+    """Replace control characters by visible ones, except line ends and tabs."""
     if text.isascii() and text.isprintable():
         return text
     return _LINE_END.sub(" ", text).translate(_VISIBLE)
 
 
 def columns(text: str) -> int:
-    """How wide a text is: a Chinese character takes two columns, a combining mark none."""
+    """Return the width of a text. A Chinese character takes two columns, a combining mark none."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -39,7 +39,7 @@ def columns(text: str) -> int:
 
 
 def lines(text: str, width: int) -> Iterator[tuple[int, int]]:
-    """The lines of a text as spans of it, none wider than `width` unless a single word is. Empty ones are left out."""
+    """Yield the wrapped lines as spans of the text, without empty ones. Only a single long word exceeds `width`."""
     for found in re.finditer(r"[^\n]+", text):
         if found[0].strip():
             yield from _wrapped(found[0], found.start(), width)
@@ -49,7 +49,7 @@ def _wrapped(line: str, offset: int, width: int) -> Iterator[tuple[int, int]]:
     if 2 * len(line) <= width or columns(line) <= width:
         yield offset, offset + len(line.rstrip())
         return
-    start, end, used = 0, 0, 0  # a line from `start` to `end`; blanks behind it are used up, too
+    start, end, used = 0, 0, 0  # the line from `start` to `end`; `used` counts trailing blanks too
     for piece in _PIECE.finditer(line):
         taken = columns(piece[0])
         if piece[0].isspace():

@@ -1,4 +1,4 @@
-"""`findspot tool …`"""
+"""`findspot tool …`: create, list, call and delete tools."""
 
 import json
 from typing import Any
@@ -6,16 +6,16 @@ from typing import Any
 import click
 
 from findspot.models import ToolType
-from findspot.surfaces.cli.arguments import JSON, TEXT, asks_first
+from findspot.surfaces.cli.arguments import JSON, TEXT, confirm_first
 from findspot.surfaces.cli.connect import Api, api_command
+from findspot.surfaces.cli.formatting import count
 from findspot.surfaces.cli.groups import Group
 from findspot.surfaces.cli.printing import done, emit, emit_content, show, show_rows
-from findspot.surfaces.cli.wording import count
 
 
 @click.group(cls=Group)
 def command() -> None:
-    """Make, list, call and delete tools: what agents may do with a table.
+    """Create, list, call and delete tools: what agents may do with a table.
 
     \b
       findspot tool create 1 1 find_rules
@@ -32,29 +32,31 @@ def command() -> None:
     "--type", "type_", type=click.Choice([each.value for each in ToolType]), default="search", show_default=True,
     help="What the tool does.",
 )  # fmt: skip
-@click.option("--pointer", type=TEXT, default="", metavar="POINTER", help="The part of the table that it works on.")
-@click.option("--description", type=TEXT, metavar="TEXT", help="What agents read about it; made up if left out.")
+@click.option(
+    "--pointer", type=TEXT, default="", metavar="POINTER", help="The part of the table that the tool may use."
+)
+@click.option("--description", type=TEXT, metavar="TEXT", help="Description for agents; by default generated.")
 @click.option("--config", type=JSON, metavar="JSON", help="The search_config of a search tool.")
 @api_command
 async def create(
     api: Api, project_id: int, table_id: int, name: str, type_: str, pointer: str,
     description: str | None, config: bytes | None,
 ) -> None:  # fmt: skip
-    """Make a tool called NAME on a table. A search tool is ready when everything it sees is indexed."""
+    """Create a tool called NAME on a table. For a search tool, wait until its texts are indexed."""
     body: dict[str, Any] = {"project_id": project_id, "table_id": table_id, "name": name, "type": type_}
     body |= {"json_pointer": pointer} | ({"description": description} if description else {})
     body |= {"search_config": json.loads(config)} if config else {}
-    wait = "false" if api.alone else "true"  # there is no one here who would index it
+    wait = "false" if api.in_process else "true"  # without a server nothing is indexed
     tool = await api.call("POST", "/api/v1/tools", json=body, params={"wait": wait})
-    show(tool, api.as_json, done(_made(tool, type_)))
+    show(tool, api.as_json, done(_created(tool, type_)))
 
 
-def _made(tool: dict[str, Any], type_: str) -> str:
-    text = f"Tool {tool['tool_id']} is called {tool['name']}."
+def _created(tool: dict[str, Any], type_: str) -> str:
+    text = f"Created tool {tool['tool_id']}, {tool['name']}."
     if type_ != ToolType.SEARCH:
         return text
     if tool["status"] == "pending":
-        return f"{text} It is indexed as soon as a server runs."
+        return f"{text} A server will index it: 'findspot serve'."
     found = tool["large_nodes_detected"]
     chunks = count(sum(each["chunks_count"] for each in found), "chunk")
     return f"{text} It searches {count(len(found), 'long text')} in {chunks}. {tool.get('notice') or ''}".rstrip()
@@ -66,13 +68,13 @@ def _made(tool: dict[str, Any], type_: str) -> str:
 async def list_(api: Api, project_id: int) -> None:
     """List the tools of a project."""
     found = await api.call("GET", f"/api/v1/projects/{project_id}/tools")
-    rows = [(each["id"], each["name"], each["type"], each["table_id"], each["json_pointer"], _state(each))
+    rows = [(each["id"], each["name"], each["type"], each["table_id"], each["json_pointer"], _index_status(each))
             for each in found["tools"]]  # fmt: skip
-    empty = f"Project {project_id} has no tool. 'findspot tool create {project_id} TABLE NAME' makes one."
+    empty = f"Project {project_id} has no tool. 'findspot tool create {project_id} TABLE NAME' creates one."
     show_rows(found, api.as_json, ("id", "name", "type", "table", "pointer", "index"), rows, empty)
 
 
-def _state(tool: dict[str, Any]) -> str:
+def _index_status(tool: dict[str, Any]) -> str:
     return str(tool["metadata"].get("search_index", {}).get("status", ""))
 
 
@@ -81,22 +83,22 @@ def _state(tool: dict[str, Any]) -> str:
 @click.argument("arguments", metavar="JSON", type=JSON, default="{}")
 @api_command
 async def call(api: Api, tool_id: int, arguments: bytes) -> None:
-    """Call a tool with JSON as its arguments, and print what an agent would get."""
+    """Call a tool with JSON as its arguments, and print the response that an agent would get."""
     import msgspec
 
     body = b'{"arguments":%b}' % arguments
-    answer = await api.raw("POST", f"/api/v1/tools/{tool_id}/call", content=body)
+    response = await api.raw("POST", f"/api/v1/tools/{tool_id}/call", content=body)
     if api.as_json:
-        emit(answer.content)
+        emit(response.content)
         return
-    emit_content(msgspec.json.format(answer.content, indent=2))
+    emit_content(msgspec.json.format(response.content, indent=2))
 
 
 @command.command()
 @click.argument("tool_id", type=int)
-@asks_first("Delete tool {tool_id}?")
+@confirm_first("Delete tool {tool_id}?")
 @api_command
 async def delete(api: Api, tool_id: int) -> None:
-    """Delete a tool. Its table stays."""
+    """Delete a tool. Its table is kept."""
     await api.call("DELETE", f"/api/v1/tools/{tool_id}")
-    show({"deleted": tool_id}, api.as_json, done(f"Tool {tool_id} is deleted."))
+    show({"deleted": tool_id}, api.as_json, done(f"Deleted tool {tool_id}."))

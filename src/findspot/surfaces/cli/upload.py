@@ -1,4 +1,4 @@
-"""Sending many files: packed into archives of a few megabytes, two on the way at a time."""
+"""Upload many files: packed into archives of a few megabytes, two requests at a time."""
 
 import asyncio
 import gzip
@@ -13,17 +13,17 @@ from findspot.sources.file_filter import tar_records_of
 from findspot.sources.files import File, Skipped
 from findspot.sources.tars import END, padding, tar_header
 from findspot.surfaces.cli.connect import Api
-from findspot.surfaces.cli.outcome import Failure
+from findspot.surfaces.cli.failure import Failure
 
 PACKET_FILES, PACKET_BYTES = 1000, 2 * 1024 * 1024
-ON_THE_WAY = 2  # while one is worked on, the next one is packed and sent
-_PRESSED_FROM = 8 * 1024 * 1024
-_FATES = ("created", "changed", "unchanged", "skipped")
+MAX_REQUESTS = 2  # while the server works on one, the next is packed and sent
+_COMPRESS_ABOVE = 8 * 1024 * 1024
+_RESULTS = ("created", "changed", "unchanged", "skipped")
 
 
 @dataclass(slots=True)
 class Packet:
-    """Some files, each as an entry of an archive, and what was skipped on the way."""
+    """Files as entries of an archive, and the files skipped since the last packet."""
 
     files: list[tuple[str, bytes]] = field(default_factory=list)
     size: int = 0
@@ -34,9 +34,9 @@ class Packet:
         self.size += len(entry)
 
     def body(self) -> bytes:
-        """The archive; one with a large file is compressed, since a request has a limit."""
+        """Return the archive. A large one is compressed, since the size of a request is limited."""
         body = b"".join((*(entry for _, entry in self.files), END))
-        return gzip.compress(body, 1) if self.size > _PRESSED_FROM else body
+        return gzip.compress(body, 1) if self.size > _COMPRESS_ABOVE else body
 
     def halves(self) -> "Iterator[Packet]":
         middle = len(self.files) // 2
@@ -68,7 +68,7 @@ def _entry(file: File) -> bytes:
 
 @dataclass(slots=True)
 class Summary:
-    """What an import did."""
+    """The result of an import: counts and skipped files."""
 
     created: int = 0
     changed: int = 0
@@ -81,8 +81,8 @@ class Summary:
         return self.created + self.changed + self.unchanged + self.skipped
 
     def add(self, before: dict[str, int], now: dict[str, Any]) -> dict[str, int]:
-        """Take in how far a request is, given how far it was."""
-        counts = {name: int(now[name]) for name in _FATES}
+        """Add the counts that a request has reached since its counts were `before`. Return its new counts."""
+        counts = {name: int(now[name]) for name in _RESULTS}
         for name, count in counts.items():
             setattr(self, name, getattr(self, name) + count - before.get(name, 0))
         return counts
@@ -92,55 +92,55 @@ class Summary:
         self.skipped_files.append({"path": skipped.name, "reason": skipped.reason})
 
 
-async def send(
-    api: Api, project_id: int, files: Iterator[File | Skipped], summary: Summary, step: Callable[[], None]
+async def upload(
+    api: Api, project_id: int, files: Iterator[File | Skipped], summary: Summary, on_progress: Callable[[], None]
 ) -> None:
-    """Send everything; `step` is called whenever the summary has grown."""
-    waiting, on_the_way = packets(files), set[asyncio.Task[None]]()
+    """Upload all files. Call `on_progress` whenever the summary has changed."""
+    remaining, requests = packets(files), set[asyncio.Task[None]]()
     try:
-        while packet := await asyncio.to_thread(next, waiting, None):
+        while packet := await asyncio.to_thread(next, remaining, None):
             for each in packet.skipped:
                 summary.skip(each)
-            step()
+            on_progress()
             if packet.files:
-                on_the_way.add(asyncio.create_task(_send(api, project_id, packet, summary, step)))
-            while len(on_the_way) >= ON_THE_WAY:
-                done, on_the_way = await asyncio.wait(on_the_way, return_when=asyncio.FIRST_COMPLETED)
+                requests.add(asyncio.create_task(_send(api, project_id, packet, summary, on_progress)))
+            while len(requests) >= MAX_REQUESTS:
+                done, requests = await asyncio.wait(requests, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     task.result()
-        await asyncio.gather(*on_the_way)
+        await asyncio.gather(*requests)
     finally:
-        for task in on_the_way:
+        for task in requests:
             task.cancel()
-        await asyncio.gather(*on_the_way, return_exceptions=True)
+        await asyncio.gather(*requests, return_exceptions=True)
 
 
-async def _send(api: Api, project_id: int, packet: Packet, summary: Summary, step: Callable[[], None]) -> None:
-    """Send a packet; in halves if this server takes smaller requests only."""
+async def _send(api: Api, project_id: int, packet: Packet, summary: Summary, on_progress: Callable[[], None]) -> None:
+    """Send a packet, or its halves if the server refuses its size."""
     try:
-        await _post(api, project_id, await asyncio.to_thread(packet.body), summary, step)
+        await _post(api, project_id, await asyncio.to_thread(packet.body), summary, on_progress)
     except Failure as failure:
         if failure.body["code"] != "CONTENT_TOO_LARGE":
             raise
         if len(packet.files) == 1:
-            summary.skip(Skipped(packet.files[0][0], "it is larger than a request may be (FINDSPOT_MAX_BODY)"))
-            step()
+            summary.skip(Skipped(packet.files[0][0], "it is larger than the server accepts (FINDSPOT_MAX_BODY)"))
+            on_progress()
             return
         for half in packet.halves():
-            await _send(api, project_id, half, summary, step)
+            await _send(api, project_id, half, summary, on_progress)
 
 
-async def _post(api: Api, project_id: int, body: bytes, summary: Summary, step: Callable[[], None]) -> None:
+async def _post(api: Api, project_id: int, body: bytes, summary: Summary, on_progress: Callable[[], None]) -> None:
     before: dict[str, int] = {}
     last: dict[str, Any] = {}
-    async with api.stream("POST", f"/api/v1/projects/{project_id}/import", content=body) as answer:
-        async for line in answer.aiter_lines():
+    async with api.stream("POST", f"/api/v1/projects/{project_id}/import", content=body) as response:
+        async for line in response.aiter_lines():
             last = msgspec.json.decode(line)
             before = summary.add(before, last)
-            step()
+            on_progress()
     if "skipped_files" not in last:
-        raise Failure("The server broke off the import. What it said to be done is done; run it again.", exit_code=7)
+        raise Failure("The server stopped the import early. Run it again: imported files are kept.", exit_code=7)
     summary.skipped_files += last["skipped_files"]
     if "error" in last:
         kind = KINDS.get(last["error"]["code"])
-        raise Failure.from_answer(kind.status if kind else 500, last["error"])
+        raise Failure.from_response(kind.status if kind else 500, last["error"])

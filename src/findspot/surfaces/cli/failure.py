@@ -1,4 +1,4 @@
-"""How a command ends: a failure is a sentence, what to do about it, and an exit code that means something."""
+"""A failed command: its message, what to do about it, and its exit code."""
 
 import json
 import re
@@ -10,30 +10,30 @@ import click
 from findspot.errors import KINDS
 from findspot.surfaces.cli.printing import hang, styled
 
-# What an exit code means; docs/cli.md is made from this.
+# docs/cli.md is generated from this.
 EXIT_CODES = {
-    0: "done",
-    1: "it failed for a reason not listed here, or the answer to a question was no",
+    0: "success",
+    1: "it failed for a reason not listed here, or the user answered no to a question",
     2: "the command, its input or a setting is wrong",
-    3: "there is no such thing, or the key may not see it",
+    3: "not found, or the key may not see it",
     4: "the key is missing, wrong or not allowed to do this",
-    5: "it conflicts with the present state; nothing was changed",
+    5: "it conflicts with the current state; nothing was changed",
     6: "too large",
-    7: "the server, its database or the data folder cannot be used right now",
+    7: "the server, its database or the data folder is not available now",
     130: "interrupted with Ctrl-C",
 }
 _BY_STATUS = {401: 4, 403: 4, 404: 3, 409: 5, 412: 5, 413: 6, 422: 2, 429: 7, 503: 7, 504: 7, 507: 6}
 _CODES = {2: "INVALID_ARGUMENT", 3: "NOT_FOUND", 7: "UNREACHABLE"}
-# Where the advice for callers of the API would not help someone at a prompt.
+# Replaces the advice for API callers where it would not help a user of the command line.
 _ADVICE = {
-    "UNAUTHORIZED": "Give a valid key with --key or FINDSPOT_KEY. A server started with FINDSPOT_TOKEN wants that one.",
+    "UNAUTHORIZED": "Give a valid key with --key or FINDSPOT_KEY. If the server has a FINDSPOT_TOKEN, give that.",
     "INVALID_ARGUMENT": "",
     "NOT_FOUND": "",
-    "PRECONDITION_FAILED": "Look at the table again, then give the new number with --if-revision.",
+    "PRECONDITION_FAILED": "Read the table again, then give its current revision with --if-revision.",
 }
 _NO_SUCH = re.compile(r"There is no such (?:search )?(\w+),")
-# Where to look what there is instead.
-_LISTS = {
+# The command that lists what exists, by the kind that was not found.
+_LIST_COMMANDS = {
     "project": "project list",
     "key": "key list PROJECT",
     "table": "table list PROJECT",
@@ -46,7 +46,7 @@ _LISTS = {
 
 
 class Failure(Exception):
-    """A failure to be shown as a sentence, with what to do about it."""
+    """A failure with a message for the user, advice, and an exit code."""
 
     def __init__(self, message: str, advice: str = "", exit_code: int = 1, body: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -56,13 +56,13 @@ class Failure(Exception):
         self.body = body or {"code": _CODES.get(exit_code, "FAILED"), "message": message}
 
     @classmethod
-    def from_answer(cls, status: int, body: dict[str, Any]) -> "Failure":
-        """What the server said no with."""
+    def from_response(cls, status: int, body: dict[str, Any]) -> "Failure":
+        """Return the failure for an error response."""
         code = str(body.get("code", ""))
         advice = _ADVICE.get(code, KINDS[code].advice if code in KINDS else "")
         if missing := _NO_SUCH.match(str(body.get("message", ""))):
-            known = _LISTS.get(missing[1])
-            advice = f"'findspot {known}' shows what there is." if known else advice
+            list_command = _LIST_COMMANDS.get(missing[1])
+            advice = f"'findspot {list_command}' lists what exists." if list_command else advice
         return cls(str(body.get("message", f"HTTP {status}")), advice, _BY_STATUS.get(status, 1), body)
 
     def show(self, as_json: bool) -> None:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from findspot.surfaces.cli.wording import ago, count, size
+from findspot.surfaces.cli.formatting import ago, count, size
 
 NOW = datetime(2026, 3, 14, 12, 0, tzinfo=UTC)
 

@@ -1,4 +1,4 @@
-"""How far the index of a project's documents is, as its status says."""
+"""The state of the document index, read from the status of a project."""
 
 from typing import Any
 
@@ -11,14 +11,14 @@ async def status_of(api: Api, project_id: int) -> dict[str, Any]:
 
 
 def documents_index(status: dict[str, Any]) -> dict[str, Any] | None:
-    """The index of the documents; None where there has been nothing to index."""
+    """Return the index of the documents, or None if there has been nothing to index."""
     from findspot.models import documents_namespace
 
     name = documents_namespace(status["project_id"])
-    return next((each for each in status["namespaces"] if each["namespace"] == name), None)
+    return next((index for index in status["namespaces"] if index["namespace"] == name), None)
 
 
 def is_behind(status: dict[str, Any]) -> bool:
-    """Whether a document may be missing in what a search finds."""
+    """Return whether a search may miss documents because they are not indexed yet."""
     index = documents_index(status)
     return index is not None and index["status"] != "ready"

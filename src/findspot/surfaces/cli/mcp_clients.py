@@ -1,4 +1,4 @@
-"""The configuration files of MCP clients: an entry is written into them or taken out, and everything else stays."""
+"""Add an endpoint to the configuration file of an MCP client, or remove it. All other content is kept."""
 
 import json
 import os
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from findspot.surfaces.cli.outcome import Failure
+from findspot.surfaces.cli.failure import Failure
 
-# What a client is called on the command line, and by people.
+# Names on the command line, and display names.
 CLIENTS = {
     "claude-code": "Claude Code",
     "claude-desktop": "Claude Desktop",
@@ -26,7 +26,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An endpoint: where it is, and what opens it."""
+    """The URL and the key of an endpoint."""
 
     url: str
     key: str
@@ -35,15 +35,15 @@ class Entry:
         return {"url": self.url, "headers": {"Authorization": f"Bearer {self.key}"}}
 
     def as_command(self) -> dict[str, Any]:
-        """Started by the client. The key goes by the environment, since anyone can list the arguments of a process."""
-        beside = Path(sys.executable).with_name("findspot")
-        program = str(beside) if beside.exists() else shutil.which("findspot") or "findspot"
+        """Return a command that the client starts. The key is passed in the environment: arguments are public."""
+        sibling = Path(sys.executable).with_name("findspot")
+        program = str(sibling) if sibling.exists() else shutil.which("findspot") or "findspot"
         return {"command": program, "args": ["mcp"], "env": {"FINDSPOT_URL": self.url, "FINDSPOT_KEY": self.key}}
 
 
 @dataclass(frozen=True, slots=True)
 class JsonFile:
-    """A client that keeps its servers in an object of a JSON file."""
+    """A JSON file with an object of servers."""
 
     file: Path
     section: str
@@ -55,7 +55,7 @@ class JsonFile:
             return entry.as_command()
         return ({"type": "http"} if self.style == "typed" else {}) | entry.over_http()
 
-    def shown(self, entry: Entry) -> str:
+    def render(self, entry: Entry) -> str:
         return _as_text({self.section: {self.name: self._value(entry)}})
 
     def write(self, entry: Entry) -> None:
@@ -79,19 +79,19 @@ class JsonFile:
         except (OSError, ValueError) as error:
             raise _unreadable(self.file, error) from None
         if not isinstance(content, dict) or not isinstance(content.get(self.section, {}), dict):
-            raise _unreadable(self.file, "it is laid out in another way")
+            raise _unreadable(self.file, "its structure is not as expected")
         return content
 
 
 @dataclass(frozen=True, slots=True)
 class TomlFile:
-    """A client that keeps each server in a table of a TOML file. The text around it stays as it is."""
+    """A TOML file with a table for each server. All other text is kept unchanged."""
 
     file: Path
     section: str
     name: str
 
-    def shown(self, entry: Entry) -> str:
+    def render(self, entry: Entry) -> str:
         value = entry.as_command()
         lines = [f"[{self.section}.{self.name}]", f"command = {json.dumps(value['command'])}", 'args = ["mcp"]', ""]
         lines.append(f"[{self.section}.{self.name}.env]")
@@ -101,35 +101,35 @@ class TomlFile:
     def write(self, entry: Entry) -> None:
         before = self._read()
         rest = self._without(before).rstrip("\n")
-        self._place(before, f"{rest}\n\n{self.shown(entry)}\n" if rest else f"{self.shown(entry)}\n")
+        self._write_checked(before, f"{rest}\n\n{self.render(entry)}\n" if rest else f"{self.render(entry)}\n")
 
     def remove(self) -> bool:
         before = self._read()
         after = self._without(before)
         if after == before:
             return False
-        self._place(before, after)
+        self._write_checked(before, after)
         return True
 
     def _without(self, text: str) -> str:
-        """The text without the tables of this server: from their headings to the next heading."""
+        """Return the text without the tables of this server, each from its heading to the next heading."""
         ours = re.compile(rf"\[{re.escape(self.section)}\.{re.escape(self.name)}(\.[^\]]*)?\]")
-        kept, inside = [], False
+        lines, inside = [], False
         for line in text.splitlines(keepends=True):
             if line.startswith("["):
                 inside = ours.match(line) is not None
             if not inside:
-                kept.append(line)
-        return "".join(kept).rstrip("\n") + "\n" if any(line.strip() for line in kept) else ""
+                lines.append(line)
+        return "".join(lines).rstrip("\n") + "\n" if any(line.strip() for line in lines) else ""
 
-    def _place(self, before: str, after: str) -> None:
-        """Written only if it says the same as before about everything else."""
+    def _write_checked(self, before: str, after: str) -> None:
+        """Write the file only if nothing else in it has changed."""
         try:
-            same = self._others(before) == self._others(after)
-        except tomllib.TOMLDecodeError:  # a text looked like a heading
-            same = False
-        if not same:
-            raise _unreadable(self.file, "it is laid out in another way")
+            unchanged = self._others(before) == self._others(after)
+        except tomllib.TOMLDecodeError:  # a line inside a string was taken for a heading
+            unchanged = False
+        if not unchanged:
+            raise _unreadable(self.file, "its structure is not as expected")
         _replace(self.file, after or None)
 
     def _others(self, text: str) -> dict[str, Any]:
@@ -150,9 +150,9 @@ class TomlFile:
 
 
 def client_of(client: str, name: str) -> JsonFile | TomlFile:
-    """The configuration of a client, and what the entry in it is called."""
+    """Return the configuration file of a client, with the name of the entry in it."""
     if not _NAME.fullmatch(name):
-        raise Failure("--name takes up to 64 ASCII letters, digits, '-' and '_'.", exit_code=2)
+        raise Failure("--name must be 1 to 64 ASCII letters, digits, '-' and '_'.", exit_code=2)
     home = Path.home()
     if client == "claude-code":
         folder = os.environ.get("CLAUDE_CONFIG_DIR")
@@ -167,7 +167,7 @@ def client_of(client: str, name: str) -> JsonFile | TomlFile:
 
 
 def _app_folder() -> Path:
-    """Where programs with windows keep their settings."""
+    """Return the folder where desktop applications keep their settings."""
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support"
     if sys.platform == "win32":
@@ -180,25 +180,25 @@ def _as_text(content: dict[str, Any]) -> str:
 
 
 def _unreadable(file: Path, why: object) -> Failure:
-    advice = "Nothing was changed. '--print' shows what to put in by hand."
+    advice = "Nothing was changed. '--print' shows what to add by hand."
     return Failure(f"{file} cannot be changed safely: {why}.", advice, 2)
 
 
 def _replace(file: Path, text: str | None) -> None:
-    """Put the whole text in place at once, for its owner's eyes only since it holds a key; None takes it away."""
-    target = file.resolve()  # a link to a file elsewhere stays a link
+    """Replace the file atomically, or remove it if the text is None. Only its owner can read it: it contains a key."""
+    target = file.resolve()  # keep a symbolic link
     try:
         if text is None:
             target.unlink()
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, aside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
                 stream.write(text)
-            Path(aside).replace(target)
+            Path(temporary).replace(target)
         except BaseException:
-            Path(aside).unlink(missing_ok=True)
+            Path(temporary).unlink(missing_ok=True)
             raise
     except OSError as error:
         raise Failure(f"{file} cannot be written: {error.strerror or error}.", exit_code=2) from None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from findspot.surfaces.cli import sending
+from findspot.surfaces.cli import upload
 from tests.archives import tar_of, zip_of
 from tests.cli.command import Outcome, Terminal, findspot
 from tests.servers import Server
@@ -93,7 +93,7 @@ def test_what_is_skipped_is_listed_with_its_reason(command: Command, project: st
 def test_archives_and_single_files_and_standard_input(
     command: Command, project: str, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sending, "PACKET_FILES", 2)
+    monkeypatch.setattr(upload, "PACKET_FILES", 2)
     data = zip_of(FILES) if name == "a.zip" else tar_of(FILES, pressed=name != "a.tar")
     (tmp_path / name).write_bytes(data)
     assert counts(command("import", project, str(tmp_path / name), "--json")) == (5, 0, 0, 0)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from findspot.errors import KINDS
-from findspot.surfaces.cli.outcome import EXIT_CODES, Failure
+from findspot.surfaces.cli.failure import EXIT_CODES, Failure
 from tests.cli.command import Outcome, findspot
 from tests.servers import Server
 
@@ -33,7 +33,7 @@ def filled(alone: Command) -> Command:
         ("key revoke 1 99", 3, "NOT_FOUND", "no such key"),
         ("project delete 99 --yes", 3, "NOT_FOUND", "no such project"),
         ("project list --key wrong", 4, "UNAUTHORIZED", "valid key"),
-        ("project list --key ключ", 4, "FAILED", "no key"),
+        ("project list --key ключ", 4, "FAILED", "not a key"),
         ("table set 1 /a 2 --if-revision 9", 5, "PRECONDITION_FAILED", "revision 1"),
         ('table patch 1 [{"op":"remove","path":"/b"}]', 5, "PATCH_CONFLICT", "/b"),
         ("table set 1 /a {bad", 2, "INVALID_ARGUMENT", "JSON is not valid"),
@@ -77,7 +77,7 @@ def test_a_failure_has_its_exit_code_and_goes_to_standard_error(
 def test_what_is_not_there_is_answered_by_where_to_look(filled: Command, line: str, list: str) -> None:
     sentence, advice = filled(*line.split()).err.splitlines()
     assert sentence.startswith("✗ There is no such ")
-    assert advice == f"  'findspot {list}' shows what there is."
+    assert advice == f"  'findspot {list}' lists what exists."
 
 
 def test_a_role_that_is_too_low_ends_with_4(filled: Command) -> None:
@@ -95,7 +95,7 @@ def test_too_large_a_value_ends_with_6(filled: Command) -> None:
 
 def test_every_exit_code_that_is_used_has_a_meaning() -> None:
     for kind in KINDS.values():
-        assert Failure.from_answer(kind.status, {"code": kind.code, "message": "…"}).exit_code in EXIT_CODES
+        assert Failure.from_response(kind.status, {"code": kind.code, "message": "…"}).exit_code in EXIT_CODES
 
 
 def test_a_setting_that_is_wrong_is_named_with_all_others_that_are(alone: Command) -> None:
@@ -153,7 +153,7 @@ def stranger() -> Iterator[str]:
 def test_a_server_that_is_not_findspot_is_recognised(stranger: str, path: str) -> None:
     ended = findspot("project", "list", "--url", stranger + path, "--key", "k")
     assert (ended.code, ended.out) == (7, "")
-    assert "does not speak as Findspot does" in ended.err
+    assert "is not Findspot" in ended.err
 
 
 def test_a_server_that_hangs_up_is_unreachable() -> None:

@@ -1,4 +1,4 @@
-"""The files that are meant by paths on the command line: folders, archives, single files, standard input."""
+"""Find the files to import: in folders, archives, single files or standard input."""
 
 import contextlib
 import json
@@ -15,35 +15,37 @@ from findspot.sources.file_filter import FileFilter, SelectedFile
 from findspot.sources.files import ARCHIVES, ExportRecord, File, Skipped
 from findspot.sources.limits import too_large
 from findspot.sources.paths import printable
-from findspot.surfaces.cli.outcome import Failure
+from findspot.surfaces.cli.failure import Failure
 
-# Wider than the server's: a large archive is read here bit by bit, and what is sent on keeps the server's limits.
+# Higher than the server's limits: a large archive is read here in parts, and each request stays within them.
 LIMITS = Limits(entries=2_000_000, file=1 << 30, total=1 << 40)
 _IN_MEMORY = 32 * 1024 * 1024
-_LINK = "it is a link, and links are not followed"
+_LINK = "it is a symbolic link; links are not followed"
 
 
 @dataclass(frozen=True, slots=True)
-class Gathering:
-    """Files to import, read as they are asked for; how many there are, if that can be told before."""
+class InputFiles:
+    """Files to import, read lazily, and their number if it is known in advance."""
 
     total: int | None
     files: Iterator[File | Skipped]
 
 
 @contextlib.contextmanager
-def gathered(paths: Sequence[str], name: str | None) -> Iterator[Gathering]:
-    """Everything that the paths mean. `name` is what a file from standard input is called."""
-    # Standard input is kept, since a zip is read from its end.
-    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as kept:
-        parts = [_standard_input(name, cast(BinaryIO, kept)) if path == "-" else _part(Path(path)) for path in paths]
+def find_files(paths: Sequence[str], name: str | None) -> Iterator[InputFiles]:
+    """Yield the files of all paths. `name` is the path of a file from standard input."""
+    # Standard input is copied to a file, since a zip is read from its end.
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as copy:
+        parts = [
+            _standard_input(name, cast(BinaryIO, copy)) if path == "-" else _from_path(Path(path)) for path in paths
+        ]
         counts = [part.total for part in parts]
         total = None if None in counts else sum(cast(list[int], counts))
-        yield Gathering(total, _each_once(parts))
+        yield InputFiles(total, _without_duplicates(parts))
 
 
-def _each_once(parts: Sequence[Gathering]) -> Iterator[File | Skipped]:
-    """Two folders may hold a file of the same path: the second would change what the first made."""
+def _without_duplicates(parts: Sequence[InputFiles]) -> Iterator[File | Skipped]:
+    """Skip a file whose path was seen before: it would overwrite the first one."""
     if len(parts) == 1:
         yield from parts[0].files
         return
@@ -51,33 +53,33 @@ def _each_once(parts: Sequence[Gathering]) -> Iterator[File | Skipped]:
     for part in parts:
         for file in part.files:
             if isinstance(file, File) and file.path in seen:
-                yield Skipped(file.path, "another file given before has this path; import it into a project of its own")
+                yield Skipped(file.path, "an earlier file has the same path; import it into another project")
                 continue
             if isinstance(file, File):
                 seen.add(file.path)
             yield file
 
 
-def _part(path: Path) -> Gathering:
+def _from_path(path: Path) -> InputFiles:
     try:
         if path.is_dir():
-            return Gathering(sum(1 for _ in _walk(path)), _folder(path))
+            return InputFiles(sum(1 for _ in _walk(path)), _folder(path))
         if path.name.lower().endswith(ARCHIVES):
             with path.open("rb"):
-                pass  # said now, not in the middle of the import
+                pass  # fail now, not in the middle of the import
             return _archive(path)
-        return Gathering(1, _single(path))
+        return InputFiles(1, _single(path))
     except OSError as error:
         raise Failure(f"{path} cannot be read: {error.strerror}.", exit_code=2) from None
 
 
-def _archive(path: Path) -> Gathering:
+def _archive(path: Path) -> InputFiles:
     def files() -> Iterator[File | Skipped]:
         with path.open("rb") as stream:
             yield from _opened(stream, str(path)).files
 
     with path.open("rb") as stream:
-        return Gathering(_opened(stream, str(path)).total, files())
+        return InputFiles(_opened(stream, str(path)).total, files())
 
 
 def _opened(stream: BinaryIO, what: str) -> Archive:
@@ -86,29 +88,29 @@ def _opened(stream: BinaryIO, what: str) -> Archive:
     except ArchiveError as error:
         raise Failure(f"{what}: {error}", exit_code=2) from None
     if archive is None:
-        raise Failure(f"{what} is no archive that can be read: zip, tar or tar.gz.", exit_code=2)
+        raise Failure(f"{what} is not a zip, tar or tar.gz archive.", exit_code=2)
     return archive
 
 
-def _standard_input(name: str | None, kept: BinaryIO) -> Gathering:
-    """An archive is told by its first bytes; anything else needs a name."""
+def _standard_input(name: str | None, copy: BinaryIO) -> InputFiles:
+    """Read an archive, detected by its first bytes, or one file if there is a name."""
     while piece := sys.stdin.buffer.read(1 << 20):
-        kept.write(piece)
-    kept.seek(0)
+        copy.write(piece)
+    copy.seek(0)
     if name is None:
-        archive = _opened(kept, "Standard input (with --name, it is one file)")
-        return Gathering(archive.total, archive.files)
+        archive = _opened(copy, "Standard input (give --name to import one file)")
+        return InputFiles(archive.total, archive.files)
     wanted = FileFilter().select(name)
     if not isinstance(wanted, SelectedFile):
         raise Failure(f"{name}: {wanted.reason if wanted else 'it is not imported'}.", exit_code=2)
-    return Gathering(1, iter([File(wanted.name, wanted.path, kept.read())]))
+    return InputFiles(1, iter([File(wanted.name, wanted.path, copy.read())]))
 
 
 # ── folders ──
 
 
 def _walk(folder: Path, below: str = "") -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
-    """Every file of a folder by its path in it, in order. Links are told, not followed; hidden folders not entered."""
+    """Yield every file of a folder with its relative path, in order. Links are not followed, hidden folders skipped."""
     try:
         with os.scandir(folder / below) as found:
             entries = sorted(found, key=lambda entry: entry.name)
@@ -126,7 +128,9 @@ def _walk(folder: Path, below: str = "") -> Iterator[tuple[str, os.DirEntry[str]
 def _folder(folder: Path) -> Iterator[File | Skipped]:
     file_filter, known = FileFilter(), _export(folder)
     for path, entry in _walk(folder):
-        found = _cannot(path, entry) if isinstance(entry, OSError) else _file(path, entry, file_filter, known.get(path))
+        found = (
+            _unreadable(path, entry) if isinstance(entry, OSError) else _file(path, entry, file_filter, known.get(path))
+        )
         if found is not None:
             yield found
 
@@ -157,16 +161,16 @@ def _read(file: Path, wanted: SelectedFile) -> File | Skipped:
                 return too_large(wanted.path, LIMITS)
             data = stream.read()
     except OSError as error:
-        return _cannot(wanted.path, error)
+        return _unreadable(wanted.path, error)
     return File(wanted.name, wanted.path, data, wanted.record)
 
 
-def _cannot(path: str, error: OSError) -> Skipped:
+def _unreadable(path: str, error: OSError) -> Skipped:
     return Skipped(printable(path), f"it cannot be read: {error.strerror or error}")
 
 
 def _export(folder: Path) -> Mapping[str, ExportRecord]:
-    """What the manifest of an export says about its files; nothing if the folder is something else."""
+    """Return what the manifest of an export says about its files, or {} if the folder is not an export."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         manifest = json.loads((folder / "manifest.json").read_bytes())
         if manifest["findspot_export"] != 1:

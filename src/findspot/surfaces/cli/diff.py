@@ -1,4 +1,4 @@
-"""Changes by word, for people to read: marked where they stand, with a little of what did not change around them."""
+"""Render a word diff: changes are marked in place, with a few unchanged lines around them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,16 +6,16 @@ from typing import Any
 from findspot.surfaces.cli.printing import styled
 from findspot.surfaces.cli.terminal import visible
 
-_AROUND = 2  # lines that stay in view before and after a change
+_CONTEXT_LINES = 2  # unchanged lines shown before and after a change
 _MARKS = {"delete": ("[-", "-]"), "insert": ("{+", "+}")}
-_LOOKS: dict[str, dict[str, Any]] = {
+_STYLES: dict[str, dict[str, Any]] = {
     "delete": {"fg": "red", "strikethrough": True},
     "insert": {"fg": "green", "bold": True},
 }
 
 
-def rendered(changes: Sequence[dict[str, Any]], *, colour: bool, whole: bool) -> str:
-    """The new text with what went and what came; '' when nothing did."""
+def render_diff(changes: Sequence[dict[str, Any]], *, colour: bool, whole: bool) -> str:
+    """Return the new text with deletions and insertions marked, or '' if nothing changed."""
     if all(change["op"] == "equal" for change in changes):
         return ""
     parts, last = [], len(changes) - 1
@@ -31,16 +31,16 @@ def rendered(changes: Sequence[dict[str, Any]], *, colour: bool, whole: bool) ->
 
 
 def _marked(op: str, text: str, colour: bool) -> str:
-    """Line by line, since a colour does not outlast the end of a line in every pager."""
+    """Mark each line separately: some pagers end a colour at the end of a line."""
     before, after = _MARKS[op]
-    lines = (styled(line, **_LOOKS[op]) if colour else f"{before}{line}{after}" for line in text.split("\n"))
+    lines = (styled(line, **_STYLES[op]) if colour else f"{before}{line}{after}" for line in text.split("\n"))
     return "\n".join(lines)
 
 
 def _shortened(text: str, *, head: bool, tail: bool, colour: bool) -> str:
-    """What did not change: the lines next to a change, and how many there are between."""
+    """Return unchanged text: the lines next to a change, and the number of lines left out."""
     lines = text.split("\n")
-    above, below = (_AROUND + 1 if near else 0 for near in (head, tail))
+    above, below = (_CONTEXT_LINES + 1 if near else 0 for near in (head, tail))
     hidden = len(lines) - above - below
     if hidden < 2:
         return text

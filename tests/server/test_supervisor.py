@@ -23,7 +23,7 @@ from tests.servers import Server, serving_under
 
 Start = Callable[..., Server]
 _END_S = 30
-_SENTENCE = "The server was killed by {} and is being started again."
+_SENTENCE = "The server was killed by {}. Restarting it"
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -139,13 +139,13 @@ def test_a_supervisor_that_is_killed_takes_the_server_along_and_a_new_one_starts
 _WITHOUT_THE_KERNELS_HELP = """
 import os, signal, socket, sys
 sys.platform = "another"
-from findspot.server.supervising import Line
+from findspot.server.supervisor import SupervisorLink
 ours, theirs = socket.socketpair()
 if os.fork():
     theirs.close()
 else:
     ours.close()
-    line = Line(theirs, greeted=False)
+    link = SupervisorLink(theirs, has_printed=False)
     print("serving", flush=True)
 signal.pause()
 """
@@ -233,11 +233,12 @@ def test_the_supervisor_loads_nothing_that_the_server_alone_needs(tmp_path: Path
 
 _LIGHT = """
 import sys
-from findspot.surfaces.cli import main, serve, supervising
+from findspot.server import supervisor
+from findspot.surfaces.cli import main
 def watch(self):
     print(*sys.modules)
     raise SystemExit
-supervising.Supervisor.run = watch
+supervisor.Supervisor.run = watch
 main.run(["serve", "--port", "0", "--data", sys.argv[1]])
 """
 

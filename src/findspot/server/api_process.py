@@ -1,0 +1,122 @@
+"""The API process: opens the app, serves requests until a signal, closes the app."""
+
+import asyncio
+import contextlib
+import ctypes
+import functools
+import gc
+import logging
+import signal
+import socket
+import sys
+from typing import TYPE_CHECKING, Any
+
+from findspot.runtime import descriptors
+from findspot.server.banner import print_started, print_stopped
+from findspot.surfaces.cli.opening import open_api
+
+if TYPE_CHECKING:
+    from uvicorn import Server
+
+    from findspot.runtime.data_folder import DataFolder
+    from findspot.server.supervisor import SupervisorLink
+    from findspot.settings import Settings
+    from findspot.surfaces.http.agents import Agents
+
+_SHUTDOWN_S = 8  # a SIGTERM ends the process within 10 seconds
+KEEP_ALIVE_S = 75  # longer than clients keep idle connections; else a request may meet a connection that just closed
+_MALLOC_OPTIONS = {-8: 2, -3: 4 << 20, -1: 8 << 20}  # M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
+_SWITCH_S = 0.0005  # with Python's 5 ms a busy thread would delay every step of every request by 5 ms
+
+
+def uvicorn_options() -> dict[str, Any]:
+    from findspot.server.connections import LimitedProtocol, OpenConnections
+
+    limit = descriptors.current()
+    return {
+        "http": functools.partial(LimitedProtocol, OpenConnections(limit.connections)),
+        "backlog": limit.backlog,
+        "log_config": None,
+        "access_log": False,
+        "server_header": False,
+        "timeout_graceful_shutdown": _SHUTDOWN_S,
+        "timeout_keep_alive": KEEP_ALIVE_S,
+    }
+
+
+def serve_api(settings: "Settings", listener: socket.socket, folder: "DataFolder", link: "SupervisorLink") -> None:
+    """Serve until a signal arrives."""
+    tune_process()
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(_serve(settings, listener, folder, link))
+
+
+async def _serve(settings: "Settings", listener: socket.socket, folder: "DataFolder", link: "SupervisorLink") -> None:
+    import uvicorn
+
+    async with contextlib.AsyncExitStack() as closing:
+        api = await open_api(settings, closing, folder)
+        token = api.state.app.token
+        configure_logs(settings, token)
+        server = uvicorn.Server(uvicorn.Config(api, lifespan="off", **uvicorn_options()))
+        _end_streams_on_shutdown(server, api.state.agents)
+        _stop_on_signals(server, link)
+        url = settings.url(listener.getsockname()[1])
+        folder.announce(url)
+        if not link.has_printed:
+            print_started(settings, url, token)
+            link.report_printed()
+        preparing = asyncio.create_task(api.state.app.prepare())
+        await server.serve([listener])
+        preparing.cancel()
+    print_stopped()
+
+
+def _stop_on_signals(server: "Server", link: "SupervisorLink") -> None:
+    """Make SIGTERM stop uvicorn, and nothing else.
+
+    uvicorn raises a signal again after it has stopped, and the supervisor may send a second one. Neither may interrupt
+    the closing of the app.
+    """
+
+    def force_stop() -> None:
+        server.force_exit = True
+
+    signal.signal(signal.SIGTERM, server.handle_exit)
+    link.on_force_stop = force_stop
+
+
+def _end_streams_on_shutdown(server: "Server", agents: "Agents") -> None:
+    """End the event streams of agents before uvicorn shuts down: it waits for all responses to end."""
+    shut_down = server.shutdown
+
+    async def end_streams_first(sockets: list[socket.socket] | None = None) -> None:
+        await agents.say_goodbye()
+        await shut_down(sockets)
+
+    server.shutdown = end_streams_first  # type: ignore[method-assign]
+
+
+def tune_process() -> None:
+    """Tune the interpreter and the allocator for many concurrent requests, some of them large."""
+    sys.setswitchinterval(_SWITCH_S)
+    gc.set_threshold(50_000, 20, 100)  # a search makes thousands of short-lived values, none of them in a cycle
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt"):  # glibc: return large buffers to the system instead of keeping them per thread
+        for option, value in _MALLOC_OPTIONS.items():
+            libc.mallopt(option, value)
+
+
+def configure_logs(settings: "Settings", token: str) -> None:
+    from findspot.runtime import logs
+
+    logs.configure(settings.log_level, settings.log_format, secrets=(token,))
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # its start and stop lines would repeat the banner
+
+
+def _loop_factory() -> Any:
+    try:
+        import uvloop
+    except ImportError:  # not available on every platform; asyncio's own loop is slower
+        return None
+    return uvloop.new_event_loop

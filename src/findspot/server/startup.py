@@ -1,0 +1,57 @@
+"""Claim what a server needs exclusively: the data folder and the port."""
+
+import socket
+import time
+from typing import TYPE_CHECKING
+
+from findspot.surfaces.cli.failure import Failure
+from findspot.surfaces.cli.opening import opening_failures
+
+if TYPE_CHECKING:
+    from findspot.runtime.data_folder import DataFolder
+    from findspot.settings import Settings
+
+_COMMAND_HOLDS_S = 5  # how long to wait for a command that uses the data folder
+_POLL_S = 0.05
+
+
+def require_free_folder(settings: "Settings") -> None:
+    """Raise a Failure if another server owns the data folder. Wait for a command: it releases the folder soon.
+
+    Checked before the port, so that a second server reports the folder and not the taken port.
+    """
+    from findspot.runtime.data_folder import FolderInUse, owner_of
+
+    deadline = time.monotonic() + _COMMAND_HOLDS_S
+    with opening_failures(settings):
+        while not settings.shared and (owner := owner_of(settings.data)):
+            if owner.url or time.monotonic() > deadline:
+                raise Failure(str(FolderInUse(settings.data, owner)), exit_code=7)
+            time.sleep(_POLL_S)
+
+
+def claim_folder(settings: "Settings") -> "DataFolder":
+    """Return the data folder, locked unless all data is in shared services."""
+    from findspot.runtime.data_folder import DataFolder, FolderInUse
+
+    folder = DataFolder(settings.data)
+    try:
+        with opening_failures(settings):
+            return folder if settings.shared else folder.claim()
+    except FolderInUse as error:
+        raise Failure(str(error), exit_code=7) from None
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket. Connections wait in its backlog until the API process is ready."""
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(socket.SOMAXCONN)
+    except OSError as error:
+        listener.close()
+        advice = "Choose another port with --port, or --port 0 for any free one; --host sets the address."
+        raise Failure(f"Cannot listen on {host}:{port}: {error.strerror}.", advice, 7) from None
+    listener.set_inheritable(True)
+    return listener
