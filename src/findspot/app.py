@@ -99,7 +99,7 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         index_status = IndexStatus(store, indexing)
         recaller = Recaller(store, engine, embeddings, index_status, threads)
         closing.push_async_callback(threads.search.close)
-        table_search = TableSearch(store, recaller, embeddings, index_status, gate)
+        table_search = TableSearch(store, recaller, embeddings, index_status, gate, threads)
         documents = Documents(store, helpers, settings.max_document)
         results = Results(store, documents, index_status)
         workspace_search = WorkspaceSearch(store, recaller, embeddings, index_status, results, gate, query_hash(token))

@@ -226,7 +226,7 @@ async def test_a_passage_that_no_leg_found_is_explained_too(owner: httpx2.AsyncC
     place = {"documentId": best["documentId"], "chunkId": best["chunkId"]}
     why = (await ask(owner, project, "search:rank:explain", query="zebra", **place)).json()
     assert (why["bm25"]["raw"], why["bm25"]["rank"], why["matchedWords"], why["hidden"]) == (None, None, [], True)
-    assert "none of the words" in why["explanation"]
+    assert "no word of the query" in why["explanation"]
 
 
 async def test_only_passages_of_the_project_and_the_document_are_explained(

@@ -1,16 +1,13 @@
-"""Fusion: one order out of two, whose scores add up and whose ties are decided."""
-
-from datetime import UTC, datetime, timedelta
+"""Fusion: one order from two legs, with scores that add up and a fixed order of equal hits."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from findspot.ranking.fusion import Weights, convex, rescore, rrf
-from findspot.ranking.normal import BM25_HALF, bm25_norm, recency
+from findspot.ranking.normal import BM25_HALF, bm25_norm
 from findspot.ranking.scores import Ranked, keyword_leg, vector_leg
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 IDS = st.integers(1, 30)
 BM25 = st.dictionaries(IDS, st.floats(0, 60, allow_nan=False), max_size=25)
 COSINES = st.dictionaries(IDS, st.floats(-1, 1, allow_nan=False), max_size=25)
@@ -30,7 +27,7 @@ def fused(bm25: dict[int, float], cosines: dict[int, float], weights: Weights) -
 
 
 @given(BM25, COSINES, WEIGHTS)
-def test_the_parts_of_every_score_add_up_and_stay_between_0_and_1(
+def test_the_parts_of_a_score_add_up_and_are_between_0_and_1(
     bm25: dict[int, float], cosines: dict[int, float], weights: Weights
 ) -> None:
     for hits in fused(bm25, cosines, weights).values():
@@ -40,7 +37,7 @@ def test_the_parts_of_every_score_add_up_and_stay_between_0_and_1(
 
 
 @given(BM25, COSINES, WEIGHTS, st.randoms(use_true_random=False))
-def test_the_order_in_which_hits_arrive_does_not_matter(
+def test_the_order_of_the_input_does_not_matter(
     bm25: dict[int, float], cosines: dict[int, float], weights: Weights, chance: object
 ) -> None:
     def shuffled(scores: dict[int, float]) -> dict[int, float]:
@@ -52,7 +49,7 @@ def test_the_order_in_which_hits_arrive_does_not_matter(
 
 
 @given(BM25, COSINES, WEIGHTS)
-def test_hits_come_best_first_and_each_once(
+def test_each_hit_is_returned_once_and_the_best_first(
     bm25: dict[int, float], cosines: dict[int, float], weights: Weights
 ) -> None:
     for hits in fused(bm25, cosines, weights).values():
@@ -64,7 +61,7 @@ def test_hits_come_best_first_and_each_once(
 
 
 @given(BM25, COSINES, WEIGHTS, IDS, st.floats(0.1, 5))
-def test_a_better_score_in_a_leg_never_lowers_a_hit(
+def test_a_better_score_in_one_leg_never_lowers_the_fused_score(
     bm25: dict[int, float], cosines: dict[int, float], weights: Weights, id: int, more: float
 ) -> None:
     before = fused({**bm25, id: bm25.get(id, 0.0)}, cosines, weights)
@@ -74,33 +71,32 @@ def test_a_better_score_in_a_leg_never_lowers_a_hit(
         assert next(hit.score for hit in hits if hit.id == id) >= old - 1e-12
 
 
-def test_first_in_every_leg_is_one_in_rrf_and_second_in_one_is_less() -> None:
+def test_rrf_gives_1_to_the_first_of_both_legs_and_less_to_the_second() -> None:
     first, second = rrf(keyword_leg({"a": 9.0, "b": 3.0}), vector_leg({"a": 0.9, "b": 0.8}), Weights(0.3, 0.7))
     assert (first.id, first.score) == ("a", 1.0)
     assert second.score == pytest.approx(61 / 62)
 
 
-def test_a_keyword_score_of_zero_never_enters_the_keyword_leg() -> None:
+def test_a_bm25_score_of_zero_is_no_keyword_hit() -> None:
     hits = rrf(keyword_leg({1: 0.0, 2: 0.1}), vector_leg({1: 0.2, 2: 0.1}), Weights(1, 1))
     assert {hit.id: hit.part("keyword").rank for hit in hits} == {1: None, 2: 1}
 
 
-def test_a_score_of_the_leg_that_did_not_recall_a_hit_counts_but_gives_no_rank() -> None:
+def test_the_score_of_a_leg_that_did_not_recall_a_hit_counts_without_a_rank() -> None:
     keyword, vector = keyword_leg({1: 9.0}, also={2: 3.0}), vector_leg({2: 0.9}, also={1: 0.5})
-    for hits in (list(convex(keyword, vector, Weights(0.8, 0.2), similarity)),):
-        found = {hit.id: hit for hit in hits}
-        assert found[2].part("keyword").raw == 3.0
-        assert found[2].part("keyword").rank is None
-        assert found[2].part("keyword").norm == bm25_norm(3.0)
-        assert found[1].part("vector").norm == 0.5
+    found = {hit.id: hit for hit in convex(keyword, vector, Weights(0.8, 0.2), similarity)}
+    assert found[2].part("keyword").raw == 3.0
+    assert found[2].part("keyword").rank is None
+    assert found[2].part("keyword").norm == bm25_norm(3.0)
+    assert found[1].part("vector").norm == 0.5
 
 
 @given(BM25, COSINES, WEIGHTS, COSINES)
-def test_a_closer_look_never_lowers_a_score_and_its_parts_still_add_up(
-    bm25: dict[int, float], cosines: dict[int, float], weights: Weights, stretches: dict[int, float]
+def test_rescoring_never_lowers_a_score_and_the_parts_still_add_up(
+    bm25: dict[int, float], cosines: dict[int, float], weights: Weights, segments: dict[int, float]
 ) -> None:
     before = list(convex(keyword_leg(bm25), vector_leg(cosines), weights, similarity))
-    after = rescore(before, stretches, similarity)
+    after = rescore(before, segments, similarity)
     was = {hit.id: hit.score for hit in before}
     assert was.keys() == {hit.id for hit in after}
     assert [hit.score for hit in after] == sorted((hit.score for hit in after), reverse=True)
@@ -109,32 +105,17 @@ def test_a_closer_look_never_lowers_a_score_and_its_parts_still_add_up(
         assert hit.score == pytest.approx(sum(part.share for part in hit.parts), abs=1e-9)
 
 
-def test_a_closer_look_lifts_the_hit_with_the_better_stretch() -> None:
+def test_rescoring_prefers_the_hit_with_the_better_segment() -> None:
     hits = list(convex(keyword_leg({}), vector_leg({1: 0.5, 2: 0.4}), Weights(0.5, 0.5), similarity))
     assert [hit.id for hit in rescore(hits, {1: 0.3, 2: 0.8}, similarity)] == [2, 1]
 
 
-def test_a_hit_of_one_leg_alone_is_ranked_by_what_it_has() -> None:
+def test_a_hit_of_one_leg_is_ranked_by_that_leg_alone() -> None:
     hits = list(convex(keyword_leg({1: BM25_HALF}), vector_leg({2: 1.0}), Weights(0.8, 0.2), similarity))
     assert [(hit.id, round(hit.score, 6)) for hit in hits] == [(1, 0.4), (2, 0.2)]
     assert hits[0].part("vector").raw is None
 
 
-@given(st.floats(0, 1000), st.floats(0, 1000))
-def test_bm25_is_squashed_monotonously(one: float, other: float) -> None:
-    low, high = sorted((one, other))
-    assert 0 <= bm25_norm(low) <= bm25_norm(high) < 1
-    assert bm25_norm(low, full_match=True) <= bm25_norm(high, full_match=True) < 1
-
-
-@pytest.mark.scenario("D13")
-def test_recency_halves_every_thirty_days_and_the_future_is_now() -> None:
-    assert recency(NOW, NOW) == 1
-    assert recency(NOW - timedelta(days=30), NOW) == pytest.approx(0.5)
-    assert recency(NOW - timedelta(days=60), NOW) == pytest.approx(0.25)
-    assert recency(NOW + timedelta(days=5), NOW) == 1
-
-
-def test_weights_that_count_nothing_are_refused() -> None:
-    with pytest.raises(ValueError, match="count for something"):
+def test_two_weights_of_zero_are_refused() -> None:
+    with pytest.raises(ValueError, match="above zero"):
         rrf(keyword_leg({1: 1.0}), vector_leg({1: 1.0}), Weights(0, 0))

@@ -1,4 +1,4 @@
-"""The workspace's formula: fixed weights, scores that add up as they are shown, and ties that are decided."""
+"""The formula of workspace search: fixed weights, shown scores that add up, and a fixed order of equal hits."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -23,7 +23,7 @@ def similarity(cosine: float) -> float:
 
 
 @pytest.mark.scenario("004.ranking.formula")
-def test_the_formula_has_its_fixed_weights() -> None:
+def test_the_weights_of_the_formula_are_fixed() -> None:
     assert dict(HYBRID) == {"keyword": 0.55, "vector": 0.35, "recency": 0.10}
     (hit,) = rank(keyword_leg({1: BM25_HALF}), vector_leg({1: 0.5}), similarity, {1: Origin(1, NOW)}, NOW)
     assert hit.score == (0.275, 0.175, 0.1, 0.55)
@@ -31,7 +31,7 @@ def test_the_formula_has_its_fixed_weights() -> None:
 
 @pytest.mark.scenario("004.ranking.breakdown")
 @given(BM25, COSINES)
-def test_what_is_shown_of_a_score_adds_up_to_the_last_digit(bm25: dict[int, float], cosines: dict[int, float]) -> None:
+def test_the_shown_shares_add_up_exactly_to_the_shown_total(bm25: dict[int, float], cosines: dict[int, float]) -> None:
     for weights in (HYBRID, BY_KEYWORD, BY_VECTOR):
         hits = rank(keyword_leg(bm25), vector_leg(cosines), similarity, ORIGINS, NOW, FULL, weights)
         assert {hit.id for hit in hits} == {id for id, score in bm25.items() if score > 0} | cosines.keys()
@@ -43,7 +43,7 @@ def test_what_is_shown_of_a_score_adds_up_to_the_last_digit(bm25: dict[int, floa
 
 
 @given(BM25, COSINES)
-def test_an_explanation_comes_to_the_same_score(bm25: dict[int, float], cosines: dict[int, float]) -> None:
+def test_an_explanation_gives_the_same_score_as_the_search(bm25: dict[int, float], cosines: dict[int, float]) -> None:
     keyword, vector = keyword_leg(bm25), vector_leg(cosines)
     for leg in (vector, None):
         for hit in rank(keyword, leg, similarity, ORIGINS, NOW, FULL):
@@ -55,12 +55,12 @@ def test_an_explanation_comes_to_the_same_score(bm25: dict[int, float], cosines:
 
 
 @pytest.mark.scenario("D12")
-def test_a_leg_that_is_down_leaves_its_weight_to_the_others() -> None:
+def test_the_weight_of_a_leg_that_was_not_asked_goes_to_the_others() -> None:
     (hit,) = rank(keyword_leg({1: BM25_HALF}), None, similarity, {1: Origin(1, NOW)}, NOW)
     assert hit.score[:3] == (round(0.55 / 0.65 / 2, 6), 0, round(0.1 / 0.65, 6))
 
 
-def test_a_score_of_the_other_leg_counts_for_a_hit_of_one() -> None:
+def test_a_hit_of_one_leg_also_gets_the_score_of_the_other() -> None:
     keyword, vector = keyword_leg({1: 9.0}, also={2: 3.0}), vector_leg({2: 0.9}, also={1: 0.5})
     for hit in rank(keyword, vector, similarity, ORIGINS, NOW):
         assert hit.score.keyword > 0
@@ -71,19 +71,19 @@ def test_a_score_of_the_other_leg_counts_for_a_hit_of_one() -> None:
 
 
 @pytest.mark.scenario("004.ranking.ties")
-def test_ties_go_to_the_newer_then_to_the_smaller_ids() -> None:
+def test_of_equal_hits_the_newer_comes_first_then_the_one_with_smaller_ids() -> None:
     origins = {1: Origin(9, NOW), 2: Origin(7, NOW), 3: Origin(8, NOW + timedelta(days=1)), 4: Origin(7, NOW)}
     hits = rank(keyword_leg(dict.fromkeys(origins, 5.0)), None, similarity, origins, NOW)
     assert [hit.id for hit in hits] == [3, 2, 4, 1]
 
 
-def test_what_differs_only_beyond_the_digits_that_are_shown_is_a_tie() -> None:
+def test_scores_that_are_shown_alike_are_equal() -> None:
     origins = {1: Origin(1, NOW - timedelta(seconds=1)), 2: Origin(2, NOW)}
     newer, older = rank(keyword_leg({1: 5.0000001, 2: 5.0}), None, similarity, origins, NOW, weights=BY_KEYWORD)
     assert (newer.id, older.id, newer.score) == (2, 1, older.score)
 
 
-def test_a_full_match_of_common_words_keeps_a_floor() -> None:
+def test_a_full_match_of_common_words_is_not_hidden() -> None:
     assert bm25_norm(0.01) < 0.01
     assert bm25_norm(0.01, full_match=True) >= FULL_MATCH_FLOOR
     assert bm25_norm(0, full_match=True) == 0

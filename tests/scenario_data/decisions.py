@@ -48,10 +48,10 @@ DECISIONS: tuple[Scenario, ...] = (
     need("D12", "DECISIONS row 12",
          "Normalised BM25 depends on the hit, not on its neighbours, and a missing leg hands its weight to the "
          "others.",
-         "tests/ranking/test_workspace.py::test_a_leg_that_is_down_leaves_its_weight_to_the_others"),
+         "tests/ranking/test_workspace.py::test_the_weight_of_a_leg_that_was_not_asked_goes_to_the_others"),
     need("D13", "DECISIONS row 13",
          "Recency is 1.0 for a document saved now and half of that thirty days later.",
-         "tests/ranking/test_fusion.py::test_recency_halves_every_thirty_days_and_the_future_is_now"),
+         "tests/ranking/test_normal.py::test_recency_halves_every_thirty_days_and_the_future_counts_as_now"),
     need("D14", "DECISIONS row 14",
          "Each embedder maps cosines to a scale on which related pairs reach 0.7 and unrelated ones stay well below."),
     need("D15", "DECISIONS row 15",

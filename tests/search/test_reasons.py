@@ -1,4 +1,4 @@
-"""A score in a sentence."""
+"""The explanation of a score as a sentence."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -10,10 +10,10 @@ from findspot.search.reasons import Reasons, sentence
 WHY = Reasons(["lit", "lantern"], (2, 3), (0, 0), 0.3, 2, 0.8, 0.28, 1, timedelta(days=3), 0.09, 0.67, False)
 
 
-def test_a_sentence_says_words_meaning_age_and_the_total() -> None:
+def test_the_sentence_names_words_meaning_age_and_total() -> None:
     assert sentence(WHY, "en") == (
-        "It has 2 of 3 words (“lit”, “lantern”, rank 2 by keyword), which counts 0.30; its meaning is close to the "
-        "query (0.80, rank 1), which counts 0.28; it was changed 3 days ago, which counts 0.09. Together 0.67."
+        "It contains 2 of 3 words (“lit”, “lantern”, rank 2 by keyword), which adds 0.30; its meaning is close to the "
+        "query (0.80, rank 1), which adds 0.28; it was changed 3 days ago, which adds 0.09. Total: 0.67."
     )
     assert sentence(WHY, "zh") == (
         "命中 3 个词中的 2 个（“lit”“lantern”，关键词排名第 2），计 0.30 分；"
@@ -34,42 +34,42 @@ def test_a_sentence_says_words_meaning_age_and_the_total() -> None:
         ((1, 1), (4, 5), "the one word and 4 of 5 characters (", "命中唯一的词、5 个字中的 4 个（"),
         ((0, 1), (2, 2), "both characters but no word (", "命中全部 2 个字，未命中任何词（"),
         ((1, 1), (0, 2), "the one word but no character (", "命中唯一的词，未命中任何字（"),
-        ((0, 1), (0, 0), "a part of a word (", "命中词的一部分（"),
+        ((0, 1), (0, 0), "part of a word (", "命中词的一部分（"),
     ],
 )
-def test_words_and_characters_are_counted_as_people_do(
+def test_words_and_characters_are_counted_separately(
     words: tuple[int, int], characters: tuple[int, int], english: str, chinese: str
 ) -> None:
     why = replace(WHY, words=words, characters=characters)
-    assert sentence(why, "en").startswith(f"It has {english}“lit”")
+    assert sentence(why, "en").startswith(f"It contains {english}“lit”")
     assert sentence(why, "zh").startswith(f"{chinese}“lit”")
 
 
-def test_what_is_missing_is_said_too() -> None:
-    nothing = replace(WHY, stretches=[], similarity=None, keyword_rank=None, vector_rank=None, hidden=True)
+def test_missing_parts_are_mentioned() -> None:
+    nothing = replace(WHY, matches=[], similarity=None, keyword_rank=None, vector_rank=None, hidden=True)
     down = replace(nothing, without_meaning=True)
-    assert sentence(down, "en").startswith("It has none of the words; the search by meaning was not possible; ")
-    assert sentence(down, "en").endswith("That is under 0.25, so a hybrid search hides it.")
+    assert sentence(down, "en").startswith("It contains no word of the query; the search by meaning was not possible; ")
+    assert sentence(down, "en").endswith("That is below 0.25, so a hybrid search hides it.")
     assert sentence(down, "zh").startswith("未命中任何关键词；无法进行语义检索；")
     characters = replace(nothing, words=(0, 0), characters=(0, 4))
-    assert sentence(characters, "en").startswith("It has none of the characters; it was changed ")
+    assert sentence(characters, "en").startswith("It contains no character of the query; it was changed ")
     far = replace(WHY, similarity=0.1, vector_rank=None, age=timedelta(hours=5))
-    assert "its meaning is far from the query (0.10), which counts" in sentence(far, "en")
+    assert "its meaning is far from the query (0.10), which adds" in sentence(far, "en")
     assert "与查询语义相去较远（0.10），计" in sentence(far, "zh")
     assert "it was changed today" in sentence(far, "en")
     assert "今天更新" in sentence(far, "zh")
 
 
-def test_where_there_is_no_meaning_to_compare_nothing_is_said_of_it() -> None:
+def test_meaning_is_not_mentioned_if_there_is_nothing_to_compare() -> None:
     mute = replace(WHY, similarity=None)
-    assert sentence(mute, "en").startswith("It has 2 of 3 words (“lit”, “lantern”, rank 2 by keyword), which counts")
+    assert sentence(mute, "en").startswith("It contains 2 of 3 words (“lit”, “lantern”, rank 2 by keyword), which adds")
     assert "0.30; it was changed 3 days ago" in sentence(mute, "en")
     assert "0.30 分；3 天前更新" in sentence(mute, "zh")
 
 
-def test_what_a_query_leaves_out_is_said_to_be_left_out() -> None:
+def test_an_excluded_passage_is_explained_as_excluded() -> None:
     why = replace(WHY, hidden=True, left_out=True)
     assert sentence(why, "en").endswith(
-        "Together 0.67. A search leaves it out: it lacks a phrase of the query, or holds what the query excludes."
+        "Total: 0.67. A search excludes it: it lacks a phrase of the query, or contains an excluded word."
     )
     assert sentence(why, "zh").endswith("合计 0.67 分。检索不显示此段：缺少查询要求的短语，或含有查询排除的词。")

@@ -1,1 +1,1 @@
-"""Which is best, and why? Pure functions from what each leg recalled to one order that carries its reasons."""
+"""Which chunk is best, and why? Pure functions from the scores of both legs to one order with reasons."""

@@ -1,4 +1,4 @@
-"""Two legs, one order: by rank (RRF), or by score (convex)."""
+"""Fuse the keyword leg and the vector leg into one order: by rank (RRF), or by score (convex)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from findspot.ranking.scores import Leg, Part, Ranked, ranked
 Id = TypeVar("Id", bound=int | str)
 
 RRF_K = 60
-SEGMENTED_HITS = 12  # so many of the best hits are looked at closer, in stretches of so many characters
-SEGMENT_LENGTH = 150
-_LAST = 1 << 62
+SEGMENTED_HITS = 12  # how many of the best hits are compared with the query segment by segment
+SEGMENT_LENGTH = 150  # characters
+_LAST = 1 << 62  # the rank of a hit that a leg did not recall
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How much each leg counts. Only their proportion matters: they are scaled to add up to 1."""
+    """How much each leg counts. Only their proportion matters: `scaled` makes them add up to 1."""
 
     keyword: float
     vector: float
@@ -25,12 +25,12 @@ class Weights:
     def scaled(self) -> "Weights":
         total = self.keyword + self.vector
         if total <= 0:
-            raise ValueError("at least one leg must count for something")
+            raise ValueError("at least one weight must be above zero")
         return Weights(self.keyword / total, self.vector / total)
 
 
 def rrf(keyword: Leg[Id], vector: Leg[Id], weights: Weights, k: int = RRF_K) -> list[Ranked[Id]]:
-    """Weighted reciprocal ranks, scaled so that first in every leg is 1.0."""
+    """Rank by weighted reciprocal ranks, scaled so that the first of both legs scores 1.0."""
     scaled = weights.scaled()
     legs = ((keyword, scaled.keyword, keyword.ranks()), (vector, scaled.vector, vector.ranks()))
 
@@ -46,49 +46,48 @@ def rrf(keyword: Leg[Id], vector: Leg[Id], weights: Weights, k: int = RRF_K) -> 
 def convex(
     keyword: Leg[Id], vector: Leg[Id], weights: Weights, closeness: Callable[[float], float]
 ) -> Iterator[Ranked[Id]]:
-    """A weighted sum of both scores on their absolute scales; `closeness` puts a cosine on its own.
+    """Rank by a weighted sum of both scores on absolute scales. `closeness` scales a cosine to 0…1.
 
-    Hits come one by one, the best first: of hundreds of candidates a search shows a few, and the rest are never more
-    than numbers.
+    This is an iterator, best hit first: a search returns a few of hundreds of candidates, and only those need objects.
     """
     scaled = weights.scaled()
     keyword_ranks, vector_ranks = keyword.ranks(), vector.ranks()
     bm25, cosines = keyword.all(), vector.all()
-    words = {id: bm25_norm(score) for id, score in bm25.items()}
-    meanings = {id: closeness(cosine) for id, cosine in cosines.items()}
+    by_keyword = {id: bm25_norm(score) for id, score in bm25.items()}
+    by_vector = {id: closeness(cosine) for id, cosine in cosines.items()}
 
     def score(id: Id) -> float:
-        return scaled.keyword * words.get(id, 0.0) + scaled.vector * meanings.get(id, 0.0)
+        return scaled.keyword * by_keyword.get(id, 0.0) + scaled.vector * by_vector.get(id, 0.0)
 
     found = keyword.scores.keys() | vector.scores.keys()
     order = sorted((-score(id), keyword_ranks.get(id, _LAST), id) for id in found)
     for _, _, id in order:
         yield ranked(
             id,
-            Part("keyword", bm25.get(id), keyword_ranks.get(id), words.get(id, 0.0), scaled.keyword),
-            Part("vector", cosines.get(id), vector_ranks.get(id), meanings.get(id, 0.0), scaled.vector),
+            Part("keyword", bm25.get(id), keyword_ranks.get(id), by_keyword.get(id, 0.0), scaled.keyword),
+            Part("vector", cosines.get(id), vector_ranks.get(id), by_vector.get(id, 0.0), scaled.vector),
         )
 
 
 def rescore(
     hits: Sequence[Ranked[Id]], best: Mapping[Id, float], closeness: Callable[[float], float]
 ) -> list[Ranked[Id]]:
-    """The same hits, each with a cosine halfway between that of the whole and that of its best stretch.
+    """Return the hits with cosines halfway between that of the whole chunk and that of its best segment.
 
-    A stretch can only speak for a hit: no score falls, so whatever was not looked at stays behind these.
+    No score falls, so hits that were not rescored stay behind these.
     """
 
-    def closer(hit: Ranked[Id]) -> Ranked[Id]:
-        whole, stretch = hit.part("vector").raw, best.get(hit.id)
-        if whole is None or stretch is None:
+    def rescored(hit: Ranked[Id]) -> Ranked[Id]:
+        whole, segment = hit.part("vector").raw, best.get(hit.id)
+        if whole is None or segment is None:
             return hit
-        raw = (whole + max(whole, stretch)) / 2
+        raw = (whole + max(whole, segment)) / 2
         parts = (part._replace(raw=raw, norm=closeness(raw)) if part.leg == "vector" else part for part in hit.parts)
         return ranked(hit.id, *parts)
 
-    return _ordered(map(closer, hits))
+    return _ordered(map(rescored, hits))
 
 
 def _ordered(hits: Iterable[Ranked[Id]]) -> list[Ranked[Id]]:
-    """Best first. Of two with one score, the one that keywords (the first part) put first, then by id."""
+    """Sort best first. Equal scores are ordered by keyword rank (the first part), then by id."""
     return sorted(hits, key=lambda hit: (-hit.score, hit.parts[0].rank or _LAST, hit.id))

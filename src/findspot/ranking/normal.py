@@ -1,15 +1,15 @@
-"""Scores of different kinds on one scale from 0 to 1. Absolute: a poor best hit scores poorly."""
+"""Scores of different kinds on one scale from 0 to 1. The scales are absolute: a poor best hit scores poorly."""
 
 import math
 from datetime import datetime, timedelta
 
-BM25_HALF = 24.0  # the BM25 score that counts for one half: docs/ranking.md
-FULL_MATCH_FLOOR = 0.5  # a hit with every word of the query is never hidden because those words are common
+BM25_HALF = 24.0  # the BM25 score that becomes 0.5: docs/ranking.md
+FULL_MATCH_FLOOR = 0.5  # a hit with every word of the query is not hidden because its words are common
 HALF_LIFE = timedelta(days=30)
 
 
 def bm25_norm(score: float, *, full_match: bool = False) -> float:
-    """BM25 squashed to 0…1: monotone, the same for every query. A match of all words keeps a floor."""
+    """Scale BM25 to 0…1, in the same way for every query. A hit with all words gets at least FULL_MATCH_FLOOR."""
     if score <= 0:
         return 0.0
     squashed = score / (score + BM25_HALF)
@@ -17,6 +17,6 @@ def bm25_norm(score: float, *, full_match: bool = False) -> float:
 
 
 def recency(updated_at: datetime, now: datetime) -> float:
-    """1.0 for now, half of it for every thirty days since; what lies in the future counts as now."""
+    """Return 1.0 for now, halved for every thirty days since. A time in the future counts as now."""
     age = max(now - updated_at, timedelta(0))
     return math.pow(0.5, age / HALF_LIFE)

@@ -1,4 +1,4 @@
-"""What goes in and what comes out: the hits of each leg, and one ranked list whose scores add up."""
+"""The input and output of ranking: the scores of each leg, and hits whose score is the sum of its parts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,9 +11,9 @@ LegName = Literal["keyword", "vector", "recency"]
 
 @dataclass(frozen=True, slots=True)
 class Leg(Generic[Id]):
-    """What one leg recalled: raw scores by id, in any order. Keyword hits are BM25 scores, vector hits cosines.
+    """The raw scores of one leg by id: BM25 scores or cosines.
 
-    `also` are its scores of what only the other leg recalled: they count, but have no rank here.
+    `also` has the scores of hits that only the other leg recalled. They count, but have no rank here.
     """
 
     name: LegName
@@ -24,17 +24,17 @@ class Leg(Generic[Id]):
         return self.scores.get(id, self.also.get(id))
 
     def all(self) -> dict[Id, float]:
-        """Every score that is known."""
+        """Return every known score, of recalled hits and others."""
         return {**self.also, **self.scores}
 
     def ranks(self) -> dict[Id, int]:
-        """1 for the best. Equal scores are told apart by their ids, so that the order is always the same."""
+        """Return the ranks from 1 for the best. Equal scores are ordered by id, so the order is always the same."""
         ordered = sorted(self.scores, key=lambda id: (-self.scores[id], id))
         return {id: rank for rank, id in enumerate(ordered, start=1)}
 
 
 def keyword_leg(scores: Mapping[Id, float], also: Mapping[Id, float] | None = None) -> Leg[Id]:
-    """A BM25 score of zero says that nothing matched: such a hit would only stand in others' way."""
+    """Return the leg without hits that score zero: nothing matched there."""
     return Leg("keyword", {id: score for id, score in scores.items() if score > 0}, dict(also or {}))
 
 
@@ -43,7 +43,7 @@ def vector_leg(cosines: Mapping[Id, float], also: Mapping[Id, float] | None = No
 
 
 class Part(NamedTuple):
-    """One leg's share in a score: what it said, where that stands among its hits, and what it counts for."""
+    """The part of a score that one leg contributes: its raw score, its rank, that score on 0…1, and its weight."""
 
     leg: LegName
     raw: float | None
@@ -57,7 +57,7 @@ class Part(NamedTuple):
 
 
 class Ranked(NamedTuple, Generic[Id]):
-    """A hit in its place. The shares of its parts add up to its score."""
+    """A hit with its score, which is the sum of the shares of its parts."""
 
     id: Id
     score: float

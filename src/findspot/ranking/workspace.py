@@ -1,4 +1,4 @@
-"""The workspace's formula: 0.55·bm25Norm + 0.35·semantic + 0.10·recency. No request can change its weights."""
+"""The formula of workspace search: 0.55·bm25Norm + 0.35·semantic + 0.10·recency. Its weights are fixed."""
 
 from collections.abc import Callable, Mapping, Set
 from datetime import datetime
@@ -9,7 +9,7 @@ from findspot.ranking.scores import Leg, LegName, Part, Ranked, ranked
 
 Id = TypeVar("Id", bound=int | str)
 
-DIGITS = 6  # of a score as it is shown
+DIGITS = 6  # of a score in an answer
 HIDES_BELOW = 0.25  # in a hybrid search
 
 HYBRID: Mapping[LegName, float] = {"keyword": 0.55, "vector": 0.35, "recency": 0.10}
@@ -18,14 +18,14 @@ BY_VECTOR: Mapping[LegName, float] = {"keyword": 0.0, "vector": 1.0, "recency": 
 
 
 class Origin(NamedTuple):
-    """The document that a chunk was cut from, and when that was changed last."""
+    """The document that a chunk was cut from, and when it was last changed."""
 
     document_id: int
     updated_at: datetime
 
 
 class Shown(NamedTuple):
-    """A score as people see it: rounded shares, and a total that is their sum to the last digit."""
+    """A score as it is shown: rounded shares, and a total that is exactly their sum."""
 
     keyword: float
     vector: float
@@ -38,7 +38,7 @@ class Shown(NamedTuple):
 
 
 class Scored(NamedTuple, Generic[Id]):
-    """A hit in its place, and whether a word of the query stands in it."""
+    """A hit with its score, and whether it contains a word of the query."""
 
     id: Id
     score: Shown
@@ -54,23 +54,25 @@ def rank(
     full_matches: Set[Id] = frozenset(),
     weights: Mapping[LegName, float] = HYBRID,
 ) -> list[Scored[Id]]:
-    """What the legs found, the best first. Of those whose scores are shown alike the newer comes first, then the one
-    with the smaller ids. A leg that is down (None) leaves its weight to the others."""
-    words, meaning, fresh = scaled_up(weights, keyword=keyword is not None, vector=vector is not None)
-    moments = {moment for _, moment in origins.values()}
-    shares = {moment: (round(fresh * recency(moment, now), DIGITS), -moment.timestamp()) for moment in moments}
+    """Return the candidates of both legs, best first. A leg that was not asked (None) leaves its weight to the others.
+
+    Scores that are shown alike are equal. Of equal hits the newer comes first, then the one with the smaller ids.
+    """
+    by_keyword, by_vector, by_recency = scaled_up(weights, keyword=keyword is not None, vector=vector is not None)
+    times = {updated_at for _, updated_at in origins.values()}
+    shares = {time: (round(by_recency * recency(time, now), DIGITS), -time.timestamp()) for time in times}
     raw, cosines = (leg.all() if leg else {} for leg in (keyword, vector))
     ids = (keyword.scores.keys() if keyword else set()) | (vector.scores.keys() if vector else set())
     hits: list[tuple[float, float, int, Id, Shown]] = []
     for id in ids:
         score, cosine = raw.get(id), cosines.get(id)
-        by_words = round(words * bm25_norm(score, full_match=id in full_matches), DIGITS) if score else 0.0
-        by_meaning = 0.0 if cosine is None else round(meaning * similarity(cosine), DIGITS)
-        document_id, moment = origins[id]
-        by_age, age = shares[moment]
-        total = round(by_words + by_meaning + by_age, DIGITS)
-        hits.append((-total, age, document_id, id, Shown(by_words, by_meaning, by_age, total)))
-    hits.sort()  # of equal hits in one document the id decides, which comes first in it
+        words = round(by_keyword * bm25_norm(score, full_match=id in full_matches), DIGITS) if score else 0.0
+        meaning = 0.0 if cosine is None else round(by_vector * similarity(cosine), DIGITS)
+        document_id, updated_at = origins[id]
+        fresh, age = shares[updated_at]
+        total = round(words + meaning + fresh, DIGITS)
+        hits.append((-total, age, document_id, id, Shown(words, meaning, fresh, total)))
+    hits.sort()  # equal hits of one document are ordered by id, which follows their positions
     return [Scored(id, shown, id in raw) for *_, id, shown in hits]
 
 
@@ -83,8 +85,10 @@ def explained(
     *,
     full_match: bool,
 ) -> Ranked[Id]:
-    """The score of one hit in a hybrid search with all its parts, be it among those of a leg or not. `fresh` is its
-    recency."""
+    """Return the score of one chunk in a hybrid search with all its parts, whether or not a leg recalled it.
+
+    `fresh` is its recency.
+    """
     weights = scaled_up(HYBRID, keyword=True, vector=vector is not None)
     raw, cosine = keyword.raw(id), vector.raw(id) if vector else None
     rank = vector.ranks().get(id) if vector else None
@@ -98,12 +102,12 @@ def explained(
 
 
 def shown(hit: Ranked[Id]) -> Shown:
-    """How a hit with all three parts is shown."""
+    """Return the score of a hit with all three parts as it is shown."""
     return Shown.of(*(round(part.share, DIGITS) for part in hit.parts))
 
 
 class Weighted(NamedTuple):
-    """What each part counts for; together 1."""
+    """The weight of each part; together 1."""
 
     keyword: float
     vector: float
@@ -111,6 +115,6 @@ class Weighted(NamedTuple):
 
 
 def scaled_up(weights: Mapping[LegName, float], *, keyword: bool, vector: bool) -> Weighted:
-    """The weights when only these legs are up."""
+    """Return the weights scaled to 1 when only these legs were asked."""
     up = weights["keyword"] * keyword, weights["vector"] * vector, weights["recency"]
     return Weighted(*(weight / (sum(up) or 1.0) for weight in up))

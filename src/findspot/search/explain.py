@@ -68,7 +68,7 @@ class Explainer:
             found = (await connection.run_sync(rows.found, [chunk_id])).get(chunk_id)
         if found is None or found.chunk.namespace != request.namespace or found.chunk.document_id != document_id:
             raise not_found("passage")
-        query = await asyncio.to_thread(request.parse)
+        query = await self._recaller.parse(request)
         with self._gate.search(request.project_id):
             recalled = await self._recaller.recall(
                 request,

@@ -1,64 +1,68 @@
-"""A score in a sentence, in English and Chinese."""
+"""Write the explanation of a score as a sentence, in English or Chinese."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-_MOST_NAMED = 6  # stretches
+_MAX_NAMED = 6  # matches
 
 
 @dataclass(frozen=True, slots=True)
 class Reasons:
-    """What a score is made of, as far as a sentence tells it. A rank of None is one beyond those that were counted."""
+    """The facts about a score that the sentence mentions. A rank is None if the leg did not recall the passage."""
 
-    stretches: Sequence[str]  # what was found, as the passage has it
-    words: tuple[int, int]  # so many of so many
-    characters: tuple[int, int]  # the same where words are not parted by blanks
+    matches: Sequence[str]  # as the passage writes them
+    words: tuple[int, int]  # found, and in the query
+    characters: tuple[int, int]  # the same for scripts without spaces
     keyword: float
     keyword_rank: int | None
-    similarity: float | None  # None: there is nothing to compare, as with a query of signs alone
+    similarity: float | None  # None: there is nothing to compare, for example a query of punctuation
     vector: float
     vector_rank: int | None
     age: timedelta
     recency: float
     total: float
     hidden: bool
-    left_out: bool = False  # by what the query demands or excludes
-    without_meaning: bool = False  # the search by meaning was not possible
+    left_out: bool = False  # because of a phrase or an exclusion
+    without_meaning: bool = False  # the vector leg could not be asked
 
 
 def sentence(reasons: Reasons, language: str) -> str:
-    """Why a passage has its score."""
+    """Return why a passage has its score."""
     return _chinese(reasons) if language == "zh" else _english(reasons)
 
 
 def _english(why: Reasons) -> str:
-    hidden = " That is under 0.25, so a hybrid search hides it." if why.hidden else ""
+    hidden = " That is below 0.25, so a hybrid search hides it." if why.hidden else ""
     if why.left_out:
-        hidden = " A search leaves it out: it lacks a phrase of the query, or holds what the query excludes."
-    age = f"it was changed {_days(why.age)}, which counts {why.recency:.2f}"
+        hidden = " A search excludes it: it lacks a phrase of the query, or contains an excluded word."
+    age = f"it was changed {_days(why.age)}, which adds {why.recency:.2f}"
     parts = [each for each in (_english_words(why), _english_meaning(why), age) if each]
-    return f"{'; '.join(parts)}. Together {why.total:.2f}.{hidden}"
+    return f"{'; '.join(parts)}. Total: {why.total:.2f}.{hidden}"
 
 
 def _english_words(why: Reasons) -> str:
-    if not why.stretches:
-        return "It has none of the words" if why.words[1] or not why.characters[1] else "It has none of the characters"
+    if not why.matches:
+        return (
+            "It contains no word of the query"
+            if why.words[1] or not why.characters[1]
+            else "It contains no character of the query"
+        )
     found, missing = _shares(why, "word", "character")
-    counted = " and ".join(_so_many(*each, noun) for each, noun in found) or "a part of a word"
+    counted = " and ".join(_count(*each, noun) for each, noun in found) or "part of a word"
     counted += f" but no {missing}" if missing and found else ""
-    named = ", ".join(f"“{each}”" for each in why.stretches[:_MOST_NAMED])
+    named = ", ".join(f"“{each}”" for each in why.matches[:_MAX_NAMED])
     rank = f", rank {why.keyword_rank:,} by keyword" if why.keyword_rank else ""
-    return f"It has {counted} ({named}{rank}), which counts {why.keyword:.2f}"
+    return f"It contains {counted} ({named}{rank}), which adds {why.keyword:.2f}"
 
 
 def _shares(why: Reasons, word: str, character: str) -> tuple[list[tuple[tuple[int, int], str]], str]:
-    """What was asked for and found, in words and in characters, and which of the two was asked for in vain."""
+    """Return how many words and characters were found of those in the query, and the kind of which none was found."""
     asked = [(each, noun) for each, noun in ((why.words, word), (why.characters, character)) if each[1]]
     return [share for share in asked if share[0][0]], next((noun for each, noun in asked if not each[0]), "")
 
 
-def _so_many(found: int, asked: int, noun: str) -> str:
+def _count(found: int, asked: int, noun: str) -> str:
     if found < asked:
         return f"{found:,} of {asked:,} {noun}{'s' * (asked > 1)}"
     return f"the one {noun}" if asked == 1 else f"both {noun}s" if asked == 2 else f"all {asked:,} {noun}s"
@@ -72,7 +76,7 @@ def _english_meaning(why: Reasons) -> str:
     near, some = why.similarity >= 0.7, why.similarity >= 0.3
     likeness = "close to the query" if near else "somewhat like the query" if some else "far from the query"
     rank = f", rank {why.vector_rank:,}" if why.vector_rank else ""
-    return f"its meaning is {likeness} ({why.similarity:.2f}{rank}), which counts {why.vector:.2f}"
+    return f"its meaning is {likeness} ({why.similarity:.2f}{rank}), which adds {why.vector:.2f}"
 
 
 def _days(age: timedelta) -> str:
@@ -89,18 +93,18 @@ def _chinese(why: Reasons) -> str:
 
 
 def _chinese_words(why: Reasons) -> str:
-    if not why.stretches:
+    if not why.matches:
         return "未命中任何关键词"
     found, missing = _shares(why, "词", "字")
-    counted = "、".join(_this_many(*each, noun) for each, noun in found) or "词的一部分"
+    counted = "、".join(_chinese_count(*each, noun) for each, noun in found) or "词的一部分"
     counted = f" {counted}" if counted[:1].isdigit() else counted
     counted += f"，未命中任何{missing}" if missing and found else ""
-    named = "".join(f"“{each}”" for each in why.stretches[:_MOST_NAMED])
+    named = "".join(f"“{each}”" for each in why.matches[:_MAX_NAMED])
     rank = f"，关键词排名第 {why.keyword_rank:,}" if why.keyword_rank else ""
     return f"命中{counted}（{named}{rank}），计 {why.keyword:.2f} 分"
 
 
-def _this_many(found: int, asked: int, noun: str) -> str:
+def _chinese_count(found: int, asked: int, noun: str) -> str:
     if found < asked:
         return f"{asked:,} 个{noun}中的 {found:,} 个"
     return f"唯一的{noun}" if asked == 1 else f"全部 {asked:,} 个{noun}"

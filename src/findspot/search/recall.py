@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from findspot.engines.protocol import Damaged, DimensionMismatch, Engine, Recall, Vector, Words
@@ -61,20 +62,20 @@ class Recaller:
         self._engine = engine
         self._embeddings = embeddings
         self._index_status = index_status
-        self.in_thread = threads.search.run
+        self._in_thread = threads.search.run
 
     async def prepare(self) -> None:
         """Load what the first search would otherwise wait for."""
         try:
-            await self.in_thread(_load_parser)
-            await self.in_thread(self._engine.prepare)
+            await self._in_thread(_load_parser)
+            await self._in_thread(self._engine.prepare)
             await self._embeddings.prepare()
         except FindspotError as error:  # the first search asks the service again
             log.warning("search is not ready yet: %s", error.message)
 
     async def parse(self, request: SearchRequest) -> "Query":
         if len(request.query) > LONG_QUERY:
-            return await self.in_thread(request.parse)
+            return await self._in_thread(request.parse)
         return request.parse()
 
     async def recall(
@@ -95,16 +96,16 @@ class Recaller:
         """
         words = words or words_of(query)
         by_keyword, by_vector = request.strategy is not Strategy.VECTOR, request.strategy is not Strategy.KEYWORD
-        call = _Call(self._engine, request, limit, also)
+        ask = partial(self._ask, request, limit=limit, also=also)
         try:
             vector = await self._vector(request, query.positive_text, deadline) if by_vector else None
-            found = await self._ask(call, words if by_keyword else None, vector, deadline)
+            found = await ask(words if by_keyword else None, vector, deadline)
             return Recalled(found, by_keyword, by_vector)
         except FindspotError as error:
             if not (by_vector and fall_back and error.code in VECTOR_FAILURES):
                 raise
             degraded = Degradation(error.code)
-        found = await self._ask(call, words, None, Deadline.within(max(GRACE_S, deadline.left_s)))
+        found = await ask(words, None, Deadline.within(max(GRACE_S, deadline.left_s)))
         return Recalled(found, by_keyword=True, by_vector=False, degraded=degraded)
 
     async def count(self, request: SearchRequest, words: Words | None) -> int:
@@ -114,14 +115,13 @@ class Recaller:
     async def scores(self, request: SearchRequest, words: Mapping[str, Words], chunk_id: int) -> dict[str, float]:
         """Return the BM25 score that a chunk gets for each of these entries, without those that do not match."""
 
+        def score(each: Words) -> float | None:
+            found = self._engine.recall(request.namespace, each, None, limit=0, also=[chunk_id])
+            return found.keyword_also.get(chunk_id)
+
         def read() -> dict[str, float]:
-            found = {
-                term: self._engine.recall(request.namespace, each, None, limit=0, also=[chunk_id]).keyword_also.get(
-                    chunk_id
-                )
-                for term, each in words.items()
-            }
-            return {term: score for term, score in found.items() if score is not None}
+            scores = {term: score(each) for term, each in words.items()}
+            return {term: found for term, found in scores.items() if found is not None}
 
         return await self._read(request, read)
 
@@ -132,7 +132,7 @@ class Recaller:
             async with asyncio.timeout(deadline.left_s):
                 vector, status = await asyncio.gather(
                     self._embeddings.query(text),
-                    self.in_thread(self._engine.status, request.namespace),
+                    self._in_thread(self._engine.status, request.namespace),
                     return_exceptions=True,
                 )
         except TimeoutError:
@@ -152,14 +152,35 @@ class Recaller:
             raise FindspotError("EMBEDDING_DIMENSION_MISMATCH", message)
         return vector
 
-    async def _ask(self, call: "_Call", words: Words | None, vector: "Vector | None", deadline: Deadline) -> Recall:
+    async def _ask(
+        self,
+        request: SearchRequest,
+        words: Words | None,
+        vector: "Vector | None",
+        deadline: Deadline,
+        *,
+        limit: int,
+        also: Sequence[int],
+    ) -> Recall:
+        def call() -> Recall:
+            deadline.check()  # it may have waited for a thread
+            return self._engine.recall(
+                request.namespace,
+                words,
+                vector,
+                limit=limit,
+                within=request.within,
+                also=also,
+                stop=deadline.check,
+            )
+
         try:
-            found = await self.in_thread(call, words, vector, deadline)
-            if not found.exists and await self._has_appeared(call.request):
-                found = await self.in_thread(call, words, vector, deadline)
+            found = await self._in_thread(call)
+            if not found.exists and await self._has_appeared(request):
+                found = await self._in_thread(call)
             return found
         except Damaged as damage:
-            raise self._rebuilding(call.request, damage) from damage
+            raise self._rebuilding(request, damage) from damage
         except DimensionMismatch as mismatch:  # the index was switched after its status was read
             message = "The index holds vectors with another number of dimensions than the query."
             raise FindspotError("EMBEDDING_DIMENSION_MISMATCH", message) from mismatch
@@ -172,7 +193,7 @@ class Recaller:
         async with self._store.read() as connection:
             if not await rows.any_indexed(connection, request.namespace):
                 return False
-        if not (await self.in_thread(self._engine.status, request.namespace)).fingerprint:
+        if not (await self._in_thread(self._engine.status, request.namespace)).fingerprint:
             raise Damaged(f"the index {request.namespace} is missing")
         return True
 
@@ -188,28 +209,6 @@ class Recaller:
         self._index_status.report(request.namespace, Problem.DAMAGED)
         message = f"The index {request.namespace} was damaged and is being rebuilt."
         return FindspotError("INDEX_REBUILDING", message, retryAfterMs=DAMAGE_RETRY_MS)
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """One recall, to be run in a thread; it may be run again with fewer legs."""
-
-    engine: Engine
-    request: SearchRequest
-    limit: int
-    also: Sequence[int]
-
-    def __call__(self, words: Words | None, vector: "Vector | None", deadline: Deadline) -> Recall:
-        deadline.check()
-        return self.engine.recall(
-            self.request.namespace,
-            words,
-            vector,
-            limit=self.limit,
-            within=self.request.within,
-            also=self.also,
-            stop=deadline.check,
-        )
 
 
 def words_of(query: "Query") -> Words:

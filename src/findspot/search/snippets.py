@@ -1,4 +1,4 @@
-"""What is shown of a hit: a stretch of its text around the best match, and what matched in it."""
+"""Choose the snippet of a hit: the part of its text with the best match, and what matched in it."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -6,11 +6,11 @@ if TYPE_CHECKING:
     from findspot.words import Highlights
 
 LENGTH = 240  # characters
-_TOGETHER = 160  # matches that stand no further apart are shown together
+_WINDOW = 160  # characters; matches within it are shown together
 
 
 class Snippet(NamedTuple):
-    """A span of a text, and spans of that span."""
+    """A span of a text, and the spans of the matches relative to its start."""
 
     start: int
     end: int
@@ -18,7 +18,7 @@ class Snippet(NamedTuple):
 
 
 def snippet(highlights: "Highlights", text: str, length: int = LENGTH) -> Snippet:
-    """The stretch in which most of a query's words stand, cut at sentences or words."""
+    """Return the part of the text with the most different words of the query, cut at sentences or words."""
     from findspot.chunking import excerpt
 
     spans = highlights(text)
@@ -28,12 +28,12 @@ def snippet(highlights: "Highlights", text: str, length: int = LENGTH) -> Snippe
 
 
 def _best(text: str, spans: list[tuple[int, int]]) -> tuple[int, int]:
-    """Where the most different words stand together; the first such place."""
+    """Return the first span of at most _WINDOW characters with the most different matches."""
     words = [text[start:end].lower() for start, end in spans]
     best, most, until = (0, 0), 0, 0
     for place, (start, end) in enumerate(spans):
         until = max(until, place + 1)
-        while until < len(spans) and spans[until][1] <= start + _TOGETHER:
+        while until < len(spans) and spans[until][1] <= start + _WINDOW:
             until += 1
         if until - place > most and (value := len(set(words[place:until]))) > most:
             best, most = (start, max(end, spans[until - 1][1])), value

@@ -15,6 +15,7 @@ from findspot.ranking.fusion import SEGMENTED_HITS, Weights, convex, rescore, rr
 from findspot.ranking.scores import Ranked, keyword_leg, vector_leg
 from findspot.runtime.embeddings import Embeddings
 from findspot.runtime.limits import Deadline, Gate
+from findspot.runtime.threads import Threads
 from findspot.search.recall import Degradation, Recalled, Recaller
 from findspot.search.request import SearchRequest, Strategy
 from findspot.search.segments import Segments
@@ -51,13 +52,20 @@ class TableSearch:
     """Searches one namespace per request."""
 
     def __init__(
-        self, store: Store, recaller: Recaller, embeddings: Embeddings, index_status: IndexStatus, gate: Gate
+        self,
+        store: Store,
+        recaller: Recaller,
+        embeddings: Embeddings,
+        index_status: IndexStatus,
+        gate: Gate,
+        threads: Threads,
     ) -> None:
         self._store = store
         self._recaller = recaller
         self._embeddings = embeddings
         self._index_status = index_status
         self._gate = gate
+        self._in_thread = threads.search.run
         self._segments = Segments(embeddings.embedder)
 
     async def search(self, request: SearchRequest) -> Found:
@@ -135,7 +143,7 @@ class TableSearch:
         vector = await self._embeddings.query(query.positive_text)
         by_id = {hit.ranked.id: hit for hit in first}
         texts = {id: hit.found.chunk.text for id, hit in by_id.items()}
-        best = await self._recaller.in_thread(self._segments.best, vector, texts)
+        best = await self._in_thread(self._segments.best, vector, texts)
         rescored = rescore([hit.ranked for hit in first], best, embedder.calibration.closeness)
         return [*(replace(by_id[each.id], ranked=each) for each in rescored), *hits[SEGMENTED_HITS:]]
 
