@@ -11,7 +11,7 @@ from findspot.errors import FindspotError
 from findspot.jsontext.tree import Tree
 from findspot.pointer import Missing
 from tests.jsontext.cases import TEXTS, naughty_strings, pointer_table
-from tests.jsontext.spelling import unhurried
+from tests.jsontext.spelling import no_time_limit
 
 tokens_of_a_pointer = st.lists(st.text("ab/~01-", max_size=3) | st.text(max_size=3), max_size=4).map(tuple)
 
@@ -48,7 +48,7 @@ def test_the_pointer_to_any_key_leads_back_to_that_key() -> None:
 
 
 @pytest.mark.scenario("D04")
-@unhurried
+@no_time_limit
 @given(tokens_of_a_pointer)
 def test_writing_and_parsing_are_inverse(tokens: tuple[str, ...]) -> None:
     assert pointers.parse(pointers.write(tokens)) == tokens
@@ -116,7 +116,7 @@ def test_a_scope_holds_itself_and_what_lies_below_it(scope: str, pointer: str, h
     assert pointers.holds(scope, pointer) is held
 
 
-@unhurried
+@no_time_limit
 @given(tokens_of_a_pointer, tokens_of_a_pointer)
 def test_a_scope_holds_exactly_the_pointers_that_begin_with_its_tokens(
     scope: tuple[str, ...], more: tuple[str, ...]

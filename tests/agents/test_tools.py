@@ -188,7 +188,7 @@ async def test_an_object_takes_new_keys_all_of_them_or_none(app: App) -> None:
     assert answer == {"created_keys": ["a", "b~/", "新", "", "0"], "total": 5}
     assert await data(app, table) == {"旧": 1} | {each["key"]: each["content"] for each in elements}
     taken = [{"key": "x", "content": 1}, {"key": "新", "content": 2}]
-    assert "'新' is there already" in await refused(app, table, "create", {"elements": taken}, "PATCH_CONFLICT")
+    assert "'新' already exists" in await refused(app, table, "create", {"elements": taken}, "PATCH_CONFLICT")
     twice = [{"key": "x", "content": 1}, {"key": "x", "content": 2}]
     assert "twice" in await refused(app, table, "create", {"elements": twice}, "PATCH_CONFLICT")
     assert "strings" in await refused(app, table, "create", {"elements": [{"content": 1}]}, "INVALID_ARGUMENT")

@@ -51,7 +51,7 @@ def test_jsonl_becomes_a_list_of_its_lines() -> None:
     ("data", "why"),
     [
         (b'{"a":1}\n{"b":}\n', "line 2 is not valid JSON"),
-        (b'1\n\n"\\ud800"', "line 3 holds a lone surrogate"),
+        (b'1\n\n"\\ud800"', "line 3 contains a lone surrogate"),
         (b"1\n1,2\n", "line 2 is not valid JSON"),
         (b"1\n" + b"[" * 600 + b"]" * 600, "line 2 is nested"),
         (b"\n \n", "it is empty"),

@@ -140,7 +140,7 @@ async def test_a_lone_surrogate_is_refused_and_nothing_is_changed(owner: httpx2.
             ),
             await owner.post(f"/api/v1/projects/{project}/tables", content=body),
         )
-        expected = {"code": "INVALID_ARGUMENT", "message": "body: holds a lone surrogate, which is half a character"}
+        expected = {"code": "INVALID_ARGUMENT", "message": "body: contains a lone surrogate, which is half a character"}
         wrong += [answer.text for answer in answers if answer.json() != {**expected, "field": "body"}]
         wrong += [answer.text for answer in answers if answer.status_code != 422]
     assert wrong == []

@@ -1,4 +1,4 @@
-"""The JSON test cases that are shipped, and two ways to compare JSON texts that know nothing of `findspot.jsontext`."""
+"""The JSON test suites in the fixtures, and two ways to compare JSON texts without `findspot.jsontext`."""
 
 import base64
 import json
@@ -10,7 +10,7 @@ import msgspec
 
 _FOLDER = Path(__file__).parent.parent / "fixtures" / "json"
 
-# Scripts, sequences and characters that are cut, folded or dropped by careless code.
+# Scripts, sequences and characters that careless code splits, folds or drops.
 TEXTS = (
     "plain English",
     "Hello, 世界。",

@@ -1,4 +1,4 @@
-"""Strategies for JSON texts in every spelling: numbers, escapes and white space vary as they do in the wild."""
+"""Hypothesis strategies for JSON texts with varied numbers, escapes and white space."""
 
 import json
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from tests.jsontext.cases import TEXTS
 
-unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+no_time_limit = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 
 @dataclass(frozen=True, slots=True)
 class Spelled:
-    """A JSON text, and the texts of the values in it, exactly as they stand there."""
+    """A JSON text, and the exact texts of the values in it."""
 
     text: str
     inside: "dict[str, Spelled] | list[Spelled] | None" = None
@@ -25,14 +25,14 @@ class Spelled:
         return self.text.encode()
 
     def everything(self) -> Iterator[tuple[tuple[str, ...], "Spelled"]]:
-        """Each value in here, itself first, with the tokens of its pointer."""
+        """Yield this value and every value in it, with the tokens of its pointer."""
         yield (), self
         for token, value in named(self.inside or {}):
             for tokens, deeper in value.everything():
                 yield (token, *tokens), deeper
 
 
-String: TypeAlias = tuple[str, str]  # what it is, and a way to write it
+String: TypeAlias = tuple[str, str]  # the string, and one way to write it in JSON
 
 
 def named(inside: dict[str, Spelled] | list[Spelled]) -> Iterator[tuple[str, Spelled]]:
@@ -49,8 +49,8 @@ def _spell(characters: str, way: str) -> str:
     return "".join("\\u" + (code.upper() if way == "upper" else code) for code in codes)
 
 
-def _string(pieces: list[tuple[str, str]]) -> String:
-    return "".join(text for text, _ in pieces), '"' + "".join(_spell(*piece) for piece in pieces) + '"'
+def _string(parts: list[tuple[str, str]]) -> String:
+    return "".join(text for text, _ in parts), '"' + "".join(_spell(*part) for part in parts) + '"'
 
 
 def _list(values: list[Spelled], space: str) -> Spelled:

@@ -1,4 +1,4 @@
-"""What is taken as JSON, and what is refused."""
+"""Which texts are accepted as JSON, and which are refused."""
 
 import json
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from findspot.errors import FindspotError
 from findspot.jsontext.check import check, depth
 from tests.jsontext.cases import TEXTS, naughty_strings, nested, suite
-from tests.jsontext.spelling import Spelled, unhurried, values
+from tests.jsontext.spelling import Spelled, no_time_limit, values
 
 WHITE = b" \t\n\r"
 HIGH, LOW = "\\ud83d", "\\udE00"
@@ -22,13 +22,13 @@ def refusal(text: bytes) -> FindspotError | None:
     return None
 
 
-def test_every_text_that_must_parse_is_kept_as_it_is() -> None:
+def test_every_valid_text_of_the_suite_is_accepted_unchanged() -> None:
     accepted = suite("y_")
     assert len(accepted) == 95
     assert [name for name, text in accepted.items() if check(text) != text.strip(WHITE)] == []
 
 
-def test_every_text_that_must_not_parse_is_refused() -> None:
+def test_every_invalid_text_of_the_suite_is_refused() -> None:
     refused = suite("n_")
     assert len(refused) == 188
     answers = {name: refusal(text) for name, text in refused.items()}
@@ -36,18 +36,18 @@ def test_every_text_that_must_not_parse_is_refused() -> None:
     assert [name for name, error in answers.items() if error and error.fields != {"field": "body"}] == []
 
 
-def test_where_parsers_may_differ_numbers_are_kept_and_what_is_no_text_is_refused() -> None:
+def test_where_parsers_may_differ_numbers_are_accepted_and_broken_text_is_refused() -> None:
     free = suite("i_")
     answers = {name: refusal(text) for name, text in free.items()}
     kept = {name for name, error in answers.items() if error is None}
     assert kept == {name for name in free if name.startswith("i_number_")} | {"i_structure_500_nested_arrays"}
     assert len(kept) == 11
     sentences = {error.message.split(":")[1].strip() for error in answers.values() if error}
-    told = ("is not valid JSON", "is not valid UTF-8 near byte", "holds a lone surrogate")
-    assert [sentence for sentence in sentences if not sentence.startswith(told)] == []
+    reasons = ("is not valid JSON", "is not valid UTF-8 near byte", "contains a lone surrogate")
+    assert [sentence for sentence in sentences if not sentence.startswith(reasons)] == []
 
 
-def test_numbers_keys_and_escapes_that_parsers_change_are_kept() -> None:
+def test_numbers_keys_and_escapes_that_parsers_change_are_unchanged() -> None:
     for name in ("number_", "object_", "string_with_escaped_NULL"):
         assert [each for each, text in suite(name).items() if check(text) != text.strip(WHITE)] == []
 
@@ -55,7 +55,7 @@ def test_numbers_keys_and_escapes_that_parsers_change_are_kept() -> None:
 @pytest.mark.parametrize(
     "half", ["\\ud800", "\\uDBFF", "\\udc00", "\\uDfff", LOW + HIGH, HIGH + HIGH, HIGH + "\\\\" + LOW]
 )
-def test_a_lone_surrogate_is_refused_by_name_in_keys_and_in_values(half: str) -> None:
+def test_a_lone_surrogate_in_a_key_or_value_is_refused_with_the_reason(half: str) -> None:
     for after in ("", "a", "abcdefghijkl", "\\n", "\\\\", "\\u0041", "\\u1234abcdef", "世界"):
         string = f'"before{half}{after}"'
         for text in (string, f"[1, {string}]", f"{{{string}: 1}}", f'{{"a": {{"b": {string}}}}}'):
@@ -63,7 +63,7 @@ def test_a_lone_surrogate_is_refused_by_name_in_keys_and_in_values(half: str) ->
             assert error is not None, text
             assert error.body() == {
                 "code": "INVALID_ARGUMENT",
-                "message": "body: holds a lone surrogate, which is half a character",
+                "message": "body: contains a lone surrogate, which is half a character",
                 "field": "body",
             }
 
@@ -77,17 +77,17 @@ def test_a_surrogate_written_in_bytes_is_refused() -> None:
 @pytest.mark.parametrize(
     "text", [f'"{HIGH}{LOW}"', r'"\\ud800"', r'"\\\\udc00"', r'["\\", "ud800"]', r'"\ue000\ud7ff"']
 )
-def test_surrogate_pairs_and_what_only_looks_like_a_surrogate_are_kept(text: str) -> None:
+def test_surrogate_pairs_and_escaped_backslashes_are_accepted(text: str) -> None:
     assert check(text.encode()) == text.encode()
 
 
-def test_text_of_every_script_is_kept_as_it_is() -> None:
+def test_text_of_every_script_is_unchanged() -> None:
     for text in (*TEXTS, *naughty_strings()):
         for spelled in (json.dumps({text: text}), json.dumps({text: [text]}, ensure_ascii=False)):
             assert check(spelled.encode()) == spelled.encode()
 
 
-def test_five_hundred_levels_are_kept() -> None:
+def test_five_hundred_levels_are_accepted() -> None:
     for text in (nested(500), nested(499), b"[" * 500 + b"]" * 500, b'{"[":' * 500 + b'"{"' + b"}" * 500):
         assert check(text) == text
 
@@ -104,7 +104,7 @@ def test_more_than_five_hundred_levels_are_refused_with_the_reason(levels: int) 
         }
 
 
-def test_depth_counts_what_is_open_at_once_and_not_what_stands_in_strings() -> None:
+def test_depth_ignores_brackets_inside_strings() -> None:
     assert depth(b"1") == 0
     assert depth(b'"[[["') == 0
     assert depth(b'[[],[],{"[{":[]}]') == 3
@@ -112,7 +112,7 @@ def test_depth_counts_what_is_open_at_once_and_not_what_stands_in_strings() -> N
 
 
 def naive_depth(text: str) -> int:
-    """One character at a time."""
+    """Count one character at a time."""
     deepest = level = at = 0
     in_string = False
     while at < len(text):
@@ -130,32 +130,32 @@ def naive_depth(text: str) -> int:
     return deepest
 
 
-@unhurried
+@no_time_limit
 @given(values)
-def test_depth_is_that_of_a_reader_who_goes_character_by_character(value: Spelled) -> None:
+def test_depth_agrees_with_a_character_by_character_count(value: Spelled) -> None:
     assert depth(value.data) == naive_depth(value.text)
 
 
-@unhurried
+@no_time_limit
 @given(values)
-def test_every_spelling_of_a_value_is_kept_as_it_is(value: Spelled) -> None:
+def test_every_spelling_of_a_value_is_unchanged(value: Spelled) -> None:
     assert check(b"\r\n\t " + value.data + b" \n") == value.data
 
 
 @pytest.mark.parametrize("around", ["\ufeff", "\u00a0", "\x0b", "\x0c", "\u2028", "\x00"])
-def test_white_space_that_json_does_not_know_is_refused(around: str) -> None:
+def test_white_space_that_is_not_json_white_space_is_refused(around: str) -> None:
     for text in (f"{around}[]", f"[]{around}"):
         assert refusal(text.encode()) is not None
 
 
 @pytest.mark.parametrize("text", [b"", b" ", b"\r\n\t "])
-def test_nothing_is_not_a_value(text: bytes) -> None:
+def test_an_empty_text_is_refused(text: bytes) -> None:
     error = refusal(text)
     assert error is not None
     assert error.message == "body: is empty; send a JSON value"
 
 
-def test_the_error_names_the_field_that_was_read() -> None:
+def test_the_error_names_the_field() -> None:
     with pytest.raises(FindspotError) as caught:
         check(b"[1,]", "arguments")
     assert caught.value.fields == {"field": "arguments"}

@@ -22,7 +22,7 @@ def test_a_value_is_accepted_without_the_white_space_around_it() -> None:
     assert accept(b'\r\n { "a" : 1.0 }\t', LIMIT) == b'{ "a" : 1.0 }'
 
 
-def test_a_value_is_accepted_up_to_the_limit_and_refused_past_it() -> None:
+def test_a_value_over_the_limit_is_refused() -> None:
     assert accept(b"[1, 2]", 6) == b"[1, 2]"
     error = refused(accept, b"[1, 2]", 5)
     assert error.body() == {
@@ -35,12 +35,12 @@ def test_a_value_is_accepted_up_to_the_limit_and_refused_past_it() -> None:
 # ── a new table ──
 
 
-def test_a_new_table_is_its_name_and_the_bytes_of_its_value() -> None:
+def test_a_new_table_has_a_name_and_the_bytes_of_its_value() -> None:
     assert open_table(b'{"name": "t", "data":  { "b" : 1.10 }  }', LIMIT) == ("t", b'{ "b" : 1.10 }')
     assert open_table(b' {"data":null,"name":"\\u4e16\\u754c"} ', LIMIT) == ("世界", b"null")
 
 
-def test_a_value_may_be_as_deep_in_a_new_table_as_alone() -> None:
+def test_a_value_in_a_new_table_may_be_as_deep_as_a_value_alone() -> None:
     assert accept(nested(500), LIMIT) == nested(500)
     assert open_table(b'{"name":"t","data":' + nested(500) + b"}", LIMIT) == ("t", nested(500))
     error = refused(open_table, b'{"name":"t","data":' + nested(501) + b"}", LIMIT)
@@ -63,7 +63,7 @@ def test_a_value_may_be_as_deep_in_a_new_table_as_alone() -> None:
         (b"", "body"),
     ],
 )
-def test_the_field_that_makes_no_table_is_named(body: bytes, field: str) -> None:
+def test_the_invalid_field_of_a_new_table_is_named(body: bytes, field: str) -> None:
     error = refused(open_table, body, LIMIT)
     assert (error.code, error.fields) == ("INVALID_ARGUMENT", {"field": field})
     assert error.message.startswith(field)
@@ -77,7 +77,7 @@ def test_only_the_value_of_a_new_table_counts_against_the_limit() -> None:
 # ── at a pointer ──
 
 
-def test_reading_cuts_the_value_out_of_the_text() -> None:
+def test_reading_returns_the_bytes_of_the_value() -> None:
     text = b' {"a/b": [ 1.0 , {"~":"\\u00e9"} ] } '
     assert read(text, "") == text.strip()
     assert read(text, "/a~1b") == b'[ 1.0 , {"~":"\\u00e9"} ]'
@@ -94,13 +94,13 @@ def test_every_script_can_be_read_and_set_at_its_own_pointer() -> None:
 
 
 @pytest.mark.parametrize("pointer", ["/x", "/a/2", "/a/-", "/a/01", "/a/0/x"])
-def test_reading_where_nothing_is_answers_not_found_with_the_reason(pointer: str) -> None:
+def test_reading_a_missing_value_is_not_found_with_a_reason(pointer: str) -> None:
     error = refused(read, b'{"a":[1,2]}', pointer)
     assert (error.code, error.fields) == ("NOT_FOUND", {"field": "json_pointer"})
     assert error.message.startswith("The JSON pointer leads nowhere: ")
 
 
-def test_setting_where_nothing_can_be_answers_not_found() -> None:
+def test_setting_below_a_missing_value_is_not_found() -> None:
     error = refused(put, b'{"a":[1,2]}', "/b/c", b"1", LIMIT)
     assert (error.code, error.fields) == ("NOT_FOUND", {"field": "json_pointer"})
 

@@ -1,4 +1,4 @@
-"""JSON Patch as RFC 6902 has it: every operation, or none."""
+"""JSON Patch (RFC 6902): all operations, or none."""
 
 import json
 from typing import Any
@@ -8,9 +8,9 @@ from hypothesis import given
 
 from findspot.errors import FindspotError
 from findspot.jsontext.operations import patch
-from findspot.jsontext.patch import equal, read_steps, touched
+from findspot.jsontext.patch import changed_pointers, equal, read_steps
 from tests.jsontext.cases import TEXTS, meaning, nested, patch_cases
-from tests.jsontext.spelling import Spelled, unhurried, values
+from tests.jsontext.spelling import Spelled, no_time_limit, values
 
 LIMIT = 10_000_000
 
@@ -26,7 +26,7 @@ def refused(text: bytes | str, *steps: dict[str, Any], limit: int = LIMIT) -> Fi
     return caught.value
 
 
-def test_every_case_of_the_patch_suite_ends_as_it_must() -> None:
+def test_every_case_of_the_patch_suite_has_the_expected_result() -> None:
     cases = patch_cases()
     assert len(cases) == 112
     wrong: list[tuple[str, object]] = []
@@ -59,30 +59,30 @@ def test_every_case_of_the_patch_suite_ends_as_it_must() -> None:
         ('[{"op": "add", "path": "/a", "value": 1, "op": "remove"}]', "op"),
     ],
 )
-def test_what_is_no_patch_is_refused_with_the_place(text: str, place: str) -> None:
+def test_an_invalid_patch_is_refused_with_the_position(text: str, place: str) -> None:
     with pytest.raises(FindspotError, match="is not a JSON Patch") as caught:
         read_steps(text.encode())
     assert caught.value.code == "INVALID_ARGUMENT"
     assert place in caught.value.message
 
 
-def test_members_that_the_rfc_does_not_know_are_ignored() -> None:
+def test_unknown_members_are_ignored() -> None:
     assert patched("{}", {"op": "add", "path": "/a", "value": None, "why": {"x": [1]}, "from": 7}) == '{"a":null}'
 
 
-def test_no_operations_leave_every_byte_alone() -> None:
+def test_an_empty_patch_changes_no_byte() -> None:
     assert patched('{ "b" : 1.0 }') == '{ "b" : 1.0 }'
 
 
 # ── all or nothing ──
 
 
-def test_an_operation_that_does_not_fit_stops_the_patch_and_is_named() -> None:
+def test_a_failing_operation_stops_the_patch_and_is_named() -> None:
     good = {"op": "replace", "path": "/a", "value": 2}
     error = refused('{"a":1}', good, {"op": "remove", "path": "/x~1y"}, good)
     assert error.body() == {
         "code": "PATCH_CONFLICT",
-        "message": "Operation 1 (remove '/x~1y') does not fit: there is no key 'x/y' at the top. Nothing was changed.",
+        "message": "Operation 1 (remove '/x~1y') failed: there is no key 'x/y' at the top. Nothing was changed.",
         "operation": 1,
     }
 
@@ -102,7 +102,7 @@ def test_a_malformed_pointer_in_the_middle_is_named(step: dict[str, Any], field:
     assert (error.code, error.fields) == ("INVALID_ARGUMENT", {"field": field})
 
 
-def test_later_operations_see_what_earlier_ones_did() -> None:
+def test_later_operations_see_the_effect_of_earlier_ones() -> None:
     assert patched(
         '{"a": {"b": [1, 2]}}',
         {"op": "add", "path": "/a/b/1", "value": 1.5},
@@ -124,7 +124,7 @@ def test_a_value_cannot_be_moved_into_itself(source: str, path: str) -> None:
     assert "cannot be moved into itself" in error.message
 
 
-def test_a_value_can_be_moved_onto_itself_to_its_parent_and_beside_a_key_that_begins_alike() -> None:
+def test_a_value_can_be_moved_onto_itself_to_its_parent_and_beside_a_key_with_the_same_prefix() -> None:
     text = '{"a":{"b":1},"ab":2}'
     assert meaning(patched(text, {"op": "move", "from": "/a", "path": "/a"})) == meaning(text)
     assert patched(text, {"op": "move", "from": "/a/b", "path": "/a"}) == '{"a":1,"ab":2}'
@@ -152,32 +152,30 @@ def test_a_value_can_be_copied_into_itself() -> None:
         ('["x"]', {"op": "copy", "from": "", "path": "/-"}, 22),
     ],
 )
-def test_copies_that_multiply_are_refused_before_they_fill_the_memory(
-    text: str, step: dict[str, Any], times: int
-) -> None:
+def test_repeated_copies_are_limited(text: str, step: dict[str, Any], times: int) -> None:
     error = refused(text, *[step] * times, limit=100_000)
     assert error.body() == {
         "code": "CONTENT_TOO_LARGE",
-        "message": "The patch copies more than 100000 bytes in all.",
+        "message": "The patch copies more than 100000 bytes in total.",
         "limit": 100_000,
     }
 
 
-def test_a_patch_that_ends_past_the_limit_is_refused() -> None:
+def test_a_patch_whose_result_exceeds_the_limit_is_refused() -> None:
     error = refused("[]", *[{"op": "add", "path": "/-", "value": "x" * 40}] * 3, limit=100)
     assert (error.code, error.fields) == ("CONTENT_TOO_LARGE", {"limit": 100})
     assert refused("[]", {"op": "add", "path": "/-", "value": 1}, limit=2).code == "CONTENT_TOO_LARGE"
     assert patched("[]", {"op": "add", "path": "/-", "value": 1}, limit=3) == "[1]"
 
 
-def test_a_patch_cannot_nest_deeper_than_a_whole_value_may() -> None:
+def test_a_patch_cannot_exceed_the_depth_limit() -> None:
     text = nested(300)
     error = refused(text, {"op": "copy", "from": "", "path": "/0/" + "/0/" * 100})
     assert error.code == "INVALID_ARGUMENT"
     assert "nested more than 500 levels deep" in error.message
 
 
-def test_a_value_as_deep_as_a_table_may_be_can_be_patched_in_and_tested() -> None:
+def test_a_value_at_the_depth_limit_can_be_added_and_tested() -> None:
     deep = nested(500)
     step = b'[{"op":"%s","path":"","value":' + deep + b"}]"
     assert patch(b"1", step.replace(b"%s", b"replace"), 1_000_000)[0] == deep
@@ -209,7 +207,7 @@ HUGE = "9" * 6000
         ('{"\\u0061":1}', '{"a":1}'),
     ],
 )
-def test_values_are_equal_whatever_their_spelling(one: str, other: str) -> None:
+def test_equal_values_may_be_spelled_differently(one: str, other: str) -> None:
     assert equal(one.encode(), other.encode())
     assert equal(other.encode(), one.encode())
 
@@ -241,19 +239,19 @@ def test_values_are_equal_whatever_their_spelling(one: str, other: str) -> None:
         ('"a"', '"a\\u0000"'),
     ],
 )
-def test_values_of_another_type_or_meaning_differ(one: str, other: str) -> None:
+def test_values_of_another_type_or_value_are_not_equal(one: str, other: str) -> None:
     assert not equal(one.encode(), other.encode())
     assert not equal(other.encode(), one.encode())
 
 
-@unhurried
+@no_time_limit
 @given(values, values)
-def test_equality_is_that_of_the_meanings(one: Spelled, other: Spelled) -> None:
+def test_equality_agrees_with_the_decoded_values(one: Spelled, other: Spelled) -> None:
     assert equal(one.data, one.data)
     assert equal(one.data, other.data) is (meaning(one.text) == meaning(other.text))
 
 
-def test_test_reads_what_is_there_and_changes_nothing() -> None:
+def test_the_test_operation_changes_nothing() -> None:
     for text in TEXTS:
         document = json.dumps({text: {"n": 1.0}})
         path = "/" + text.replace("~", "~0").replace("/", "~1")
@@ -261,7 +259,7 @@ def test_test_reads_what_is_there_and_changes_nothing() -> None:
         assert refused(document, {"op": "test", "path": path, "value": {"n": True}}).code == "PATCH_CONFLICT"
 
 
-def test_a_patch_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_patch_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("findspot.jsontext.patch.MAX_SECONDS", -1)
     error = refused("[]", {"op": "add", "path": "/-", "value": 1})
     assert error.code == "CONTENT_TOO_LARGE"
@@ -281,5 +279,5 @@ def test_a_patch_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch
         ([{"op": "add", "path": f"/{n}x", "value": 1} for n in range(51)], [""]),
     ],
 )
-def test_a_patch_tells_where_it_may_have_changed_something(steps: list[dict[str, Any]], places: list[str]) -> None:
-    assert touched(read_steps(json.dumps(steps).encode())) == places
+def test_a_patch_reports_the_pointers_that_may_have_changed(steps: list[dict[str, Any]], places: list[str]) -> None:
+    assert changed_pointers(read_steps(json.dumps(steps).encode())) == places

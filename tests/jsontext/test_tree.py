@@ -1,4 +1,4 @@
-"""Reading and editing at pointers, with every other byte left alone."""
+"""Reading and editing at pointers leaves every other byte unchanged."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -13,14 +13,14 @@ from findspot.errors import FindspotError
 from findspot.jsontext.tree import Tree
 from findspot.pointer import Missing, parse
 from tests.jsontext.cases import TEXTS, in_order, nested, wording
-from tests.jsontext.spelling import Spelled, containers, named, strings, unhurried, values
+from tests.jsontext.spelling import Spelled, containers, named, no_time_limit, strings, values
 
-# A value opened along one path, as an edit opens it: what is not on the path is still the text it was.
+# A value decoded along one path, as an edit decodes it. Values beside the path are still text.
 Opened: TypeAlias = "Spelled | dict[str, Opened] | list[Opened]"
 
 
 def opened(value: Spelled, tokens: tuple[str, ...]) -> tuple[Any, Any]:
-    """The value opened down to a container, and that container."""
+    """Decode a value down to a container; return both."""
     inside: Any = value.inside.copy() if value.inside is not None else None
     if not tokens:
         return inside, inside
@@ -55,20 +55,20 @@ def edited(text: str, edit: Callable[[Tree], object]) -> str:
     return tree.dump().decode()
 
 
-# ── for all values ──
+# ── properties of all values ──
 
 
-@unhurried
+@no_time_limit
 @given(values)
-def test_reading_gives_the_bytes_at_every_pointer(value: Spelled) -> None:
+def test_reading_returns_the_exact_bytes_at_every_pointer(value: Spelled) -> None:
     text = b" \n" + value.data + b"\t"
     for tokens, part in value.everything():
         assert Tree(text).get(tokens) == part.data
 
 
-@unhurried
+@no_time_limit
 @given(values)
-def test_reading_again_and_again_never_changes_the_value(value: Spelled) -> None:
+def test_reading_does_not_change_the_value(value: Spelled) -> None:
     tree = Tree(value.data)
     for tokens, part in value.everything():
         assert wording(tree.get(tokens)) == wording(part.text)
@@ -77,7 +77,7 @@ def test_reading_again_and_again_never_changes_the_value(value: Spelled) -> None
 
 
 def check_edit(value: Spelled, tokens: tuple[str, ...], expected: Opened, edit: Callable[[Tree], object]) -> None:
-    """The edited text says what the same edit of lists and dicts says, and what was not edited is the same bytes."""
+    """Compare with the same edit of lists and dicts, and check that all other bytes are unchanged."""
     changed = edited(value.text, edit).encode()
     assert wording(changed) == wording_of(expected)
     for place, text in untouched(expected):
@@ -85,7 +85,7 @@ def check_edit(value: Spelled, tokens: tuple[str, ...], expected: Opened, edit: 
 
 
 def draw_place(data: st.DataObject, value: Spelled, *, present: bool) -> tuple[tuple[str, ...], str]:
-    """Some container in a value, and a token in it: one that is there, or also one where something can be added."""
+    """Draw a container in a value and a token in it: an existing one, or also one where a value can be added."""
     found = [
         (tokens, part)
         for tokens, part in value.everything()
@@ -103,7 +103,7 @@ def draw_place(data: st.DataObject, value: Spelled, *, present: bool) -> tuple[t
     return tokens, data.draw(there | fresh if part.inside else fresh)
 
 
-@unhurried
+@no_time_limit
 @given(st.data(), containers, values)
 def test_setting_a_value_changes_that_value_and_no_other_byte(
     data: st.DataObject, value: Spelled, new: Spelled
@@ -118,9 +118,9 @@ def test_setting_a_value_changes_that_value_and_no_other_byte(
     check_edit(value, tokens, expected, lambda tree: tree.put((*tokens, last), raw(new.text)))
 
 
-@unhurried
+@no_time_limit
 @given(st.data(), containers, values)
-def test_adding_a_value_moves_up_what_stands_there_and_changes_no_other_byte(
+def test_adding_a_value_moves_later_elements_up_and_changes_no_other_byte(
     data: st.DataObject, value: Spelled, new: Spelled
 ) -> None:
     tokens, last = draw_place(data, value, present=False)
@@ -132,9 +132,9 @@ def test_adding_a_value_moves_up_what_stands_there_and_changes_no_other_byte(
     check_edit(value, tokens, expected, lambda tree: tree.add((*tokens, last), raw(new.text)))
 
 
-@unhurried
+@no_time_limit
 @given(st.data(), containers.filter(lambda value: bool(value.inside)))
-def test_removing_a_value_gives_it_back_and_changes_no_other_byte(data: st.DataObject, value: Spelled) -> None:
+def test_removing_a_value_returns_it_and_changes_no_other_byte(data: st.DataObject, value: Spelled) -> None:
     tokens, last = draw_place(data, value, present=True)
     expected, target = opened(value, tokens)
     gone = target.pop(last if isinstance(target, dict) else int(last))
@@ -143,7 +143,7 @@ def test_removing_a_value_gives_it_back_and_changes_no_other_byte(data: st.DataO
     assert given_back == [gone.data]
 
 
-# ── by example ──
+# ── examples ──
 
 SHOP = (
     '{"b": 1.10, "a": [1e2, -0.0,\t{"deep" : "\\u00e9"}], "z": { "k":1,"k2" : 2 }, "n": 123456789012345678901234567890}'
@@ -157,12 +157,12 @@ def test_an_edit_keeps_the_order_of_keys_and_the_spelling_of_everything_else() -
     )
 
 
-def test_a_key_set_again_stays_in_its_place_and_a_new_one_comes_last() -> None:
+def test_a_replaced_key_keeps_its_position_and_a_new_one_comes_last() -> None:
     assert edited('{"b":1,"a":2}', lambda tree: tree.put(("b",), raw("3"))) == '{"b":3,"a":2}'
     assert edited('{"b":1,"a":2}', lambda tree: tree.put(("c",), raw("3"))) == '{"b":1,"a":2,"c":3}'
 
 
-def test_the_whole_value_can_be_read_set_and_replaced_whatever_it_is() -> None:
+def test_the_whole_value_can_be_read_set_and_replaced() -> None:
     for text in ("null", "0", '""', "[]", "{}", "false", "-0.0", '"\\u0000"'):
         assert Tree(text.encode()).get(()) == text.encode()
         assert edited(SHOP, lambda tree, text=text: tree.put((), raw(text))) == text  # type: ignore[misc]
@@ -170,7 +170,7 @@ def test_the_whole_value_can_be_read_set_and_replaced_whatever_it_is() -> None:
         assert edited(text, lambda tree: tree.add((), raw("1.0"))) == "1.0"
 
 
-def test_keys_and_values_of_every_script_are_found_however_they_are_escaped() -> None:
+def test_keys_of_every_script_are_found_in_any_escaping() -> None:
     for text in TEXTS:
         for ascii_only in (True, False):
             source = json.dumps({"x": 0, text: {text: text}}, ensure_ascii=ascii_only, separators=(",", ":")).encode()
@@ -180,14 +180,14 @@ def test_keys_and_values_of_every_script_are_found_however_they_are_escaped() ->
             assert json.loads(tree.dump()) == {"x": 0, text: {text: text, "new " + text: text}}
 
 
-def test_of_a_key_that_stands_twice_the_last_counts_as_it_does_for_json_parsers() -> None:
+def test_of_duplicate_keys_the_last_counts() -> None:
     text = b'{"a":1, "b":2, "\\u0061":3}'
     assert Tree(text).get(("a",)) == b"3"
     assert Tree(text).get(()) == text
     assert edited(text.decode(), lambda tree: tree.put(("c",), raw("4"))) == '{"a":3,"b":2,"c":4}'
 
 
-def test_a_copy_does_not_follow_later_edits() -> None:
+def test_later_edits_do_not_change_a_copy() -> None:
     tree = Tree(b'{"a":{"b":[1]}}')
     tree.add(("c",), tree.copy(("a",)))
     tree.add(("a", "b", "-"), raw("2"))
@@ -209,7 +209,7 @@ def test_a_copy_does_not_follow_later_edits() -> None:
         ("/a/deep", "'deep' is not an index of the list at '/a'"),
     ],
 )
-def test_what_is_not_there_can_be_neither_read_nor_replaced_nor_removed(pointer: str, sentence: str) -> None:
+def test_a_missing_value_cannot_be_read_replaced_or_removed(pointer: str, sentence: str) -> None:
     tokens = parse(pointer)
     for attempt in (Tree.get, Tree.copy, Tree.remove, lambda tree, where: tree.replace(where, raw("1"))):
         tree = Tree(SHOP.encode())
@@ -220,7 +220,7 @@ def test_what_is_not_there_can_be_neither_read_nor_replaced_nor_removed(pointer:
 
 
 @pytest.mark.parametrize("pointer", ["/nope/x", "/b/x", "/a/4", "/a/01", "/a/-1", "/a/x", "/a/-/x", f"/a/{'9' * 5000}"])
-def test_nothing_is_set_or_added_where_it_would_leave_a_gap(pointer: str) -> None:
+def test_a_value_cannot_be_set_where_it_would_leave_a_gap(pointer: str) -> None:
     for attempt in (Tree.put, Tree.add):
         tree = Tree(SHOP.encode())
         with pytest.raises(Missing):
@@ -233,7 +233,7 @@ def test_the_whole_value_cannot_be_removed() -> None:
         Tree(b"[1]").remove(())
 
 
-def test_an_edit_cannot_nest_deeper_than_a_whole_value_may() -> None:
+def test_an_edit_cannot_exceed_the_depth_limit() -> None:
     text = nested(400)
     place = ("0", "") * 200
     tree = Tree(text)

@@ -15,7 +15,7 @@ from findspot.content.tables import Tables
 from findspot.engines.protocol import Within
 from findspot.errors import FindspotError, invalid, not_found
 from findspot.jsontext.check import check
-from findspot.jsontext.elements import bad_arguments
+from findspot.jsontext.elements import argument_error
 from findspot.jsontext.operations import Edit
 from findspot.models import Caller, Role, Standing, Tool, ToolType
 from findspot.ranking.fusion import Weights
@@ -70,7 +70,7 @@ def read_arguments(type: ToolType, text: bytes, max_top_k: int) -> Any:
     try:
         found = msgspec.json.decode(check(text, "arguments", frame=1), type=_ARGUMENTS.get(type, _Arguments))
     except msgspec.ValidationError as error:
-        raise bad_arguments(error) from None
+        raise argument_error(error) from None
     query = getattr(found, "query", " ")
     if not query or len(query) > MAX_QUERY:
         raise invalid("query", f"must have 1 to {MAX_QUERY} characters")

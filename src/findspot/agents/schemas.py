@@ -7,7 +7,7 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, C
 
 from findspot import pointer as pointers
 from findspot.errors import FindspotError, invalid
-from findspot.jsontext.check import whole
+from findspot.jsontext.check import scalar_text
 from findspot.models import ToolType
 from findspot.names import checked
 from findspot.settings import Settings
@@ -24,7 +24,7 @@ def _pointer(value: str) -> str:
         raise ValueError(error.message.partition(": ")[2]) from None
     if len(value) > MAX_POINTER or "\0" in value:
         raise ValueError(f"must have at most {MAX_POINTER} characters, and no U+0000")
-    return whole(value)
+    return scalar_text(value)
 
 
 def _name(value: str) -> str:
@@ -46,7 +46,7 @@ def _type(value: Any) -> Any:
 
 
 Name = Annotated[str, AfterValidator(_name)]
-Text = Annotated[str, AfterValidator(whole)]
+Text = Annotated[str, AfterValidator(scalar_text)]
 Pointer = Annotated[str, AfterValidator(_pointer)]
 Type = Annotated[ToolType, BeforeValidator(_type)]
 Id = Annotated[int, Field(ge=1, lt=10**18)]
@@ -110,7 +110,7 @@ def _metadata(value: dict[str, Any]) -> dict[str, Any]:
     keys = value.get("preview_keys", [])
     if not isinstance(keys, list) or not all(isinstance(each, str) for each in keys):
         raise ValueError("preview_keys must be a list of strings, the fields that a preview shows")
-    whole(json.dumps(value, ensure_ascii=False))
+    scalar_text(json.dumps(value, ensure_ascii=False))
     return value
 
 

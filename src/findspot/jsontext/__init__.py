@@ -1,5 +1,5 @@
-"""What does a JSON text hold, and how is it changed without touching the rest of it?
+"""How is a JSON text read and edited without changing the rest of it?
 
-A table is kept as the text that was sent. Reading at a pointer cuts a piece out of that text; an edit opens only the
-objects and lists on its path and leaves every other byte alone. So numbers, escapes and key order survive untouched.
+A table is stored as the text that was sent. Reading at a pointer returns a part of that text. An edit decodes only the
+objects and lists on its path and keeps every other byte. So numbers, escapes and key order do not change.
 """

@@ -1,4 +1,4 @@
-"""The members of one object or list: add some, set some, remove some. All of them, or none."""
+"""Creates, updates and deletes elements of one object or list: all of a call's elements, or none."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, TypeAlias
@@ -12,9 +12,9 @@ from findspot.jsontext.tree import Container, Tree
 from findspot.pointer import Missing
 
 Key: TypeAlias = str | int
-MAX_PLACES = 50
+MAX_POINTERS = 50
 SCOPE_ADVICE = "This tool cannot be used until the table or the tool's scope is changed."
-_FRAME = 3  # a value stands in an element, in a list, in the arguments
+_FRAME = 3  # levels around a value: the element, the list, and the arguments
 
 
 class NewElement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,114 +40,115 @@ class Delete(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def create(tree: Tree, scope: tuple[str, ...], arguments: bytes) -> tuple[list[Key], list[str]]:
-    """Add elements; answers their keys and the places that changed. An object takes new keys, a list appends."""
+    """Add elements: new keys of an object, or at the end of a list. Return their keys and the changed pointers."""
     elements = _read(arguments, Create).elements
-    container = _opened(tree, scope)
-    made: list[Key] = []
+    container = _container(tree, scope)
+    created: list[Key] = []
     for number, element in enumerate(elements):
         if isinstance(container, list):
             tree.add((*scope, "-"), element.content)
-            made.append(len(container) - 1)
+            created.append(len(container) - 1)
             continue
-        key = _name(element.key, f"elements[{number}].key")
+        key = _object_key(element.key, f"elements[{number}].key")
+        if key in created:
+            _conflict(f"The key {key!r} is in this call twice; name it once")
         if key in container:
-            twice = (
-                "twice in this call; name it once"
-                if key in made
-                else "there already; use an update tool, or another key"
-            )
-            _refuse(f"The key {key!r} is {twice}")
+            _conflict(f"The key {key!r} already exists; use an update tool, or another key")
         tree.add((*scope, key), element.content)
-        made.append(key)
-    return made, _places(scope, [] if isinstance(container, list) else made)
+        created.append(key)
+    return created, _changed_pointers(scope, [] if isinstance(container, list) else created)
 
 
 def update(tree: Tree, scope: tuple[str, ...], arguments: bytes) -> tuple[list[Key], list[str]]:
-    """Set elements that are there to new values."""
+    """Replace the values of existing elements. Return their keys and the changed pointers."""
     updates = _read(arguments, Update).updates
-    container = _opened(tree, scope)
-    keys = [_present(container, each.key, f"updates[{at}].key") for at, each in enumerate(updates)]
-    _once(keys, "updates")
+    container = _container(tree, scope)
+    keys = [_existing_key(container, each.key, f"updates[{at}].key") for at, each in enumerate(updates)]
+    _require_unique(keys, "updates")
     for key, each in zip(keys, updates, strict=True):
         tree.put((*scope, str(key)), each.content)
-    return keys, _places(scope, keys)
+    return keys, _changed_pointers(scope, keys)
 
 
 def delete(tree: Tree, scope: tuple[str, ...], arguments: bytes) -> tuple[list[Key], list[str]]:
-    """Remove elements. The keys of a list are the indexes that its elements have before any is removed."""
-    asked = _read(arguments, Delete).keys
-    container = _opened(tree, scope)
-    keys = [_present(container, key, f"keys[{at}]") for at, key in enumerate(asked)]
-    _once(keys, "keys")
+    """Remove elements. In a list, keys are the indexes before any element is removed.
+
+    Return the keys and the changed pointers.
+    """
+    requested = _read(arguments, Delete).keys
+    container = _container(tree, scope)
+    keys = [_existing_key(container, key, f"keys[{at}]") for at, key in enumerate(requested)]
+    _require_unique(keys, "keys")
     if isinstance(container, list):
-        gone = set(keys)
-        container[:] = [each for at, each in enumerate(container) if at not in gone]
-        return keys, _places(scope, [])
+        removed = set(keys)
+        container[:] = [each for at, each in enumerate(container) if at not in removed]
+        return keys, _changed_pointers(scope, [])
     for key in keys:
         del container[str(key)]
-    return keys, _places(scope, keys)
+    return keys, _changed_pointers(scope, keys)
 
 
 def _read(arguments: bytes, type: Any) -> Any:
     try:
         return msgspec.json.decode(check(arguments, "arguments", frame=_FRAME), type=type)
     except msgspec.ValidationError as error:
-        raise bad_arguments(error) from None
+        raise argument_error(error) from None
 
 
-def bad_arguments(error: msgspec.ValidationError) -> FindspotError:
-    """The parser's sentence, with the field it is about in front."""
-    sentence, _, place = str(error).partition(" - at `$")
-    return invalid(place.rstrip("`").removeprefix(".") or "arguments", sentence[:1].lower() + sentence[1:])
+def argument_error(error: msgspec.ValidationError) -> FindspotError:
+    """Return INVALID_ARGUMENT with the parser's message and the field it is about."""
+    message, _, field = str(error).partition(" - at `$")
+    return invalid(field.rstrip("`").removeprefix(".") or "arguments", message[:1].lower() + message[1:])
 
 
-def _opened(tree: Tree, scope: tuple[str, ...]) -> Container:
+def _container(tree: Tree, scope: tuple[str, ...]) -> Container:
     try:
         return tree.container(scope)
     except Missing as missing:
-        message = f"The tool's scope is no object or list (any more): {missing}. Nothing was changed. {SCOPE_ADVICE}"
+        message = f"The tool's scope is not an object or a list: {missing}. Nothing was changed. {SCOPE_ADVICE}"
         raise FindspotError("PATCH_CONFLICT", message) from None
 
 
-def _name(key: Key | msgspec.UnsetType, field: str) -> str:
+def _object_key(key: Key | msgspec.UnsetType, field: str) -> str:
     if isinstance(key, str):
         return key
     raise invalid(field, "the tool's scope is an object, whose keys are strings")
 
 
-def _present(container: Container, key: Key, field: str) -> Key:
-    """The key of an element that is there: a name, or an index as a number."""
+def _existing_key(container: Container, key: Key, field: str) -> Key:
+    """Return the key of an existing element: a name, or an index as a number."""
     if isinstance(container, dict):
-        name = _name(key, field)
+        name = _object_key(key, field)
         if name not in container:
-            _refuse(f"There is no key {name!r}; use one that is there, or a create tool for new keys")
+            _conflict(f"There is no key {name!r}; use an existing key, or a create tool for new keys")
         return name
-    place = pointers.index(str(key))
-    if place is None:
-        raise invalid(field, f"the tool's scope is a list, whose keys are indexes from 0, and not {key!r}")
-    if place >= len(container):
-        _refuse(f"Index {place} is past the end of the list, which has {len(container)} elements; {_choice(container)}")
-    return place
+    index = pointers.index(str(key))
+    if index is None:
+        raise invalid(field, f"the tool's scope is a list, whose keys are indexes from 0, not {key!r}")
+    if index >= len(container):
+        advice = _advice(container)
+        _conflict(f"Index {index} is past the end of the list, which has {len(container)} elements; {advice}")
+    return index
 
 
-def _choice(container: list[Any]) -> str:
+def _advice(container: list[Any]) -> str:
     if not container:
-        return "a create tool adds the first"
+        return "add the first with a create tool"
     return f"use 0 to {len(container) - 1}, or a create tool to append"
 
 
-def _once(keys: Sequence[Key], field: str) -> None:
+def _require_unique(keys: Sequence[Key], field: str) -> None:
     if len(set(keys)) < len(keys):
         twice = next(key for at, key in enumerate(keys) if key in keys[:at])
         raise invalid(field, f"the key {twice!r} is named twice; name it once")
 
 
-def _refuse(problem: str) -> NoReturn:
+def _conflict(problem: str) -> NoReturn:
     raise FindspotError("PATCH_CONFLICT", f"{problem}. Nothing was changed.")
 
 
-def _places(scope: tuple[str, ...], keys: Iterable[Key]) -> list[str]:
-    """Where something changed: at these keys; if there are many, or others moved, anywhere in the scope."""
-    here = pointers.write(scope)
-    places = [here + pointers.step(str(key)) for key in keys]
-    return places if 0 < len(places) <= MAX_PLACES else [here]
+def _changed_pointers(scope: tuple[str, ...], keys: Iterable[Key]) -> list[str]:
+    """Return the pointers of the keys; the scope if there are many, or if other elements moved."""
+    base = pointers.write(scope)
+    changed = [base + pointers.step(str(key)) for key in keys]
+    return changed if 0 < len(changed) <= MAX_POINTERS else [base]

@@ -67,7 +67,7 @@ def patch(text: bytes, steps: bytes, limit: int) -> tuple[bytes, list[str]]:
     tree = Tree(text)
     read = patches.read_steps(check(steps, frame=2))
     patches.apply(tree, read, limit)
-    return _within(tree.dump(), limit), patches.touched(read)
+    return _within(tree.dump(), limit), patches.changed_pointers(read)
 
 
 def edit(text: bytes, action: Edit, scope: str, arguments: bytes, limit: int) -> tuple[bytes, list[str], list[Key]]:

@@ -1,4 +1,4 @@
-"""RFC 6902 JSON Patch over a tree: all operations, or none."""
+"""Applies a JSON Patch (RFC 6902) to a tree: all operations, or none."""
 
 import json
 import time
@@ -13,8 +13,8 @@ from findspot.errors import FindspotError, invalid
 from findspot.jsontext.tree import Tree
 from findspot.pointer import Missing
 
-MAX_PLACES = 50
-MAX_SECONDS = 10  # many moves in a large list can cost far more than the patch is long
+MAX_POINTERS = 50
+MAX_SECONDS = 10  # a short patch with many moves in a large list can take very long
 
 
 class _Step(msgspec.Struct, tag_field="op", frozen=True):
@@ -51,36 +51,36 @@ _STEPS = msgspec.json.Decoder(list[Step])
 
 
 class Conflict(Exception):
-    """An operation does not fit the value as it stands."""
+    """An operation cannot be applied to the current value."""
 
 
 def read_steps(text: bytes) -> list[Step]:
-    """The operations of a patch document, or INVALID_ARGUMENT naming the first that is malformed."""
+    """Parse the operations of a patch. Raise INVALID_ARGUMENT that names the first malformed one."""
     try:
         return _STEPS.decode(text)
     except msgspec.ValidationError as error:
         raise invalid("body", f"is not a JSON Patch: {error}") from None
 
 
-def touched(steps: list[Step]) -> list[str]:
-    """The pointers at or below which these operations change something; all of it, if there are many."""
-    places: dict[str, None] = {}
+def changed_pointers(steps: list[Step]) -> list[str]:
+    """Return the pointers at or below which these operations change something; the root if there are many."""
+    changed: dict[str, None] = {}
     for step in steps:
         if isinstance(step, Test):
             continue
         for path in (step.path, step.source) if isinstance(step, Move) else (step.path,):
-            places[path if isinstance(step, Replace) else _shifted(path)] = None
-    return list(places) if len(places) <= MAX_PLACES else [""]
+            changed[path if isinstance(step, Replace) else _with_neighbours(path)] = None
+    return list(changed) if len(changed) <= MAX_POINTERS else [""]
 
 
-def _shifted(path: str) -> str:
-    """What moves when a value is added or removed here: in a list, also its neighbours."""
+def _with_neighbours(path: str) -> str:
+    """Return what changes when a value is added or removed at a path: in a list, the whole list, as others move."""
     parent, _, token = path.rpartition("/")
     return parent if token == "-" or pointers.index(token) is not None else path
 
 
 def apply(tree: Tree, steps: list[Step], limit: int) -> None:
-    """Apply every operation in order. On the first that does not fit, PATCH_CONFLICT; the caller drops the tree."""
+    """Apply all operations in order. Raise PATCH_CONFLICT at the first that fails; the caller discards the tree."""
     budget, deadline = limit, time.monotonic() + MAX_SECONDS
     for number, step in enumerate(steps):
         if time.monotonic() > deadline:
@@ -94,10 +94,11 @@ def apply(tree: Tree, steps: list[Step], limit: int) -> None:
                 _apply_one(tree, path, step, number)
         except (Missing, Conflict) as error:
             name = step.__struct_config__.tag
-            message = f"Operation {number} ({name} {step.path!r}) does not fit: {error}. Nothing was changed."
+            message = f"Operation {number} ({name} {step.path!r}) failed: {error}. Nothing was changed."
             raise FindspotError("PATCH_CONFLICT", message, operation=number) from None
         if budget < 0:
-            raise FindspotError("CONTENT_TOO_LARGE", f"The patch copies more than {limit} bytes in all.", limit=limit)
+            message = f"The patch copies more than {limit} bytes in total."
+            raise FindspotError("CONTENT_TOO_LARGE", message, limit=limit)
 
 
 def _apply_one(tree: Tree, path: tuple[str, ...], step: Step, number: int) -> None:
@@ -111,25 +112,25 @@ def _apply_one(tree: Tree, path: tuple[str, ...], step: Step, number: int) -> No
         case Move():
             source = pointers.parse(step.source, f"[{number}].from")
             if source == path:
-                tree.get(path)  # moving a value onto itself changes nothing, but it has to be there
+                tree.get(path)  # moving a value onto itself changes nothing, but it must exist
             elif path[: len(source)] == source:
                 raise Conflict("a value cannot be moved into itself")
             else:
                 tree.add(path, tree.remove(source))
         case Test():
             if not equal(tree.get(path), bytes(step.value)):
-                raise Conflict("the value there is another one")
+                raise Conflict("the value is different")
 
 
 def _copy(tree: Tree, path: tuple[str, ...], step: Copy, number: int) -> int:
-    """Copying can double a value again and again, so what it costs is counted."""
+    """Copy a value and return its size. The caller limits the total: each copy can double the value."""
     value = tree.copy(pointers.parse(step.source, f"[{number}].from"))
     tree.add(path, value)
     return len(memoryview(value))
 
 
 class _Spelling(str):
-    """A number with an exponent past what decimals hold: equal only to itself, and never to a string."""
+    """A number whose exponent is too large for Decimal. Equal only to the same spelling, and never to a string."""
 
 
 def _number(text: str) -> Decimal | _Spelling:
@@ -143,7 +144,7 @@ _load: Callable[[bytes], Any] = json.JSONDecoder(parse_float=_number, parse_int=
 
 
 def equal(left: bytes, right: bytes) -> bool:
-    """Whether two JSON texts mean the same: numbers by value, objects without regard to order."""
+    """Return whether two JSON texts have the same value. Numbers compare by value, objects without order."""
     pairs = [(_load(left.decode()), _load(right.decode()))]  # type: ignore[arg-type]
     while pairs:
         one, other = pairs.pop()

@@ -1,4 +1,4 @@
-"""A JSON text, opened only along the paths that are touched; all else stays the bytes it was."""
+"""A JSON text that is decoded only along the paths that are read or edited. All other bytes stay unchanged."""
 
 from typing import Any, TypeAlias, cast
 
@@ -18,7 +18,7 @@ _WHITE = b" \t\n\r"
 
 
 def _open(node: Node) -> Container | None:
-    """The object or list that a node is, one level deep; None for a scalar."""
+    """Decode an object or list one level deep; return None for a scalar."""
     if not isinstance(node, msgspec.Raw):
         return node
     first = bytes(memoryview(node)[:1])
@@ -38,21 +38,21 @@ def _at(tokens: tuple[str, ...]) -> str:
 
 
 class Tree:
-    """A checked JSON text that can be read and edited at pointers, and written out again."""
+    """A valid JSON text that can be read and edited at pointers, and written out again."""
 
     def __init__(self, text: bytes) -> None:
         self._top: list[Node] = [msgspec.Raw(text.strip(_WHITE))]
 
     def get(self, tokens: tuple[str, ...]) -> bytes:
-        """The JSON text of the value at a pointer, exactly as it stands."""
+        """Return the JSON text of the value at a pointer, byte for byte."""
         return bytes(_closed(self._find(tokens)))
 
     def dump(self) -> bytes:
         return bytes(_closed(self._top[0]))
 
     def put(self, tokens: tuple[str, ...], value: msgspec.Raw) -> None:
-        """Set the value at a pointer: an existing one is replaced, a new key or the next list element is added."""
-        self._fits(tokens, value)
+        """Set the value at a pointer. Replace an existing value, or add a new key or the next list element."""
+        self._require_depth(tokens, value)
         if not tokens:
             self._top[0] = value
             return
@@ -60,29 +60,29 @@ class Tree:
         if isinstance(parent, dict):
             parent[last] = value
             return
-        place = len(parent) if last == "-" else self._index(parent, tokens, end=True)
-        parent[place : place + 1] = [value]
+        index = len(parent) if last == "-" else self._index(parent, tokens, end=True)
+        parent[index : index + 1] = [value]
 
     def add(self, tokens: tuple[str, ...], value: msgspec.Raw) -> None:
-        """RFC 6902 add: in a list, what stands at the index and after it moves up by one."""
+        """RFC 6902 add: in a list, the elements from the index on move up by one."""
         if not tokens:
             self.put(tokens, value)
             return
-        self._fits(tokens, value)
+        self._require_depth(tokens, value)
         parent, last = self._parent(tokens)
         if isinstance(parent, dict):
             parent[last] = value
             return
-        place = len(parent) if last == "-" else self._index(parent, tokens, end=True)
-        parent.insert(place, value)
+        index = len(parent) if last == "-" else self._index(parent, tokens, end=True)
+        parent.insert(index, value)
 
     def replace(self, tokens: tuple[str, ...], value: msgspec.Raw) -> None:
-        """RFC 6902 replace: the target must be there."""
+        """RFC 6902 replace: the target must exist."""
         self._find(tokens)
         self.put(tokens, value)
 
     def remove(self, tokens: tuple[str, ...]) -> msgspec.Raw:
-        """RFC 6902 remove: the target must be there; gives back what was removed."""
+        """RFC 6902 remove: the target must exist. Return the removed value."""
         if not tokens:
             raise Missing("the whole value cannot be removed, only replaced")
         parent, last = self._parent(tokens)
@@ -93,26 +93,26 @@ class Tree:
         return _closed(parent.pop(self._index(parent, tokens)))
 
     def container(self, tokens: tuple[str, ...]) -> Container:
-        """The object or list at a pointer, opened in place: what is changed in it is changed in the tree."""
+        """Return the object or list at a pointer, decoded in place: changes to it change the tree."""
         node = self._find(tokens, keep_open=True)
         if isinstance(node, msgspec.Raw):
             raise Missing(f"the value at {_at(tokens)} is neither an object nor a list")
         return node
 
     def copy(self, tokens: tuple[str, ...]) -> msgspec.Raw:
-        """The value at a pointer as text of its own, so that later edits of one do not reach the other."""
+        """Return an independent copy of the value at a pointer, which later edits do not change."""
         return _closed(self._find(tokens))
 
-    def _fits(self, tokens: tuple[str, ...], value: msgspec.Raw) -> None:
+    def _require_depth(self, tokens: tuple[str, ...], value: msgspec.Raw) -> None:
         if len(tokens) + depth(bytes(value)) > MAX_DEPTH:
             raise FindspotError("INVALID_ARGUMENT", f"The value would be nested more than {MAX_DEPTH} levels deep.")
 
     def _parent(self, tokens: tuple[str, ...]) -> tuple[Container, str]:
-        """The container that a pointer's last token names something in, opened in place."""
+        """Return the container of a pointer's target, decoded in place, and the target's key in it."""
         return self.container(tokens[:-1]), tokens[-1]
 
     def _find(self, tokens: tuple[str, ...], keep_open: bool = False) -> Node:
-        """Walk to a node. Containers on the way stay open; the node itself only if asked for."""
+        """Walk to a node. Containers on the path stay decoded; the node itself only with `keep_open`."""
         holder: Any = self._top
         slot: int | str = 0
         for step in range(len(tokens)):
@@ -135,9 +135,9 @@ class Tree:
 
     @staticmethod
     def _index(container: list[Node], tokens: tuple[str, ...], end: bool = False) -> int:
-        place, where = pointers.index(tokens[-1]), _at(tokens[:-1])
-        if place is None:
+        index, where = pointers.index(tokens[-1]), _at(tokens[:-1])
+        if index is None:
             raise Missing(f"{tokens[-1]!r} is not an index of the list at {where}")
-        if place >= len(container) + end:
-            raise Missing(f"index {place} is past the end of the list at {where}, which has {len(container)} elements")
-        return place
+        if index >= len(container) + end:
+            raise Missing(f"index {index} is past the end of the list at {where}, which has {len(container)} elements")
+        return index

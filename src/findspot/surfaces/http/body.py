@@ -8,13 +8,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 from starlette.types import Message
 
 from findspot.errors import FindspotError, invalid
-from findspot.jsontext.check import whole
+from findspot.jsontext.check import scalar_text
 from findspot.names import checked
 
 _REVISION = re.compile(r'([0-9]{1,18})|(?:W/)?"([0-9]{1,18})"', re.ASCII)
 
 Name = Annotated[str, AfterValidator(checked)]
-Text = Annotated[str, AfterValidator(whole)]
+Text = Annotated[str, AfterValidator(scalar_text)]
 
 
 class Body(BaseModel):

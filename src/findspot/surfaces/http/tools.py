@@ -9,7 +9,7 @@ from findspot.agents.schemas import NewSearchTool, NewTool, SearchConfig, ToolCh
 from findspot.agents.tools import Made
 from findspot.app import App
 from findspot.errors import invalid, not_found
-from findspot.jsontext.check import refuse_halves
+from findspot.jsontext.check import refuse_lone_surrogates
 from findspot.models import Tool, ToolType
 from findspot.runtime import messages
 from findspot.store import tools as rows
@@ -122,7 +122,7 @@ async def call_tool(request: Request, tool_id: int) -> Response:
     try:
         call = msgspec.json.decode(body, type=_Call)
     except (msgspec.DecodeError, RecursionError) as error:
-        refuse_halves(body, "arguments")
+        refuse_lone_surrogates(body, "arguments")
         raise invalid("body", f"must be {{arguments}}: {error}") from None
     async with app.store.lookup() as connection:
         tool = await rows.get(connection, tool_id)

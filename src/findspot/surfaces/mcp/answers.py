@@ -10,7 +10,7 @@ import msgspec
 from findspot import tokens
 from findspot.agents.calls import structured
 from findspot.errors import FindspotError, invalid
-from findspot.jsontext.check import refuse_halves
+from findspot.jsontext.check import refuse_lone_surrogates
 from findspot.models import Tool, ToolCard, ToolType
 from findspot.surfaces.mcp.nodes import TEMPLATE, NodeAddress
 
@@ -42,7 +42,7 @@ def arguments(body: bytes) -> bytes:
     try:
         sent = msgspec.json.decode(body, type=_Call).params.arguments
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:  # the SDK takes NaN, JSON does not
-        refuse_halves(body, "arguments")
+        refuse_lone_surrogates(body, "arguments")
         raise invalid("arguments", f"are not JSON: {error}") from None
     return b"{}" if bytes(sent) == b"null" else bytes(sent)
 
