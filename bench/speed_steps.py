@@ -94,11 +94,7 @@ def _archive(texts: Sequence[str], first: int) -> bytes:
 
 
 async def _settled(app: App) -> None:
-    async def done() -> bool:
-        async with app.store.read() as connection:
-            return app.indexing.is_at_rest and not await states.work(connection)
-
-    await app.indexing.settled(done)
+    await app.index_status.wait_until(app.index_status.is_at_rest)
 
 
 # ── opening ──
@@ -259,10 +255,19 @@ async def _until(app: App, word: str, wanted: int) -> None:
             await asyncio.sleep(0.005)
 
 
+async def _rebuild(app: App, key: NamespaceKey) -> None:
+    await app.index_status.request_rebuild(key)
+
+    async def done() -> bool:
+        return not await app.index_status.is_rebuild_due(key.namespace)
+
+    await app.index_status.wait_until(done)
+
+
 async def _rebuilt(app: App, queries: Sequence[str], count: int) -> Result:
     place = NamespaceKey(PROJECT, None)
-    took, _ = await _timed(app.indexing.rebuild(place))
-    building = asyncio.create_task(app.indexing.rebuild(place))
+    took, _ = await _timed(_rebuild(app, place))
+    building = asyncio.create_task(_rebuild(app, place))
     times: list[float] = []
     began = time.perf_counter()
     while not building.done():

@@ -18,12 +18,12 @@ from findspot.embedding.protocol import Vector, Vectors, refused
 from findspot.engines.opening import open_engine
 from findspot.engines.protocol import LocalFiles, Within
 from findspot.errors import FindspotError
-from findspot.models import OWNER, Document, Table
+from findspot.models import OWNER, Document, NamespaceKey, Table
 from findspot.search import Found, Page, SearchRequest, Strategy
 from findspot.settings import Settings
 from findspot.store import index_states as states
 from findspot.store import projects
-from findspot.store.schema import chunks, gone_chunks, index_states, tools
+from findspot.store.schema import chunks, index_states, tools
 
 PATIENCE_S = 30.0
 PARAGRAPHS = (
@@ -179,17 +179,27 @@ async def settle(app: App, *, errors: bool = False) -> None:
 
     async def done() -> bool:
         async with app.store.read() as connection:
-            behind = sa.select(sa.func.count()).where(index_states.c.status.in_(unfinished))
-            debts = sa.select(sa.func.count()).select_from(gone_chunks)
-            counts = [(await connection.execute(query)).scalar_one() for query in (behind, debts)]
-        return counts == [0, 0] and app.indexing.is_at_rest
+            behind = sa.select(index_states.c.id).where(index_states.c.status.in_(unfinished)).limit(1)
+            if (await connection.execute(behind)).first() is not None:
+                return False
+        return await app.index_status.is_at_rest()
+
+    await until(app, done)
+
+
+async def rebuild(app: App, key: NamespaceKey) -> None:
+    """Rebuild a namespace, and wait for the end."""
+    await app.index_status.request_rebuild(key)
+
+    async def done() -> bool:
+        return not await app.index_status.is_rebuild_due(key.namespace)
 
     await until(app, done)
 
 
 async def until(app: App, done: Callable[[], Any]) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        await app.indexing.settled(done)
+        await app.index_status.wait_until(done)
 
 
 async def rows(app: App, **where: int) -> list[Any]:

@@ -20,6 +20,7 @@ from findspot.store import documents, projects
 from findspot.store import tables as table_rows
 from findspot.store.index_states import request
 from findspot.store.schema import tools
+from tests import flows
 
 WORDS = [
     "river",
@@ -72,7 +73,8 @@ async def _edit(app: App, project_id: int, table_id: int, chance: random.Random)
     elif kind == "table":
         await app.tables.put(table_id, f"/{chance.randint(0, 9)}", json.dumps(text(chance)).encode(), None)
     elif kind == "rebuild":
-        await app.indexing.rebuild(chance.choice([NamespaceKey(project_id, None), NamespaceKey(project_id, table_id)]))
+        key = chance.choice([NamespaceKey(project_id, None), NamespaceKey(project_id, table_id)])
+        await flows.rebuild(app, key)
 
 
 async def prepare(app: App) -> tuple[int, int]:

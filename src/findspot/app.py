@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from findspot.agents.calls import ToolCalls
 from findspot.agents.endpoints import Endpoints
+from findspot.agents.tool_index import ToolIndex
 from findspot.agents.tools import Tools
 from findspot.content.documents import Documents
 from findspot.content.exporting import Exporting
@@ -16,7 +17,7 @@ from findspot.content.tables import Tables
 from findspot.engines.opening import open_engine
 from findspot.engines.protocol import Engine
 from findspot.indexing.status import IndexStatus
-from findspot.indexing.worker import Indexing
+from findspot.indexing.worker import IndexWorker
 from findspot.runtime import data_folder
 from findspot.runtime.data_folder import DataFolder
 from findspot.runtime.embeddings import Embeddings
@@ -46,7 +47,7 @@ class App:
     exporting: Exporting
     engine: Engine
     embeddings: Embeddings
-    indexing: Indexing
+    index_worker: IndexWorker
     index_status: IndexStatus
     gate: Gate
     recaller: Recaller
@@ -61,7 +62,7 @@ class App:
         """Load whatever the first search and the first change would otherwise wait for."""
         await self.recaller.prepare()
         await self.documents.prepare()
-        await self.indexing.prepare()
+        await self.index_worker.prepare()
 
 
 @contextlib.asynccontextmanager
@@ -94,9 +95,10 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         closing.push_async_callback(embeddings.close)
         gate = Gate()
         closing.push_async_callback(threads.index.close)
-        indexing = Indexing(store, engine, embeddings, bulk, gate, threads, settings)
-        closing.push_async_callback(indexing.close)
-        index_status = IndexStatus(store, indexing)
+        index_status = IndexStatus(store, engine, settings)
+        closing.push_async_callback(index_status.close)
+        index_worker = IndexWorker(store, engine, embeddings, bulk, gate, threads, settings, index_status)
+        closing.push_async_callback(index_worker.close)
         recaller = Recaller(store, engine, embeddings, index_status, threads)
         closing.push_async_callback(threads.search.close)
         table_search = TableSearch(store, recaller, embeddings, index_status, gate, threads)
@@ -104,7 +106,7 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         results = Results(store, documents, index_status)
         workspace_search = WorkspaceSearch(store, recaller, embeddings, index_status, results, gate, query_hash(token))
         if worker:
-            indexing.start()
+            await index_worker.start()
         yield App(
             settings,
             folder,
@@ -117,14 +119,14 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
             Exporting(store),
             engine,
             embeddings,
-            indexing,
+            index_worker,
             index_status,
             gate,
             recaller,
             table_search,
             workspace_search,
             Explainer(store, recaller, embeddings, gate),
-            Tools(store, index_status, settings),
+            Tools(store, ToolIndex(store, index_status, settings), settings),
             ToolCalls(store, tables, table_search, helpers, settings),
             Endpoints(store),
         )

@@ -1,6 +1,7 @@
 """Every error a caller can meet, in one table: code, HTTP status, whether trying again helps, and what to do."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -57,6 +58,25 @@ class FindspotError(Exception):
 
     def body(self) -> dict[str, Any]:
         return {"code": self.code, "message": self.message, **self.fields}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error as it is written down, for example as the reason why a source is not indexed."""
+
+    code: str
+    message: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, error: Exception) -> "Failure":
+        """Return the failure of an error. Of an unexpected one only the type: its text may hold SQL or content."""
+        if isinstance(error, FindspotError):
+            return cls(error.code, error.message, error.fields)
+        return cls("INTERNAL", f"Unexpected error ({type(error).__name__}). The log has the details.")
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}"
 
 
 def invalid(field: str, message: str, **fields: Any) -> FindspotError:

@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from findspot.errors import Failure
+
 
 class Role(StrEnum):
     """What a key may do in its project. Each role may do all that the ones before it may."""
@@ -111,25 +113,29 @@ class SourceState:
     total: int
     nodes: int
     skipped: list[dict[str, str]] | None
-    last_error: str | None
+    error: Failure | None
     attempts: int
     retry_at: datetime | None
     indexed_at: datetime | None
     updated_at: datetime
 
+    @property
+    def last_error(self) -> str | None:
+        return str(self.error) if self.error else None
+
     def is_due(self, now: datetime) -> bool:
-        """Whether its chunks have to be looked at: it has changed, or has rested long enough after an error."""
-        rested = self.retry_at is None or self.retry_at <= now
-        return self.status == "pending" or (self.status == "error" and rested)
+        """Return whether its chunk rows have to be updated: it has changed, or its wait after an error is over."""
+        is_waiting = self.retry_at is not None and self.retry_at > now
+        return self.status == "pending" or (self.status == "error" and not is_waiting)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How the index stands to a table: its state, how many chunks the engine lacks, and what went wrong last."""
+class TableIndexState:
+    """What a search in a table has to know about its index: status, chunks the engine lacks, code of the last error."""
 
     status: str
     waiting: int
-    last_error: str | None
+    error_code: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +270,7 @@ def documents_namespace(project_id: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceKey:
-    """A namespace, by what it is of: one table, or the documents of a project."""
+    """A namespace of the engine: that of one table, or that of the documents of a project (`table_id` is None)."""
 
     project_id: int
     table_id: int | None

@@ -10,6 +10,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 MiB = 1024 * 1024
 
 
+CHUNK_THRESHOLD = 10_000  # characters; a search tool indexes strings of at least this length
+
+
 class Settings(BaseSettings):
     """Everything that can be set from outside. Nothing has to be."""
 
@@ -178,6 +181,12 @@ class Settings(BaseSettings):
         if self.top_k > self.max_top_k:
             raise ValueError("SEARCH_DEFAULT_TOP_K must not be above SEARCH_MAX_TOP_K")
         return self
+
+    def tool_chunking(self, size: int | None, overlap: int | None, threshold: int | None) -> tuple[int, int, int]:
+        """Return chunk size, overlap and threshold of a search tool that sets these, or leaves them out (None)."""
+        size = self.chunk_size if size is None else size
+        overlap = min(self.chunk_overlap, (size - 1) // 2) if overlap is None else overlap
+        return size, overlap, CHUNK_THRESHOLD if threshold is None else threshold
 
     @property
     def shared(self) -> bool:

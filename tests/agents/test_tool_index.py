@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from findspot.app import App, open_app
 from findspot.errors import FindspotError
-from findspot.indexing.chunk_rows import Following
+from findspot.indexing.chunk_rows import ChunkRows
 from findspot.models import OWNER, Backoff, Table, Tool, table_namespace
 from findspot.runtime import messages
 from findspot.settings import Settings
@@ -106,16 +106,16 @@ async def test_a_tool_made_again_brings_back_chunks_that_the_engine_has_lost(app
 async def test_a_node_that_was_half_added_when_the_work_broke_off_is_added_as_a_whole(
     short_pauses: None, app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = Following._insert
+    whole = ChunkRows._insert
 
-    async def half(self: Following, place: Any, table_id: int, parts: Any) -> bool:
-        monkeypatch.setattr(Following, "_insert", whole)
+    async def half(self: ChunkRows, place: Any, table_id: int, parts: Any) -> bool:
+        monkeypatch.setattr(ChunkRows, "_insert", whole)
         await whole(self, place, table_id, parts)
         async with app.store.write() as connection:
             await connection.execute(sa.delete(chunks).where(chunks.c.chunk_index > 1))
         raise OSError("the lights went out")
 
-    monkeypatch.setattr(Following, "_insert", half)
+    monkeypatch.setattr(ChunkRows, "_insert", half)
     table = await make_table(app, LARGE)
     await app.tools.make(table.project_id, search_spec(table, chunk_size=200))
     await flows.settle(app)

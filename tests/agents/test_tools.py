@@ -525,7 +525,7 @@ async def test_a_tool_that_answers_at_once_is_pending_and_becomes_ready(app: App
     table = await make_table(app, {"a": ENGLISH})
     made = await app.tools.make(table.project_id, search_spec(table), wait=False)
     assert made.status == "pending"
-    await app.tools.indexed(table.id)
+    await app.tools.index.wait(table.id)
     index = await app.tools.search_index(made.tool.id)
     assert index["status"] == "ready"
     assert index["configured_at"] <= index["indexed_at"]
@@ -537,7 +537,7 @@ async def test_a_tool_that_answers_at_once_is_pending_and_becomes_ready(app: App
 async def test_the_index_of_a_tool_tells_when_the_embedder_is_away(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     embedder = flows.Telling()
     embedder.fails_on = "tide"
-    monkeypatch.setattr(app.indexing._embeddings, "embedder", embedder)
+    monkeypatch.setattr(app.embeddings, "embedder", embedder)
     table = await make_table(app, {"a": "the tide"})
     made = await app.tools.make(table.project_id, search_spec(table))
     index = await app.tools.search_index(made.tool.id)
@@ -552,10 +552,10 @@ async def test_another_scope_or_way_of_cutting_is_indexed_and_the_description_fo
     changed = await app.tools.change(tool.id, ToolChange(json_pointer="/b", name="另一个"))
     assert (changed.name, "'/b'" in changed.description) == ("另一个", True)
     assert changed.metadata["search_index"]["configured_at"] > tool.metadata["search_index"]["configured_at"]
-    await app.tools.indexed(table.id)
+    await app.tools.index.wait(table.id)
     assert {row.json_pointer for row in await flows.rows(app)} == {"/b"}
     await app.tools.change(tool.id, ToolChange(search_config=SearchConfig(chunk_threshold=1, chunk_size=150)))
-    await app.tools.indexed(table.id)
+    await app.tools.index.wait(table.id)
     assert {(row.chunk_size, row.chunk_overlap) for row in await flows.rows(app)} == {(150, 74)}
     same = await app.tools.change(tool.id, ToolChange(description="说明", metadata={"mine": [1]}))
     assert (same.description, same.metadata["mine"]) == ("说明", [1])

@@ -65,7 +65,7 @@ def test_a_tool_that_fails_is_told_and_the_others_go_on(filled: tuple[Path, int,
     assert for_people.code == 1
     begun, refused, ended = for_people.err.splitlines()
     assert begun == f"… Rebuilding: Tool {fits} (搜索)"
-    assert refused.startswith(f"✗ Tool {too_large} (搜索): The project has 3 chunks, and may have 2.")
+    assert refused.startswith(f"✗ Tool {too_large} (搜索): The project has 3 chunks; the limit is 2.")
     assert ended == f"✓ Tool {fits} (搜索): 1 chunk."
     assert for_people.out == "✓ Rebuilt the index of 1 search tool: 1 chunk.\n"
     for_machines = findspot("reindex", "--all", "--data", str(folder), "--json", FINDSPOT_MAX_CHUNKS="2")
@@ -107,7 +107,7 @@ def test_documents_that_cannot_be_indexed_anew_are_told(alone: Command) -> None:
     assert alone("reindex", "--all").code == 0
     ended = alone("reindex", "--documents", "1", FINDSPOT_MAX_CHUNKS="2")
     assert (ended.code, ended.out) == (6, "")
-    assert ended.err.startswith("✗ Documents of project 1 (novel): The project has 3 chunks, and may have 2.")
+    assert ended.err.startswith("✗ Documents of project 1 (novel): The project has 3 chunks; the limit is 2.")
     missing = alone("reindex", "--documents", "99")
     assert (missing.code, missing.out) == (3, "")
     assert missing.err == "✗ Documents of project 99: There is no such project, or this key may not see it.\n"

@@ -265,10 +265,7 @@ class _Writer:
 async def at_rest(app: App) -> None:
     """Wait until the index has nothing to do."""
 
-    async def is_at_rest() -> bool:
-        return app.indexing.is_at_rest
-
-    await app.indexing.settled(is_at_rest)
+    await app.index_status.wait_until(app.index_status.is_at_rest)
 
 
 async def test_a_backup_that_no_one_reads_to_its_end_lets_go_of_the_database(app: App) -> None:

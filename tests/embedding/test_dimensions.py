@@ -91,7 +91,7 @@ async def test_a_batch_of_another_length_is_set_aside_while_searches_go_on(
             return bool((await flows.state(app, document)).status == "error")
 
         await flows.until(app, set_aside)
-        (report,) = await app.indexing.report(project)
+        (report,) = await app.index_status.of_project(project)
         assert report.errors == (
             "EMBEDDING_DIMENSION_MISMATCH: litellm/openai/m gives vectors of 8 dimensions; 16 are declared.",
         )

@@ -19,6 +19,7 @@ from findspot.app import App
 from findspot.embedding.protocol import refused
 from findspot.engines.protocol import Damaged
 from findspot.errors import FindspotError
+from findspot.indexing.status import Problem
 from findspot.models import NamespaceKey, documents_namespace
 from findspot.runtime import logs
 from findspot.runtime.limits import SEARCHES
@@ -404,7 +405,7 @@ async def test_writes_that_fail_are_counted_for_a_build_and_for_words_alone_too(
     counter = f'turbopuffer_upload_errors_total{{project_id="{project}"}}'
     before = (await figures()).get(counter, 0)
     engine.instead["build"] = build
-    app.indexing.renew(documents_namespace(project))
+    app.index_status.report(documents_namespace(project), Problem.WRONG_FINGERPRINT)
     await settle(app)
     assert (await figures())[counter] == before + 1
     failed.clear()
@@ -473,13 +474,14 @@ async def test_a_third_rebuild_of_a_project_waits_and_is_told_its_place(
     owner: httpx2.AsyncClient, project: int
 ) -> None:
     app, others = app_of(owner), [NamespaceKey(project, 901), NamespaceKey(project, 902)]
-    async with app.indexing._gate.rebuild(project), app.indexing._gate.rebuild(project):
-        assert [await app.indexing.enqueue(place) for place in others] == [0, 0]
-        assert (await ask(owner, project, "search:fts:reindex")).json()["position"] == 1
-        fourth = NamespaceKey(project, 903)
-        assert await app.indexing.enqueue(fourth) == 2
-        again = [await app.indexing.enqueue(place) for place in (*others, NamespaceKey(project, None), fourth)]
-        assert again == [0, 0, 1, 2]  # whoever asks again stays where they are
+    await app.index_worker.close()  # so that all of them wait
+    assert [await app.index_status.request_rebuild(place) for place in others] == [0, 0]
+    assert (await ask(owner, project, "search:fts:reindex")).json()["position"] == 1
+    fourth = NamespaceKey(project, 903)
+    assert await app.index_status.request_rebuild(fourth) == 2
+    again = [await app.index_status.request_rebuild(place) for place in (*others, NamespaceKey(project, None), fourth)]
+    assert again == [0, 0, 1, 2]  # whoever asks again stays where they are
+    await app.index_worker.start()
     await settle(app)
 
 
@@ -487,7 +489,7 @@ async def test_a_project_that_is_full_is_not_reindexed(
     owner: httpx2.AsyncClient, project: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = app_of(owner)
-    monkeypatch.setattr(app.indexing, "_settings", app.settings.model_copy(update={"max_chunks": 6}))
+    monkeypatch.setattr(app.index_status, "_settings", app.settings.model_copy(update={"max_chunks": 6}))
     answer = await ask(owner, project, "embedding:reindex")
     assert (answer.status_code, answer.json()["code"]) == (507, "SEARCH_CAPACITY_EXCEEDED")
 

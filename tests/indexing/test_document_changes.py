@@ -100,7 +100,7 @@ async def test_a_chunk_knows_where_it_stands_since_when_and_has_one_vector(
     await settle(app)
     await save(app, document.id, "zero 零", "one 一", "three 三")
     await settle(app)
-    await app.indexing.rebuild(NamespaceKey(project, None))
+    await flows.rebuild(app, NamespaceKey(project, None))
     await settle(app)
     namespace, text = documents_namespace(project), await text_of(app, document.id)
     mine = await rows(app, document_id=document.id)

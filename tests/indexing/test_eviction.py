@@ -7,8 +7,8 @@ import pytest
 
 from findspot.app import App, open_app
 from findspot.engines.protocol import Damaged
-from findspot.indexing.eviction import coldest
-from findspot.models import NamespaceKey, documents_namespace, table_namespace
+from findspot.indexing.eviction import least_recent
+from findspot.models import NamespaceKey, table_namespace
 from findspot.search import SearchRequest, Strategy
 from findspot.settings import Settings
 from tests import flows
@@ -17,9 +17,9 @@ from tests.flows import Telling
 
 def test_what_was_never_a_hit_is_coldest_then_what_was_one_longest_ago() -> None:
     held = {"one": np.array([1, 5, 9], np.int64), "other": np.array([3, 7], np.int64)}
-    assert coldest(held, [5, 7, 9], 3) == {"one": [1, 5], "other": [3]}
-    assert coldest(held, [9, 4, 3, 1], 4) == {"one": [5, 9], "other": [3, 7]}
-    assert coldest(held, [], 1) == {"one": [1]}
+    assert least_recent(held, [5, 7, 9], 3) == {"one": [1, 5], "other": [3]}
+    assert least_recent(held, [9, 4, 3, 1], 4) == {"one": [5, 9], "other": [3, 7]}
+    assert least_recent(held, [], 1) == {"one": [1]}
 
 
 async def shown(app: App, project: int, query: str, mode: Strategy, limit: int = 3) -> list[str]:
@@ -44,7 +44,7 @@ async def test_past_the_limit_the_coldest_vectors_go_and_words_still_find_their_
         assert warm == old[2]
         await flows.make_document(app, project, *(f"新的段落 fresh{number}" for number in range(4)))
         await flows.settle(app)
-        (report,) = await app.indexing.report(project)
+        (report,) = await app.index_status.of_project(project)
         assert (report.chunks, report.vectors, report.evicted) == (12, 9, 3)
         assert old[2] in await shown(app, project, old[2], Strategy.VECTOR)
         lost = [text for text in old if (await shown(app, project, text, Strategy.VECTOR))[:1] != [text]]
@@ -53,12 +53,12 @@ async def test_past_the_limit_the_coldest_vectors_go_and_words_still_find_their_
         for text in lost:
             assert (await shown(app, project, text, Strategy.KEYWORD))[0] == text
             assert text in await shown(app, project, text, Strategy.HYBRID, 12)
-        await app.indexing.rebuild(NamespaceKey(project, None))  # which makes every vector anew
-        (report,) = await app.indexing.report(project)
+        await flows.rebuild(app, NamespaceKey(project, None))  # which makes every vector anew
+        (report,) = await app.index_status.of_project(project)
         assert (report.vectors, report.evicted) == (9, 3)
     async with open_app(limited) as app:  # as it was, without anyone's help
         await flows.settle(app)
-        (report,) = await app.indexing.report(project)
+        (report,) = await app.index_status.of_project(project)
         assert (report.chunks, report.vectors, report.evicted) == (12, 9, 3)
 
 
@@ -88,22 +88,23 @@ async def test_damage_that_is_found_while_room_is_made_is_healed_where_it_is(
         await flows.make_document(app, project, *(f"新的段落 fresh{number}" for number in range(6)))
         await flows.settle(app)
         assert built == [damaged]
-        assert sum(report.vectors for report in await app.indexing.report(project)) == 9
+        assert sum(report.vectors for report in await app.index_status.of_project(project)) == 9
 
 
-async def test_an_index_is_built_although_no_room_can_be_made(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    project = await flows.make_project(app)
-    document, tries = await flows.make_document(app, project, "words"), 0
-    await flows.settle(app)
+async def test_an_index_is_rebuilt_although_eviction_fails(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder, tries = Telling(), list[int]()
+    flows.use(monkeypatch, embedder)
+    async with open_app(settings.model_copy(update={"max_vectors": embedder.dimension})) as app:
+        project = await flows.make_project(app)
 
-    async def fails(project_id: int) -> None:
-        nonlocal tries
-        tries += 1
-        raise OSError("too many open files")
+        def fails(project_id: int) -> list[str]:
+            tries.append(project_id)
+            raise OSError("too many open files")
 
-    monkeypatch.setattr(app.indexing.warmth, "make_room", fails)
-    app.indexing.renew(documents_namespace(project))
-    await flows.settle(app)
-    assert tries == 1
-    assert await flows.texts(app, document, "words") == ["words"]
-    assert [report.errors for report in await app.indexing.report(project)] == [()]
+        flows.watched(app).instead["namespaces"] = fails
+        document = await flows.make_document(app, project, "words", "more words")
+        await flows.rebuild(app, NamespaceKey(project, None))
+        await flows.settle(app)
+        assert tries
+        assert sorted(await flows.texts(app, document, "words")) == ["more words", "words"]
+        assert [report.errors for report in await app.index_status.of_project(project)] == [()]

@@ -46,10 +46,10 @@ async def settled(folder: Path) -> AsyncIterator[tuple[App, int, int]]:
         project_id, table_id = await index_editor.prepare(app)
 
         async def ready() -> bool:
-            done = all(each.status == "ready" for each in await app.indexing.report(project_id))
-            return done and app.indexing.is_at_rest  # of what was deleted, no status tells
+            done = all(each.status == "ready" for each in await app.index_status.of_project(project_id))
+            return done and await app.index_status.is_at_rest()  # reports do not show chunks to be deleted
 
-        await asyncio.wait_for(app.indexing.settled(ready), PATIENCE_S)
+        await asyncio.wait_for(app.index_status.wait_until(ready), PATIENCE_S)
         yield app, project_id, table_id
 
 

@@ -6,6 +6,7 @@ import pytest
 from findspot.app import App
 from findspot.indexing import reconcile
 from findspot.indexing.reconcile import differences
+from findspot.indexing.status import Problem
 from findspot.models import documents_namespace
 from findspot.settings import Settings
 from findspot.store import chunks as chunk_rows
@@ -22,9 +23,9 @@ def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 def test_what_is_missing_too_much_or_waiting_is_told_apart() -> None:
     found = differences([1, 2, 3, 4, 5], [4, 5], np.array([1, 3, 5, 9], np.int64))
-    assert (found.missing, found.extra, found.unheld) == ([2], [9], {4})
+    assert (found.missing, found.extra, found.waiting_not_held) == ([2], [9], {4})
     nothing = differences([], [], np.empty(0, np.int64))
-    assert (nothing.missing, nothing.extra, nothing.unheld) == ([], [], set())
+    assert (nothing.missing, nothing.extra, nothing.waiting_not_held) == ([], [], set())
 
 
 async def test_what_the_engine_lost_is_marked_little_by_little_and_indexed_again(
@@ -44,7 +45,7 @@ async def test_what_the_engine_lost_is_marked_little_by_little_and_indexed_again
     monkeypatch.setattr(chunk_rows, "mark", counted)
     lost = [row.id for row in await rows(app)][:7]
     app.engine.delete(namespace, lost)
-    app.indexing.doubt(namespace)
+    app.index_status.report(namespace, Problem.MISSING)
     await settle(app)
     assert marked == [3, 3, 1]
     assert app.engine.ids(namespace).tolist() == sorted(row.id for row in await rows(app))

@@ -13,6 +13,7 @@ from findspot.app import App, open_app
 from findspot.engines.embedded.engine import EmbeddedEngine
 from findspot.engines.protocol import Batch, Damaged, Source
 from findspot.indexing import cutting
+from findspot.indexing.status import Problem
 from findspot.models import Backoff, NamespaceKey, documents_namespace, table_namespace
 from findspot.runtime.helpers import Helpers
 from findspot.search import Degradation, Strategy
@@ -160,7 +161,7 @@ async def test_a_table_that_is_hidden_and_not_yet_removed_asks_for_no_work(app: 
     async with app.store.write() as connection:
         await connection.execute(sa.update(index_states).values(status="pending"))
         assert await table_rows.hide(connection, table.id)
-        assert await states.work(connection) == []
+        assert await states.due_namespaces(connection) == []
 
 
 # ── tables ──
@@ -321,7 +322,7 @@ async def test_a_batch_that_cannot_be_embedded_is_tried_again_and_others_go_on(
     await flows.until(app, two_are_ready)
     failed = await flows.state(app, documents[1])
     assert failed.last_error == "EMBEDDING_UNAVAILABLE: The service is away."
-    (report,) = await app.indexing.report(project)
+    (report,) = await app.index_status.of_project(project)
     assert (report.status, report.errors) == ("error", (failed.last_error,))
     embedder.fails_on = "\0"
     await settle(app)
@@ -366,7 +367,7 @@ async def test_a_namespace_that_fails_for_good_shows_why_and_leaves_time_for_oth
     assert tries == [broken]
     found = await flows.state(app, document)
     assert found.status == "error"
-    assert found.last_error == "INTERNAL: Something went wrong (ValueError). The log says where."
+    assert found.last_error == "INTERNAL: Unexpected error (ValueError). The log has the details."
 
 
 async def test_what_the_engine_could_not_forget_is_forgotten_later(short_pauses: None, app: App, project: int) -> None:
@@ -388,26 +389,6 @@ async def test_what_the_engine_could_not_forget_is_forgotten_later(short_pauses:
     assert len(held(app, documents_namespace(project))) == 1
 
 
-async def test_a_rest_that_ends_while_the_worker_looks_around_is_not_slept_through(
-    app: App, project: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    document = await make_document(app, project, "words")
-    await settle(app)
-    place = NamespaceKey(project, None)
-    look = app.indexing._start_work
-
-    async def slowly() -> None:
-        await look()
-        waiting = app.indexing._retries._failures
-        waiting.update({each: (count, 0.0) for each, (count, _) in waiting.items()})
-
-    monkeypatch.setattr(app.indexing, "_start_work", slowly)
-    app.indexing._retries.failed(place)
-    await save(app, document.id, "other words")
-    await settle(app)
-    assert await texts(app, document, "other") == ["other words"]
-
-
 async def test_the_worker_survives_whatever_its_steps_raise(short_pauses: None, app: App, project: int) -> None:
     failures = iter([RuntimeError("once"), OSError("twice")])
 
@@ -419,7 +400,7 @@ async def test_the_worker_survives_whatever_its_steps_raise(short_pauses: None, 
     document = await make_document(app, project, "words")
     await settle(app)
     flows.watched(app).instead["ids"] = ids
-    app.indexing.renew(documents_namespace(project))
+    app.index_status.report(documents_namespace(project), Problem.WRONG_FINGERPRINT)
     await settle(app)
     await save(app, document.id, "other words")
     await settle(app)
@@ -477,7 +458,7 @@ async def test_the_old_index_serves_until_that_of_a_new_embedder_is_built(
         namespace = documents_namespace(project)
 
         async def begun() -> bool:
-            return namespace in app.indexing.rebuilds
+            return await app.index_status.is_rebuilding(namespace)
 
         await flows.until(app, begun)
         found = await search(app, document, "alpha")
@@ -547,22 +528,33 @@ async def test_at_most_two_namespaces_of_a_project_are_rebuilt_at_once(
     for table in made:
         await add_tool(app, table)
     await settle(app)
-    begun: list[int] = []  # how many were at work when one began
+    begun: list[str] = []
+    at_work: list[int] = []  # how many were at work when one began
+    switched: list[str] = []
     pair = threading.Barrier(2, timeout=60)
     build = flows.watched(app).engine.files.build
 
     def counted(*arguments: Any) -> Any:
-        begun.append(len(app.indexing.rebuilds) + 1)
+        begun.append(arguments[0])
+        at_work.append(len(begun) - len(switched))
         if len(begun) <= 2:
             pair.wait()  # two get in together, or this fails
-        return build(*arguments)
+        made: Any = build(*arguments)
+        switch = made.switch
+
+        def counted_switch() -> None:
+            switch()
+            switched.append(arguments[0])
+
+        made.switch = counted_switch
+        return made
 
     flows.watched(app).instead["build"] = counted
     for table in made:
-        app.indexing.renew(table_namespace(project, table.id))
+        app.index_status.report(table_namespace(project, table.id), Problem.WRONG_FINGERPRINT)
     await settle(app)
     assert len(begun) == 5
-    assert max(begun) <= 2
+    assert max(at_work) <= 2
     for number, table in enumerate(made):
         assert await texts(app, table, "words") == [f"words {number}"]
 
@@ -638,7 +630,7 @@ async def test_it_can_be_closed_at_the_very_moment_something_is_written(app: App
     await settle(app)
     app.store.written.set()
     async with asyncio.timeout(flows.PATIENCE_S):
-        await app.indexing.close()
+        await app.index_worker.close()
 
 
 async def test_damage_is_found_and_mended_though_no_one_searches(
@@ -662,7 +654,7 @@ async def test_damage_is_found_and_mended_though_no_one_searches(
         flows.watched(app).instead["verify"] = damaged_once
 
         async def mended() -> bool:
-            return bool(told) and app.indexing.is_at_rest and not app.indexing.rebuilds
+            return bool(told) and await app.index_status.is_at_rest()
 
         await flows.until(app, mended)
         assert told == [documents_namespace(project)]

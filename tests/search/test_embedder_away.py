@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from findspot.app import App, open_app
-from findspot.engines.protocol import Damaged
 from findspot.errors import FindspotError
+from findspot.indexing.status import Problem
 from findspot.models import Backoff, documents_namespace
 from findspot.search import Strategy
 from findspot.settings import Settings
@@ -111,10 +111,12 @@ async def test_a_damaged_index_is_rebuilt_by_words_while_the_embedder_is_away(
     async with app.store.write() as connection:
         await connection.exec_driver_sql("DELETE FROM embedding_cache")
     embedder.fails_on = "kite"
-    app.indexing.heal(documents_namespace(project), Damaged("as a test says"))
+    namespace = documents_namespace(project)
+    app.index_status.report(namespace, Problem.DAMAGED)
 
     async def rebuilt() -> bool:
-        return not app.indexing.rebuilds and (await flows.state(app, document)).status == "error"
+        is_due = await app.index_status.is_rebuild_due(namespace)
+        return not is_due and (await flows.state(app, document)).status == "error"
 
     await flows.until(app, rebuilt)
     assert await texts(app, document, "heron") == ["a heron 苍鹭"]

@@ -12,6 +12,7 @@ from findspot.app import App
 from findspot.embedding.protocol import refused
 from findspot.engines.protocol import Damaged, Recall, Within
 from findspot.errors import FindspotError
+from findspot.indexing.status import Problem
 from findspot.models import Table, documents_namespace, table_namespace
 from findspot.ranking.fusion import Weights
 from findspot.runtime.limits import SEARCHES
@@ -34,9 +35,7 @@ async def document(app: App, project: int) -> Any:
 async def hold(app: App) -> None:
     """Let the index follow nothing from here on."""
     await settle(app)
-    for task in app.indexing._tasks:
-        task.cancel()
-    await asyncio.gather(*app.indexing._tasks, return_exceptions=True)
+    await app.index_worker.close()
 
 
 # ── what is found ──
@@ -165,7 +164,7 @@ async def test_a_document_is_shown_one_revision_behind_and_not_two(app: App, doc
         async with app.store.write() as connection:
             await connection.execute(sa.update(documents).values(revision=documents.c.revision + 1))
         assert await texts(app, document, "swimming pool", strategy=Strategy.KEYWORD) == expected
-    app.indexing.start()
+    await app.index_worker.start()
     await settle(app)
     assert await texts(app, document, "swimming pool", strategy=Strategy.KEYWORD) == [PARAGRAPHS[3], PARAGRAPHS[4]]
 
@@ -190,7 +189,7 @@ async def test_a_table_changed_two_revisions_ago_hides_hits_only_where_it_was_ch
     assert set(await texts(app, table, "red")) == everything - {"red fox"}
     await app.tables.put(table.id, "/c", b'"new"', None)
     assert set(await texts(app, table, "red")) == {"red dog"}
-    app.indexing.start()
+    await app.index_worker.start()
     await settle(app)
     assert set(await texts(app, table, "red")) == {"red dog", "red owl"}
 
@@ -377,7 +376,7 @@ async def test_an_engine_that_is_away_is_told_as_such_in_answers_and_in_the_stat
         with pytest.raises(FindspotError) as caught:
             await search(app, document, "swimming pool", strategy=mode)
         assert caught.value.code == "ENGINE_UNAVAILABLE"
-    (report,) = await app.indexing.report(document.project_id)
+    (report,) = await app.index_status.of_project(document.project_id)
     assert (report.status, report.chunks, report.vectors) == ("error", len(PARAGRAPHS), 0)
     assert report.errors == ("ENGINE_UNAVAILABLE: The index cannot be used right now: Too many open files.",)
 
@@ -417,9 +416,9 @@ async def test_searches_find_all_the_while_their_index_is_rebuilt(app: App, proj
     await add_tool(app, table)
     await settle(app)
     namespace = table_namespace(project, table.id)
-    app.indexing.renew(namespace)
+    app.index_status.report(namespace, Problem.WRONG_FINGERPRINT)
     seen = 0
-    while not app.indexing.is_at_rest:
+    while not await app.index_status.is_at_rest():
         found = await search(app, table, "heron", strategy=Strategy.KEYWORD)
         assert len(found.hits) == 10
         seen += await app.index_status.is_rebuilding(namespace)

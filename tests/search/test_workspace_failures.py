@@ -52,16 +52,16 @@ async def in_trouble(app: App, project: int) -> str:
     """Wait until the project's status tells of an error, and what it tells."""
 
     async def told() -> bool:
-        return any(report.status == "error" and report.errors for report in await app.indexing.report(project))
+        return any(report.status == "error" and report.errors for report in await app.index_status.of_project(project))
 
     await flows.until(app, told)
-    (report,) = await app.indexing.report(project)
+    (report,) = await app.index_status.of_project(project)
     (message,) = report.errors
     return message
 
 
 async def is_well(app: App, project: int) -> bool:
-    reports = await app.indexing.report(project)
+    reports = await app.index_status.of_project(project)
     return all((report.status, report.errors) == ("ready", ()) for report in reports)
 
 
@@ -177,7 +177,7 @@ async def test_a_rebuild_that_fails_leaves_the_old_index_says_why_and_is_tried_a
         return building
 
     engine.instead["build"] = failing(build) if step == "build" else build
-    assert await app.indexing.enqueue(place) == 0
+    assert await app.index_status.request_rebuild(place) == 0
     assert await in_trouble(app, project) == DISK_FULL
     for strategy in Strategy:
         assert set(await found(app, project, "heron 苍鹭", strategy)) == {BEFORE, AFTER}
@@ -259,8 +259,8 @@ async def test_past_its_limit_a_project_saves_what_it_does_not_search_and_says_s
         fits = await make_document(app, project, "egret 白鹭", "stork 鹳")
         reason = await in_trouble(app, project)
         assert reason == (
-            "SEARCH_CAPACITY_EXCEEDED: 3 chunks find no room: the project may have 6. "
-            "Their text is saved, and is not searched."
+            "SEARCH_CAPACITY_EXCEEDED: 3 chunks have no room: the project may have 6. "
+            "Their text is saved, but not searched."
         )
         await settle(app, errors=True)
         assert (await text_of(app, over.id)).split("\n\n") == [f"crane {number} 鹤" for number in range(3)]
@@ -269,7 +269,7 @@ async def test_past_its_limit_a_project_saves_what_it_does_not_search_and_says_s
         assert await found(app, project, "stork") == ["stork 鹳"]
         assert (await flows.state(app, fits)).status == "ready"
         with pytest.raises(FindspotError) as caught:
-            await app.indexing.enqueue(NamespaceKey(project, None))
+            await app.index_status.request_rebuild(NamespaceKey(project, None))
         assert caught.value.code == "SEARCH_CAPACITY_EXCEEDED"
         await save(app, first.id, "heron 苍鹭")
         await settle(app)

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from findspot.app import App
 from findspot.engines.protocol import Damaged
 from findspot.errors import FindspotError
+from findspot.indexing.status import Problem
 from findspot.runtime.limits import SEARCHES
 from findspot.search import Degradation, Page, SearchRequest, Strategy, Total, candidates, recall
 from findspot.search.candidates import MAX_CANDIDATES
@@ -346,9 +347,7 @@ async def test_two_who_read_on_at_once_get_the_same(app: App, project: int) -> N
 async def hold(app: App) -> None:
     """Let the index follow nothing from here on."""
     await settle(app)
-    for task in app.indexing._tasks:
-        task.cancel()
-    await asyncio.gather(*app.indexing._tasks, return_exceptions=True)
+    await app.index_worker.close()
 
 
 async def test_a_save_that_the_index_has_not_followed_still_shows_exact_places(
@@ -381,7 +380,7 @@ async def test_a_chunk_with_illegal_offsets_is_not_shown_and_made_anew(app: App,
         broken = sa.update(chunks).where(chunks.c.chunk_index == 3).values(char_end=chunks.c.char_end + 1000)
         await connection.execute(broken)
     assert PARAGRAPHS[3] not in texts(await find(app, project, "swimming pool"))
-    app.indexing.start()
+    await app.index_worker.start()
 
     async def is_repaired() -> bool:
         return PARAGRAPHS[3] in texts(await find(app, project, "swimming pool"))
@@ -501,9 +500,9 @@ async def test_a_damaged_index_is_said_to_be_rebuilt_and_is(app: App, project: i
 @pytest.mark.scenario("004.matrix.reindex-during-query")
 async def test_the_old_index_answers_while_another_is_built(app: App, project: int, embedder: Telling) -> None:
     await many(app, project, 300)
-    app.indexing.renew(SearchRequest(project, "x").namespace)
+    app.index_status.report(SearchRequest(project, "x").namespace, Problem.WRONG_FINGERPRINT)
     seen = 0
-    while not app.indexing.is_at_rest:
+    while not await app.index_status.is_at_rest():
         page = await find(app, project, "heron")
         assert len(page.results) == PAGE_SIZE
         seen += page.rebuilding

@@ -7,6 +7,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from findspot.errors import Failure
 from findspot.models import NamespaceKey, documents_namespace, table_namespace
 from findspot.store import chunks as rows
 from findspot.store import index_states as states
@@ -66,10 +67,10 @@ async def test_what_waits_comes_in_order_and_page_by_page(filled: Store) -> None
 
 async def test_the_chunks_of_a_source_that_rests_do_not_wait(filled: Store) -> None:
     async with filled.write() as connection:
-        await states.fail(connection, states.is_document(1), "E: x", pending=True)
+        await states.fail(connection, states.is_document(1), Failure("E", "x"), even_pending=True)
         assert await rows.waiting(connection, NAMESPACE, 0, 1000) == []
         assert len(await rows.waiting(connection, table_namespace(PROJECT, 1), 0, 1000)) == 1
-        await states.fail(connection, states.is_table(1), "E: x", pending=True)
+        await states.fail(connection, states.is_table(1), Failure("E", "x"), even_pending=True)
         assert await rows.waiting(connection, table_namespace(PROJECT, 1), 0, 1000) == []
         await rows.mark(connection, [2], indexed=False)
         assert [row.document_id for row in await rows.waiting(connection, NAMESPACE, 0, 1000)] == [2]
@@ -85,10 +86,10 @@ async def test_any_number_of_chunks_is_marked_counted_and_deleted(filled: Store)
         assert await rows.waiting_ids(connection, NAMESPACE) == []
         assert await rows.existing(connection, [*everything, 999_999]) == set(everything)
         await rows.delete(connection, everything)
-        assert await rows.gone(connection, NAMESPACE, MANY * 2) == sorted(everything)
-        assert await rows.debts(connection) == [NAMESPACE]
-        await rows.settle_debt(connection, everything)
-        assert await rows.debts(connection) == []
+        assert await rows.to_forget(connection, NAMESPACE, MANY * 2) == sorted(everything)
+        assert await rows.namespaces_to_forget(connection) == [NAMESPACE]
+        await rows.forgotten(connection, everything)
+        assert await rows.namespaces_to_forget(connection) == []
 
 
 async def test_the_nodes_of_a_table_are_known_and_deleted_each_as_a_whole(filled: Store) -> None:
@@ -104,7 +105,7 @@ async def test_the_nodes_of_a_table_are_known_and_deleted_each_as_a_whole(filled
 async def test_a_found_chunk_comes_with_its_source_as_it_is_now(filled: Store) -> None:
     async with filled.write() as connection:
         await connection.execute(sa.update(documents).where(documents.c.id == 2).values(revision=5, title="new"))
-        await states.followed(connection, states.is_document(2), 4, current=False)
+        await states.set_indexed_revision(connection, states.is_document(2), 4, is_current=False)
         table_chunk = (await rows.ids(connection, table_namespace(PROJECT, 1)))[0]
         found = await connection.run_sync(rows.found, [2, table_chunk, 999_999])
     assert set(found) == {2, table_chunk}
@@ -116,10 +117,10 @@ async def test_a_source_is_ready_when_none_of_its_chunks_waits(filled: Store) ->
     async with filled.write() as connection:
         await connection.execute(sa.update(index_states).values(status="indexing"))
         for place, ready in ((NamespaceKey(PROJECT, None), [(2, None)]), (NamespaceKey(PROJECT, 1), [(2, None)])):
-            await states.finish(connection, place)
+            await states.mark_ready(connection, place)
             assert await _ready(connection) == ready
         await rows.mark(connection, await rows.waiting_ids(connection, table_namespace(PROJECT, 1)), indexed=True)
-        await states.finish(connection, NamespaceKey(PROJECT, 1))
+        await states.mark_ready(connection, NamespaceKey(PROJECT, 1))
         assert await _ready(connection) == [(2, None), (None, 1)]
 
 
@@ -130,10 +131,10 @@ async def _ready(connection: AsyncConnection) -> list[tuple[int | None, int | No
 
 async def test_failures_rest_for_longer_each_time_and_an_edit_ends_the_rest(filled: Store) -> None:
     async with filled.write() as connection:
-        await states.followed(connection, states.is_document(1), 1, current=True)
+        await states.set_indexed_revision(connection, states.is_document(1), 1, is_current=True)
         pauses = []
         for attempt in range(1, 4):
-            await states.fail(connection, states.is_document(1), "E: away")
+            await states.fail(connection, states.is_document(1), Failure("E", "away"))
             state = await states.of_document(connection, 1)
             assert state is not None
             assert state.retry_at is not None
@@ -142,7 +143,7 @@ async def test_failures_rest_for_longer_each_time_and_an_edit_ends_the_rest(fill
             assert not state.is_due(state.updated_at)
         assert pauses == sorted(pauses)
         await connection.execute(sa.update(documents).where(documents.c.id == 1).values(revision=2))
-        await states.fail(connection, states.is_document(1), "E: away")
+        await states.fail(connection, states.is_document(1), Failure("E", "away"))
         state = await states.of_document(connection, 1)
         assert state is not None
         assert (state.status, state.attempts) == ("pending", 0)
@@ -160,11 +161,11 @@ QUERIES: dict[str, Callable[[Any], Any]] = {
     "any_indexed": lambda connection: rows.any_indexed(connection, NAMESPACE),
     "of_documents": lambda connection: rows.of_documents(connection, [1, 2]),
     "changed_since": lambda connection: rows.changed_since(connection, [1]),
-    "gone": lambda connection: rows.gone(connection, NAMESPACE, 10),
-    "work": states.work,
+    "to_forget": lambda connection: rows.to_forget(connection, NAMESPACE, 10),
+    "due_namespaces": states.due_namespaces,
     "next_retry": states.next_retry,
     "pending_documents": lambda connection: states.pending_documents(connection, PROJECT, 10, 1000),
-    "finish": lambda connection: states.finish(connection, NamespaceKey(PROJECT, None)),
+    "mark_ready": lambda connection: states.mark_ready(connection, NamespaceKey(PROJECT, None)),
     "of_project": lambda connection: states.of_project(connection, PROJECT),
 }
 

@@ -17,7 +17,7 @@ from findspot.errors import FindspotError, invalid, not_found
 from findspot.jsontext.check import check
 from findspot.jsontext.elements import argument_error
 from findspot.jsontext.operations import Edit
-from findspot.models import Caller, Role, Standing, Tool, ToolType
+from findspot.models import Caller, Role, TableIndexState, Tool, ToolType
 from findspot.ranking.fusion import Weights
 from findspot.runtime import messages, metrics
 from findspot.runtime.helpers import Helpers
@@ -142,25 +142,26 @@ class ToolCalls:
         usual = config.top_k or self._settings.top_k
         limit = min(usual, self._settings.max_top_k) if asked.top_k is msgspec.UNSET else int(asked.top_k)
         async with self._store.read() as connection:  # before: what is behind now may be missing in what is found
-            standing = await states.standing(connection, tool.table_id)
+            index_state = await states.table_index_state(connection, tool.table_id)
         with metrics.search(tool.project_id, tool.id) as noted:
             found = await self._table_search.search(self._request(tool, config, asked.query, limit))
             noted(len(found.hits), found.degraded.code if found.degraded else None)
         ids = config.include_metadata is not False
         results = [_result(hit, tool.json_pointer, ids) for hit in found.hits]
-        answer = _framed(asked.query, found, results, _notice(found, standing, language))
+        answer = _framed(asked.query, found, results, _notice(found, index_state, language))
         text = encoded(answer)
         if surely_fits(text, self._settings.answer_tokens):  # counting takes as long as a keyword search
             return text
         return await asyncio.to_thread(_within_budget, answer, self._settings.answer_tokens, language)
 
     def _request(self, tool: Tool, config: SearchConfig, query: str, limit: int) -> SearchRequest:
+        size, overlap, threshold = config.chunking(self._settings)
         return SearchRequest(
             tool.project_id,
             query,
             Strategy.VECTOR if config.enable_hybrid is False else Strategy.HYBRID,
             tool.table_id,
-            Within(tool.json_pointer, config.cut(self._settings), config.threshold),
+            Within(tool.json_pointer, (size, overlap), threshold),
             limit=limit,
             fusion=config.fusion or "convex",
             weights=self._weights(config),
@@ -199,12 +200,12 @@ def _argument_text(arguments: dict[str, Any]) -> bytes:
         raise invalid("arguments", f"cannot be written as JSON: {error}") from None
 
 
-def _notice(found: Found, standing: Standing, language: str) -> str:
+def _notice(found: Found, index_state: TableIndexState, language: str) -> str:
     """What there is to know about hits that may be missing."""
     said = [messages.fallback(found.degraded.code, language)] if found.degraded else []
-    code = (standing.last_error or "").partition(":")[0]
-    if standing.status != "ready":
-        said.append(messages.behind(standing.status, standing.waiting, code, language))
+    code = index_state.error_code or ""
+    if index_state.status != "ready":
+        said.append(messages.behind(index_state.status, index_state.waiting, code, language))
     elif code == "SEARCH_CAPACITY_EXCEEDED":
         said.append(messages.no_room(language))
     return " ".join(said)

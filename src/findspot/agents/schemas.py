@@ -12,7 +12,6 @@ from findspot.models import ToolType
 from findspot.names import checked
 from findspot.settings import Settings
 
-THRESHOLD = 10_000
 MAX_POINTER = 1024
 _SHORT_NAMES = {"get": ToolType.GET_ALL_DATA, "query": ToolType.QUERY_DATA, "schema": ToolType.GET_DATA_SCHEMA}
 
@@ -73,7 +72,7 @@ class SearchConfig(Spec):
 
     def checked(self, settings: Settings) -> dict[str, Any]:
         """What was said, if it goes together with what was not."""
-        size, overlap = self.cut(settings)
+        size, overlap, _ = self.chunking(settings)
         if overlap * 2 >= size:
             raise invalid("search_config.chunk_overlap", f"must be less than half of the chunk size, which is {size}")
         if self.top_k is not None and self.top_k > settings.max_top_k:
@@ -85,25 +84,20 @@ class SearchConfig(Spec):
 
     def effective(self, settings: Settings) -> dict[str, Any]:
         """All of it, with what the settings say for what was left out."""
-        size, overlap = self.cut(settings)
+        size, overlap, threshold = self.chunking(settings)
         defaults = {
             "top_k": settings.top_k,
             "enable_hybrid": True,
-            "chunk_threshold": self.threshold,
+            "chunk_threshold": threshold,
             "chunk_size": size,
             "chunk_overlap": overlap,
             "include_metadata": True,
         }
         return {**defaults, **self.model_dump(exclude_none=True)}
 
-    def cut(self, settings: Settings) -> tuple[int, int]:
-        size = self.chunk_size if self.chunk_size is not None else settings.chunk_size
-        default = min(settings.chunk_overlap, (size - 1) // 2)
-        return size, self.chunk_overlap if self.chunk_overlap is not None else default
-
-    @property
-    def threshold(self) -> int:
-        return self.chunk_threshold if self.chunk_threshold is not None else THRESHOLD
+    def chunking(self, settings: Settings) -> tuple[int, int, int]:
+        """Return chunk size, overlap and threshold."""
+        return settings.tool_chunking(self.chunk_size, self.chunk_overlap, self.chunk_threshold)
 
 
 def _metadata(value: dict[str, Any]) -> dict[str, Any]:

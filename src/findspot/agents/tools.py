@@ -1,72 +1,37 @@
-"""Tools: make, describe, and call by type. What an agent may do with the value at a scope of a table."""
+"""Tools: create, change and describe them. A tool lets an agent work with the value at a scope of a table."""
 
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
-import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from findspot import pointer as pointers
-from findspot.agents import cards
+from findspot.agents import cards, tool_index
 from findspot.agents.endpoints import names_apart
 from findspot.agents.schemas import NewSearchTool, SearchConfig, ToolChange
-from findspot.errors import FindspotError, invalid, not_found
-from findspot.indexing.status import IndexStatus, rebuilding
-from findspot.models import SourceState, Table, Tool, ToolCard, ToolType, table_namespace
-from findspot.runtime import messages
+from findspot.agents.tool_index import Made, ToolIndex
+from findspot.errors import invalid, not_found
+from findspot.models import Table, Tool, ToolCard, ToolType
 from findspot.settings import Settings
-from findspot.store import chunks as chunk_rows
-from findspot.store import index_states as states
+from findspot.store import index_states
 from findspot.store import tables as table_rows
 from findspot.store import tools as rows
 from findspot.store.database import Store
-
-NODES_LISTED = 1000
-CHUNKS_AT_ONCE = 5000
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """What the creation of a tool led to. `chunks_created` counts those that were not there before."""
-
-    tool: Tool
-    status: str
-    chunks_created: int
-    nodes: list[tuple[str, int, int]]
-    notice: str | None
-
-    @property
-    def namespace(self) -> str:
-        return table_namespace(self.tool.project_id, self.tool.table_id)
-
-
-class _Sight(NamedTuple):
-    """What a search tool sees: the arguments of the queries that count it."""
-
-    table_id: int
-    pointer: str
-    cut: tuple[int, int]
-    threshold: int
 
 
 class Tools:
     """The tools of every project."""
 
-    def __init__(self, store: Store, index_status: IndexStatus, settings: Settings) -> None:
+    def __init__(self, store: Store, index: ToolIndex, settings: Settings) -> None:
         self._store = store
-        self._index_status = index_status
+        self.index = index
         self._settings = settings
 
     # ── making and changing ──
 
     async def create(self, project_id: int, spec: NewSearchTool) -> Tool:
-        """Make a tool. What a search tool needs indexed is noted with it, and is done in the background: what is there
-        already is not made twice, and what has got lost of it is made anew."""
+        """Create a tool. What a search tool needs is indexed in the background, as far as it is not indexed already."""
         if spec.kind is ToolType.SEARCH:
-            await self._index_status.require_room(project_id)
-            await self._index_status.request_comparison(table_namespace(project_id, spec.table_id))
+            await self.index.require_room(project_id)
         try:
             async with self._store.write() as connection:
                 return await self._insert(connection, project_id, spec)
@@ -74,7 +39,7 @@ class Tools:
             raise not_found("table") from None
 
     async def make(self, project_id: int, spec: NewSearchTool, *, wait: bool = True, language: str = "en") -> Made:
-        """Make a tool, wait until what it searches is indexed (or answer at once), and tell what was found."""
+        """Create a tool, wait until it is indexed (unless not `wait`), and return what was found."""
         async with self._store.read() as connection:
             last = await rows.last_chunk(connection)
         tool = await self.create(project_id, spec)
@@ -82,47 +47,26 @@ class Tools:
             return Made(tool, "ready", 0, [], None)
         if not wait:
             return Made(await self.get(tool.id), "pending", 0, [], None)
-        await self.indexed(tool.table_id)
-        await self._require_room_for(tool)
-        return await self._outcome(await self.get(tool.id), last, language)
-
-    async def indexed(self, table_id: int) -> None:
-        """Wait until the index has followed a table as it is now, or has failed to. It may be behind again then: there
-        are tables that someone changes all the time."""
-        async with self._store.read() as connection:
-            table = await table_rows.get(connection, table_id)
-        if table is None:
-            return
-        namespace, last = table_namespace(table.project_id, table_id), None
-
-        async def done() -> bool:
-            nonlocal last
-            async with self._store.read() as connection:
-                state = await states.of_table(connection, table_id)
-                if state is None or state.status in ("ready", "error"):
-                    return True
-                if state.indexed_revision <= table.revision:
-                    return False
-                last = last or await rows.last_chunk(connection)
-                first = await chunk_rows.first_waiting(connection, namespace)
-            return first is None or first > last
-
-        await self._index_status.wait_until(done)
+        await self.index.wait(tool.table_id)
+        if (error := await self.index.lack_of_room(tool)) is not None:
+            await self.delete(tool.id)
+            raise error
+        return await self.index.outcome(await self.get(tool.id), last, language)
 
     async def get(self, tool_id: int) -> Tool:
         async with self._store.read() as connection:
             tool = await rows.get(connection, tool_id)
             if tool is None:
                 raise not_found("tool")
-            return await self._with_index(connection, tool)
+            return await self.index.with_state(connection, tool)
 
     async def every(self, project_id: int) -> list[Tool]:
-        """The tools of a project in order of their ids."""
+        """Return the tools of a project in order of their ids."""
         async with self._store.read() as connection:
-            return [await self._with_index(connection, tool) for tool in await rows.every(connection, project_id)]
+            return [await self.index.with_state(connection, tool) for tool in await rows.every(connection, project_id)]
 
     async def change(self, tool_id: int, change: ToolChange) -> Tool:
-        """Change what is named. A new name is checked against every endpoint; a new scope is indexed."""
+        """Change the fields that are given. A new name must be unique in every endpoint; a new scope is indexed."""
         with names_apart():
             async with self._store.write() as connection:
                 tool = await rows.get(connection, tool_id)
@@ -133,17 +77,17 @@ class Tools:
                 if values:
                     await rows.change(connection, tool_id, values)
                 if tool.type is ToolType.SEARCH and values.keys() & {"json_pointer", "search_config"}:
-                    await states.request(connection, tool.table_id)
+                    await index_states.request(connection, tool.table_id)
         return await self.get(tool_id)
 
     async def delete(self, tool_id: int) -> None:
-        """Delete a tool. What only it had cut is forgotten in the background."""
+        """Delete a tool. Chunks that no other tool needs are deleted in the background."""
         async with self._store.write() as connection:
             tool = await rows.delete(connection, tool_id)
             if tool is None:
                 raise not_found("tool")
             if tool.type is ToolType.SEARCH:
-                await states.request(connection, tool.table_id)
+                await index_states.request(connection, tool.table_id)
 
     async def _insert(self, connection: AsyncConnection, project_id: int, spec: NewSearchTool) -> Tool:
         table = await table_rows.get(connection, spec.table_id)
@@ -157,12 +101,12 @@ class Tools:
             "name": spec.name,
             "description": spec.description or cards.description(spec.kind, table.name, spec.json_pointer),
             "json_pointer": spec.json_pointer,
-            "metadata": {**spec.metadata, **(_configured() if search else {})},
+            "metadata": {**spec.metadata, **(tool_index.configured_now() if search else {})},
             "search_config": (spec.search_config or SearchConfig()).checked(self._settings) if search else None,
         }
         tool = await rows.create(connection, values)
         if search:
-            await states.request(connection, table.id)
+            await tool_index.request(connection, project_id, table.id)
         return tool
 
     def _changes(self, tool: Tool, table: Table, change: ToolChange) -> dict[str, Any]:
@@ -175,7 +119,7 @@ class Tools:
                 raise invalid("search_config", "only a search tool has one")
             values["search_config"] = change.search_config.checked(self._settings)
         if tool.type is ToolType.SEARCH and values.keys() & {"json_pointer", "search_config"}:
-            values["metadata"] = {**values.get("metadata", tool.metadata), **_configured()}
+            values["metadata"] = {**values.get("metadata", tool.metadata), **tool_index.configured_now()}
         if "json_pointer" in values and tool.description == cards.description(tool.type, table.name, tool.json_pointer):
             values.setdefault("description", cards.description(tool.type, table.name, values["json_pointer"]))
         return values
@@ -183,29 +127,18 @@ class Tools:
     # ── the index of a search tool ──
 
     async def search_index(self, tool_id: int) -> dict[str, Any]:
-        """How far the index of a search tool is."""
+        """Return the state of the index of a search tool."""
         tool = await self._search_tool(tool_id)
         index: dict[str, Any] = tool.metadata["search_index"]
         return index
 
     async def rebuild_chunks(self, tool_id: int) -> None:
-        """Have what a search tool sees looked through and given to the engine anew. Searches go on meanwhile."""
-        tool = await self._search_tool(tool_id)
-        await self._index_status.require_room(tool.project_id)
-        await self._index_status.request_comparison(table_namespace(tool.project_id, tool.table_id))
-        after: int | None = 0
-        while after is not None:
-            async with self._store.write() as connection:
-                await states.request(connection, tool.table_id)
-                after = await rows.doubt_seen(connection, *self._sight(tool), after, CHUNKS_AT_ONCE)
+        """Have the chunks that a search tool sees indexed again. Searches go on meanwhile."""
+        await self.index.rebuild(await self._search_tool(tool_id))
 
     async def delete_chunks(self, tool_id: int) -> None:
-        """Delete the chunks that a search tool sees. They come back with the next change, or with a rebuild."""
-        tool = await self._search_tool(tool_id)
-        more = True
-        while more:
-            async with self._store.write() as connection:
-                more = await rows.delete_seen(connection, *self._sight(tool), CHUNKS_AT_ONCE)
+        """Delete the chunks that a search tool sees."""
+        await self.index.delete(await self._search_tool(tool_id))
 
     async def _search_tool(self, tool_id: int) -> Tool:
         tool = await self.get(tool_id)
@@ -213,76 +146,6 @@ class Tools:
             raise not_found("search tool")
         return tool
 
-    async def _require_room_for(self, tool: Tool) -> None:
-        """A new tool for whose texts there was no room is taken back."""
-        async with self._store.read() as connection:
-            state = await states.of_table(connection, tool.table_id)
-        code, _, message = ((state and state.last_error) or "").partition(": ")
-        if code == "SEARCH_CAPACITY_EXCEEDED":
-            await self.delete(tool.id)
-            raise FindspotError(code, f"{message} The tool was not made.")
-
-    async def _outcome(self, tool: Tool, last: int, language: str) -> Made:
-        sight = self._sight(tool)
-        async with self._store.read() as connection:
-            nodes, _, _, new = await rows.count_seen(connection, *sight, last)
-            listed = await rows.nodes_seen(connection, *sight, NODES_LISTED)
-        status = tool.metadata["search_index"]["status"]
-        notice = None
-        if not nodes and status == "ready":
-            notice = messages.nothing_to_index(sight.threshold, language)
-        elif nodes > len(listed):
-            notice = messages.more_nodes(len(listed), nodes, language)
-        return Made(tool, status, new, listed, notice)
-
-    async def _with_index(self, connection: AsyncConnection, tool: Tool) -> Tool:
-        """A search tool with the state of its index, which is derived and so never out of date."""
-        if tool.type is not ToolType.SEARCH:
-            return tool
-        state = await states.of_table(connection, tool.table_id)
-        nodes, found, indexed, _ = await rows.count_seen(connection, *self._sight(tool))
-        configured = tool.metadata.get("search_index", {}).get("configured_at", _moment(tool.created_at))
-        indexed_at = state.indexed_at if state else None
-        if indexed_at is not None and indexed_at < datetime.fromisoformat(configured):
-            indexed_at = None  # that was before this tool asked for it
-        index = {
-            "status": await connection.run_sync(_status, tool, state),
-            "configured_at": configured,
-            "indexed_at": _moment(indexed_at) if indexed_at else None,
-            "nodes_count": nodes,
-            "chunks_count": found,
-            "indexed_chunks_count": indexed,
-            "skipped_nodes": _skipped(state, tool.json_pointer),
-            "last_error": state.last_error if state else None,
-        }
-        updated_at = max(tool.updated_at, state.updated_at) if state else tool.updated_at
-        return replace(tool, metadata={**tool.metadata, "search_index": index}, updated_at=updated_at)
-
-    def _sight(self, tool: Tool) -> _Sight:
-        config = SearchConfig(**(tool.search_config or {}))
-        return _Sight(tool.table_id, tool.json_pointer, config.cut(self._settings), config.threshold)
-
     def describe(self, tool: Tool) -> ToolCard:
-        """The tool as an agent sees it."""
+        """Return a tool as an agent sees it."""
         return cards.card(tool, self._settings)
-
-
-def _configured() -> dict[str, Any]:
-    return {"search_index": {"configured_at": _moment(datetime.now(UTC))}}
-
-
-def _moment(value: datetime) -> str:
-    return value.isoformat().replace("+00:00", "Z")
-
-
-def _status(connection: sa.Connection, tool: Tool, state: SourceState | None) -> str:
-    if state is None:
-        return "pending"
-    if state.status == "ready" and rebuilding(connection, table_namespace(tool.project_id, tool.table_id)):
-        return "indexing"
-    return state.status
-
-
-def _skipped(state: SourceState | None, scope: str) -> list[dict[str, str]]:
-    every = (state.skipped if state else None) or []
-    return [each for each in every if pointers.holds(scope, each["json_pointer"])]

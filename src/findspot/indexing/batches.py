@@ -1,4 +1,4 @@
-"""Chunk rows → terms and vectors: what an engine is given. Pages are read ahead, terms are taken in helpers."""
+"""Chunk rows → terms and vectors: the batches that an engine takes. Helper processes calculate the terms."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -30,38 +30,39 @@ class Batches:
         self._helpers = helpers
 
     async def pages(self, reading: Reading, namespace: str) -> AsyncGenerator[list[ChunkToIndex], None]:
-        """Chunks in order of their ids, so many at a time. The next ones are read while these are worked on."""
+        """Yield the chunks of a namespace in order of their ids. The next page is read while this one is worked on."""
 
         async def read(after: int) -> list[ChunkToIndex]:
             async with self._store.read() as connection:
                 return await reading(connection, namespace, after, CHUNKS_AT_ONCE)
 
-        coming = asyncio.create_task(read(0))
+        next_page = asyncio.create_task(read(0))
         try:
-            while some := await coming:
-                if len(some) < CHUNKS_AT_ONCE:  # the last
+            while some := await next_page:
+                if len(some) < CHUNKS_AT_ONCE:  # the last page
                     yield some
                     return
-                coming = asyncio.create_task(read(some[-1].id))
+                next_page = asyncio.create_task(read(some[-1].id))
                 yield some
         finally:
-            coming.cancel()
-            await asyncio.gather(coming, return_exceptions=True)
+            next_page.cancel()
+            await asyncio.gather(next_page, return_exceptions=True)
 
     async def make(self, some: Sequence[ChunkToIndex]) -> Batch:
+        """Make a batch with keywords and vectors. Raises EMBEDDING_UNAVAILABLE if the embedder is."""
         texts = [row.text for row in some]
         vectors, terms = await asyncio.gather(self._embeddings.documents(texts), self._terms(texts))
         return _batch(some, terms, vectors)
 
-    async def by_words(self, some: Sequence[ChunkToIndex], dimension: int) -> Batch:
-        """The same without their meaning, which is all that can be had while the embedder is away."""
+    async def without_vectors(self, some: Sequence[ChunkToIndex], dimension: int) -> Batch:
+        """Make a batch with keywords only, while the embedder is unavailable. A zero vector counts as none."""
         import numpy as np
 
         terms = await self._terms([row.text for row in some])
         return _batch(some, terms, np.zeros((len(some), dimension), np.float32))
 
     async def _terms(self, texts: list[str]) -> list[str]:
-        """Return the terms of each text. A few texts are done at once; many are shared by the helpers."""
+        """Return the terms of each text. A few texts are analysed here; many are shared by the helper processes."""
         if sum(map(len, texts)) <= CHARACTERS_AT_ONCE:
             return cutting.index_terms(texts)
         parts = [texts[start : start + TERMS_AT_ONCE] for start in range(0, len(texts), TERMS_AT_ONCE)]

@@ -73,7 +73,7 @@ class TableSummary(msgspec.Struct, frozen=True, array_like=True):
     nodes: int
     chunks: int
     skipped: tuple[tuple[str, str], ...]
-    homeless: int
+    without_room: int
 
 
 class NodeChunk(msgspec.Struct, frozen=True, array_like=True):
@@ -131,14 +131,14 @@ def cut_table(
                 skipped[chunks.pointer] = chunks.reason
             elif chunks.total:
                 found[chunks.pointer, chunks.content_hash, chunks.size, chunks.overlap] = node, chunks
-    homeless = _left_out(found, known, table.room)
-    for _, chunks in list(homeless.values())[:_NAMED]:
+    without_room = _left_out(found, known, table.room)
+    for _, chunks in list(without_room.values())[:_NAMED]:
         skipped[chunks.pointer] = SkipReason.PROJECT_FULL
     summary = TableSummary(
         nodes=len({key[0] for key in found}),
         chunks=sum(chunks.total for _, chunks in found.values()),
         skipped=tuple(skipped.items()),
-        homeless=sum(chunks.total for _, chunks in homeless.values()),
+        without_room=sum(chunks.total for _, chunks in without_room.values()),
     )
     new = (each for key, each in found.items() if key not in known)
     chunks_of_new = (chunk for node, chunks in new for chunk in _node_chunks(table.id, node, chunks))

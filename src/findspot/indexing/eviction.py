@@ -1,16 +1,18 @@
-"""Which chunks were shown of late? Where a project has more vectors than it may have, the others lose theirs first."""
+"""Which vectors are evicted where a project has more than it may have? Those that were hits least recently."""
 
 import asyncio
 import logging
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from findspot.engines.protocol import Damaged, Engine, LocalFiles
+from findspot.indexing.namespaces import Namespaces
+from findspot.models import NamespaceKey
 from findspot.runtime.embeddings import Embeddings
 from findspot.settings import Settings
-from findspot.store import index_states as states
+from findspot.store import index_states
 from findspot.store.database import Store
+from findspot.store.namespace_states import RebuildReason
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,12 +20,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-REMEMBERED = 200_000  # chunks; a restart forgets them
-LEFT = 0.95  # of the vectors that a project may have, when some are given up
+KEPT = 0.95  # of the vectors that a project may have, after an eviction
 
 
-class Warmth:
-    """Remembers what was a hit, and gives up the vectors of what was not."""
+class Eviction:
+    """Evicts vectors. Keyword search still finds the chunks that lose theirs."""
 
     def __init__(
         self,
@@ -31,62 +32,68 @@ class Warmth:
         engine: Engine,
         embeddings: Embeddings,
         settings: Settings,
-        heal: Callable[[str, Damaged], None],
+        namespaces: Namespaces,
+        recent_hits: Callable[[], Sequence[int]],
     ) -> None:
         self._store = store
         self._engine = engine
         self._embeddings = embeddings
         self._settings = settings
-        self._heal = heal
-        self._hits: OrderedDict[int, None] = OrderedDict()  # the one that was a hit longest ago first
-
-    def touch(self, ids: Iterable[int]) -> None:
-        for id in ids:
-            self._hits[id] = None
-            self._hits.move_to_end(id)
-        while len(self._hits) > REMEMBERED:
-            self._hits.popitem(last=False)
+        self._namespaces = namespaces
+        self._recent_hits = recent_hits
 
     async def make_room(self, project_id: int) -> None:
-        """To be called when vectors were added: if they are too many, words alone find the coldest from now on. A
-        namespace that turns out to be damaged is healed, and the others make room without it."""
+        """Evict vectors if a project has too many. To be called after vectors were added.
+
+        A namespace that turns out to be damaged is rebuilt; the others are evicted from without it. Any other error is
+        logged: no one's index is wrong because of it, and the next call tries again.
+        """
+        try:
+            await self._make_room(project_id)
+        except Exception:
+            log.exception("evicting vectors of project %d failed", project_id)
+
+    async def _make_room(self, project_id: int) -> None:
         files = self._engine.files
         if files is None:
             return
         _, dimension = await self._embeddings.kind()
-        most = self._settings.max_vectors // dimension
+        limit = self._settings.max_vectors // dimension
         async with self._store.read() as connection:
-            if await states.chunks_of_project(connection, project_id) <= most:
+            if await index_states.chunks_of_project(connection, project_id) <= limit:
                 return
         held = await self._held(files, project_id)
         total = sum(map(len, held.values()))
-        if total <= most:
+        if total <= limit:
             return
-        given_up = await asyncio.to_thread(coldest, held, list(self._hits), total - int(most * LEFT))
-        for namespace, ids in given_up.items():
-            log.warning("%s gives up %d vectors: the project has too many", namespace, len(ids))
+        chosen = await asyncio.to_thread(least_recent, held, self._recent_hits(), total - int(limit * KEPT))
+        for namespace, ids in chosen.items():
+            log.warning("%s: %d vectors are evicted, because the project has too many", namespace, len(ids))
             try:
                 await asyncio.to_thread(files.evict, namespace, ids)
             except Damaged as damage:
-                self._heal(namespace, damage)
+                self._namespaces.want_rebuild(NamespaceKey.of(namespace), RebuildReason.DAMAGED, damage)
 
     async def _held(self, files: LocalFiles, project_id: int) -> "dict[str, npt.NDArray[np.int64]]":
+        """Return the chunks with a vector, by namespace."""
         held = {}
         for namespace in await asyncio.to_thread(self._engine.namespaces, project_id):
             try:
                 held[namespace] = await asyncio.to_thread(files.vector_ids, namespace)
             except Damaged as damage:
-                self._heal(namespace, damage)
+                self._namespaces.want_rebuild(NamespaceKey.of(namespace), RebuildReason.DAMAGED, damage)
         return held
 
 
-def coldest(held: "Mapping[str, npt.NDArray[np.int64]]", hits: Sequence[int], count: int) -> "dict[str, list[int]]":
-    """So many of the chunks, by namespace: those that were never a hit, the oldest first; then those that were one
-    longest ago. `hits` are in that order."""
+def least_recent(
+    held: "Mapping[str, npt.NDArray[np.int64]]", hits: Sequence[int], count: int
+) -> "dict[str, list[int]]":
+    """Choose `count` chunks, by namespace: first those that were never a hit, in order of their ids; then `hits`, which
+    are in order from the least recent."""
     import numpy as np
 
-    ids, warm = np.concatenate(list(held.values())), np.array(hits, np.int64)
-    never, once = np.sort(ids[~np.isin(ids, warm)]), warm[np.isin(warm, ids)]
+    ids, recent = np.concatenate(list(held.values())), np.array(hits, np.int64)
+    never, once = np.sort(ids[~np.isin(ids, recent)]), recent[np.isin(recent, ids)]
     chosen = np.concatenate([never, once])[:count]
     found = {namespace: np.intersect1d(mine, chosen).tolist() for namespace, mine in held.items()}
     return {namespace: mine for namespace, mine in found.items() if mine}

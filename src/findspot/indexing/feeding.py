@@ -1,167 +1,192 @@
-"""Chunk rows → batches → engine: what is new for the index in service, everything for one that is being built."""
+"""Chunk rows → batches → engine: new chunks into the index in service, all chunks into one that is being built."""
 
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from findspot.engines.protocol import Abandoned, Batch, Build, Engine
-from findspot.errors import FindspotError
+from findspot.errors import Failure, FindspotError
+from findspot.indexing import transitions
 from findspot.indexing.batches import Batches
-from findspot.indexing.chunk_rows import said
+from findspot.indexing.namespaces import SAVE_PROGRESS_S, Namespaces
 from findspot.models import ChunkToIndex, NamespaceKey
 from findspot.runtime import metrics
 from findspot.runtime.embeddings import Embeddings
-from findspot.runtime.helpers import Helpers
-from findspot.store import chunks as rows
-from findspot.store import index_states as states
+from findspot.runtime.threads import ThreadPool
+from findspot.store import chunks as chunk_rows
+from findspot.store import index_states
 from findspot.store.database import Store
+from findspot.store.namespace_states import Phase
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
 log = logging.getLogger(__name__)
 
-WORDS_ALONE = ("words alone", 1)  # fingerprint and dimension of an index whose embedder was never there
+# Fingerprint and dimension of an index without vectors, because its embedder has never been available. The name is in
+# the files of existing indexes.
+KEYWORDS_ONLY = ("words alone", 1)
 
 
-class Filling:
-    """Carries chunks to the engine. While the embedder is away it has them by their words, and they go on waiting for
-    their vectors."""
+class Feeding:
+    """Writes chunks to the engine. While the embedder is unavailable, chunks are written without vectors, so that
+    keywords find them, and go on waiting for their vectors."""
 
     def __init__(
         self,
         store: Store,
         engine: Engine,
         embeddings: Embeddings,
-        helpers: Helpers,
-        in_thread: Callable[..., Awaitable[Any]],
-        building: Mapping[str, object],
+        batches: Batches,
+        namespaces: Namespaces,
+        threads: ThreadPool,
     ) -> None:
         self._store = store
         self._engine = engine
         self._embeddings = embeddings
-        self._batches = Batches(store, embeddings, helpers)
-        self._in_thread = in_thread
-        self._building = building  # namespaces whose next index is being written
-        self._wordy: set[int] = set()  # chunks that the engine has by their words, and that wait for vectors
-        self.rates: dict[NamespaceKey, float] = {}  # chunks a second, where something is being filled
+        self._batches = batches
+        self._namespaces = namespaces
+        self._threads = threads
+        self._keyword_only: set[int] = set()  # chunks that the engine holds without a vector, and that wait for one
 
     async def fingerprint(self) -> str:
         fingerprint, _ = await self._embeddings.kind()
         return fingerprint
 
-    async def kind(self, *, or_words: bool) -> tuple[str, int]:
-        """The fingerprint and the dimension of vectors, or of an index without any."""
+    async def kind(self, *, or_keywords: bool) -> tuple[str, int]:
+        """Return fingerprint and dimension of the embedder's vectors; with `or_keywords`, of an index without vectors
+        if the embedder is unavailable."""
         try:
             return await self._embeddings.kind()
         except FindspotError:
-            if not or_words:
+            if not or_keywords:
                 raise
-            return WORDS_ALONE
+            return KEYWORDS_ONLY
 
-    async def fill(self, place: NamespaceKey, goes_on: Callable[[NamespaceKey], Awaitable[bool]]) -> bool:
-        """Give the engine what it does not have yet, for as long as that `goes_on`; whether there was something. The
-        next chunks are prepared while these are written."""
+    async def feed(self, key: NamespaceKey, may_continue: Callable[[NamespaceKey], Awaitable[bool]]) -> bool:
+        """Write the chunks that the engine lacks; return whether there were any.
+
+        `may_continue` is asked before each batch. The next batch is prepared while this one is written.
+        """
         writing = None
         done, began = 0, time.monotonic()
         try:
-            async with aclosing(self._batches.pages(rows.waiting, place.namespace)) as pages:
+            async with aclosing(self._batches.pages(chunk_rows.waiting, key.namespace)) as pages:
                 async for some in pages:
-                    batch = await self._prepared(place, some)
+                    batch = await self._prepared(key, some)
                     if writing is not None:
                         await writing
                         writing = None
                     if batch is None:
                         continue
-                    if not await goes_on(place):
+                    if not await may_continue(key):
                         break
-                    writing = asyncio.create_task(self._write(place, batch))
+                    writing = asyncio.create_task(self._write(key, batch))
                     done += len(some)
-                    self.rates[place] = done / max(1e-6, time.monotonic() - began)
+                    await self._show_rate(key, done, time.monotonic() - began)
             return done > 0
         finally:
-            self.rates.pop(place, None)
+            if self._namespaces[key].phase is not Phase.REBUILDING and self._namespaces[key].rate:
+                self._namespaces.apply(transitions.fed, key, 0, 1.0)
             if writing is not None:
                 await writing
 
     async def copy(
-        self, place: NamespaceKey, build: Build, dimension: int, done: Callable[[int], None], *, or_words: bool
+        self,
+        key: NamespaceKey,
+        build: Build,
+        dimension: int,
+        progress: Callable[[int], Awaitable[None]],
+        *,
+        or_keywords: bool,
     ) -> None:
-        """Give a build every chunk. If one cannot be had, it fails: what is in service is worth more than half. Where
-        nothing is, words alone are worth more than nothing."""
+        """Write every chunk of a namespace to a new index, and report the number of chunks after each batch.
+
+        Fails if a batch cannot be embedded: the index in service is better than an incomplete one. With `or_keywords`
+        (no index is in service), such a batch is written without vectors.
+        """
         writing: asyncio.Task[None] | None = None
+        done = 0
         try:
-            async with aclosing(self._batches.pages(rows.every, place.namespace)) as pages:
+            async with aclosing(self._batches.pages(chunk_rows.every, key.namespace)) as pages:
                 async for some in pages:
                     try:
                         batch = await self._batches.make(some)
                     except FindspotError:
-                        if not or_words:
+                        if not or_keywords:
                             raise
-                        batch = await self._batches.by_words(some, dimension)
-                        await self._let_wait(some)
+                        batch = await self._batches.without_vectors(some, dimension)
+                        await self._mark_as_waiting(some)
                     if writing is not None:
                         await writing
-                    writing = asyncio.create_task(self._give(place, build.write, batch))
-                    done(len(some))
+                    writing = asyncio.create_task(self._call_engine(key, build.write, batch))
+                    done += len(some)
+                    await progress(done)
         finally:
             if writing is not None:
                 await writing
 
     def lost(self, ids: set[int]) -> None:
-        """The engine does not have these any more, be it by their words."""
-        self._wordy -= self._wordy & ids  # so that the smaller one is gone through: the other may hold millions
+        """Note that the engine does not hold these chunks any more, not even their keywords."""
+        self._keyword_only -= self._keyword_only & ids  # iterates over the smaller set: the other may hold millions
 
-    async def _write(self, place: NamespaceKey, batch: Batch) -> None:
+    async def _show_rate(self, key: NamespaceKey, done: int, elapsed_s: float) -> None:
+        if elapsed_s >= SAVE_PROGRESS_S:  # a save that is indexed sooner costs no write
+            self._namespaces.apply(transitions.fed, key, done, elapsed_s)
+            await self._namespaces.save_progress()
+
+    async def _write(self, key: NamespaceKey, batch: Batch) -> None:
         fingerprint = await self.fingerprint()
-        await self._give(place, self._engine.write, place.namespace, fingerprint, batch)
+        await self._call_engine(key, self._engine.write, key.namespace, fingerprint, batch)
         async with self._store.write(durable=False) as connection:
-            await rows.mark(connection, list(batch.ids), indexed=True)
-        self._wordy.difference_update(batch.ids)
+            await chunk_rows.mark(connection, list(batch.ids), indexed=True)
+        self._keyword_only.difference_update(batch.ids)
 
-    async def _give(self, place: NamespaceKey, write: Callable[..., None], *what: Any) -> None:
-        """A write to the engine. One that fails is counted, unless it was no longer wanted."""
+    async def _call_engine(self, key: NamespaceKey, write: Callable[..., None], *arguments: Any) -> None:
+        """Write to the engine. An error is counted, unless the new index is no longer wanted."""
         try:
-            await self._in_thread(write, *what)
+            await self._threads.run(write, *arguments)
         except Exception as error:
             if not isinstance(error, Abandoned):
-                metrics.UPLOAD_ERRORS.labels(place.project_id).inc()
+                metrics.UPLOAD_ERRORS.labels(key.project_id).inc()
             raise
 
-    async def _prepared(self, place: NamespaceKey, some: Sequence[ChunkToIndex]) -> Batch | None:
-        """A batch of chunks; None if it could not be made, which is noted with their sources."""
+    async def _prepared(self, key: NamespaceKey, some: Sequence[ChunkToIndex]) -> Batch | None:
+        """Return a batch of chunks. If it cannot be made, note the error with their sources and return None."""
         try:
             return await self._batches.make(some)
         except FindspotError as error:
             log.warning("a batch of %d chunks could not be prepared: %s", len(some), error.message)
-            await self._give_words(place, some)
+            await self._write_keywords(key, some)
             async with self._store.write(durable=False) as connection:
                 for row in {(row.table_id, row.document_id): row for row in some}.values():
-                    await states.fail(connection, _is_source(row), said(error))
-            self._store.written.set()  # for the worker, to know how long to rest
+                    await index_states.fail(connection, _is_source(row), Failure.of(error))
+            self._store.written.set()  # the scheduler has to learn when to retry
             return None
 
-    async def _give_words(self, place: NamespaceKey, some: Sequence[ChunkToIndex]) -> None:
-        """Let chunks be found by their words from now on."""
-        new = [row for row in some if row.id not in self._wordy]
-        if new and place.namespace not in self._building:
-            status = await self._in_thread(self._engine.status, place.namespace)
-            fingerprint, dimension = (status.fingerprint, status.dimension) if status.fingerprint else WORDS_ALONE
-            batch = await self._batches.by_words(new, dimension)
-            await self._give(place, self._engine.write, place.namespace, fingerprint, batch)
-            self._wordy.update(batch.ids)
+    async def _write_keywords(self, key: NamespaceKey, some: Sequence[ChunkToIndex]) -> None:
+        """Make chunks findable by their keywords. A rebuild that is running will write them anyway."""
+        new = [row for row in some if row.id not in self._keyword_only]
+        if new and self._namespaces[key].phase is not Phase.REBUILDING:
+            status = await self._threads.run(self._engine.status, key.namespace)
+            fingerprint, dimension = (status.fingerprint, status.dimension) if status.fingerprint else KEYWORDS_ONLY
+            batch = await self._batches.without_vectors(new, dimension)
+            await self._call_engine(key, self._engine.write, key.namespace, fingerprint, batch)
+            self._keyword_only.update(batch.ids)
 
-    async def _let_wait(self, some: Sequence[ChunkToIndex]) -> None:
-        """Have chunks wait for their vectors that are copied by their words."""
+    async def _mark_as_waiting(self, some: Sequence[ChunkToIndex]) -> None:
+        """Have chunks that are written without vectors wait for these."""
         ids = [row.id for row in some]
         async with self._store.write(durable=False) as connection:
-            await rows.mark(connection, ids, indexed=False)
-            await states.resume(connection, ids)
-        self._wordy.update(ids)
+            await chunk_rows.mark(connection, ids, indexed=False)
+            await index_states.mark_incomplete(connection, ids)
+        self._keyword_only.update(ids)
 
 
 def _is_source(row: ChunkToIndex) -> "sa.ColumnElement[bool]":
-    return states.is_table(row.table_id) if row.table_id is not None else states.is_document(row.document_id or 0)
+    if row.table_id is not None:
+        return index_states.is_table(row.table_id)
+    return index_states.is_document(row.document_id or 0)

@@ -1,15 +1,16 @@
-"""Do store and engine hold the same chunks? Where that is unsure they are compared, and what differs is put right."""
+"""Do store and engine hold the same chunks? Compares them and repairs the differences."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from findspot.engines.protocol import Damaged, Engine
-from findspot.indexing.feeding import Filling
+from findspot.indexing.feeding import Feeding
 from findspot.models import NamespaceKey
-from findspot.store import chunks as rows
-from findspot.store import index_states as states
+from findspot.runtime.threads import ThreadPool
+from findspot.store import chunks as chunk_rows
+from findspot.store import index_states
 from findspot.store import projects as project_rows
 from findspot.store import tables as table_rows
 from findspot.store.database import Store
@@ -20,77 +21,79 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MARKED_AT_ONCE = 5000  # chunks in one transaction: whoever writes waits for no more
+MARKED_AT_ONCE = 5000  # chunks in one transaction, so that no writer waits long
 
 
-class Agreeing:
-    """Compares. An engine knows what it has, and never what it should have."""
+class Reconciliation:
+    """Makes the engine hold the chunks that the store says it holds. The engine only knows what it has."""
 
-    def __init__(
-        self, store: Store, engine: Engine, filling: Filling, in_thread: Callable[..., Awaitable[Any]]
-    ) -> None:
+    def __init__(self, store: Store, engine: Engine, feeding: Feeding, threads: ThreadPool) -> None:
         self._store = store
         self._engine = engine
-        self._filling = filling
-        self._in_thread = in_thread
+        self._feeding = feeding
+        self._threads = threads
 
-    async def is_there(self, place: NamespaceKey) -> bool:
-        """Whether the store has what a namespace is of."""
-        async with self._store.read() as connection:
-            if place.table_id is not None:
-                return await table_rows.get(connection, place.table_id) is not None
-            return await project_rows.get(connection, place.project_id) is not None
+    async def run(self, key: NamespaceKey) -> bool:
+        """Reconcile a namespace; return False if its table or project no longer exists, and it was dropped.
 
-    async def agree(self, place: NamespaceKey) -> bool:
-        """Let the engine hold just what the store says it holds; whether that is a namespace at all. Raises Damaged if
-        the engine has lost everything."""
-        if not await self.is_there(place):
-            await self._in_thread(self._engine.drop, place.namespace)
+        Raises Damaged if the engine has lost everything.
+        """
+        if not await has_source(self._store, key):
+            await self._threads.run(self._engine.drop, key.namespace)
             return False
-        async with self._store.read() as connection:  # before the engine is asked: what is written now is not missing
-            known = await rows.ids(connection, place.namespace)
-            waiting = await rows.waiting_ids(connection, place.namespace)
-        held = await self._in_thread(self._engine.ids, place.namespace)
+        # The store is read before the engine: a chunk that is written in between does not count as missing.
+        async with self._store.read() as connection:
+            known = await chunk_rows.ids(connection, key.namespace)
+            waiting = await chunk_rows.waiting_ids(connection, key.namespace)
+        held = await self._threads.run(self._engine.ids, key.namespace)
         found = await asyncio.to_thread(differences, known, waiting, held)
-        self._filling.lost(found.unheld)
+        self._feeding.lost(found.waiting_not_held)
         if found.missing and not len(held):
-            raise Damaged(f"{place.namespace} holds nothing, and should hold {len(found.missing)} chunks")
-        await self._index_again(place, found.missing)
-        await self._forget(place, found.extra)
+            raise Damaged(f"the index is empty, and should hold {len(found.missing)} chunks")
+        await self._index_again(key, found.missing)
+        await self._delete(key, found.extra)
         return True
 
-    async def _index_again(self, place: NamespaceKey, missing: Sequence[int]) -> None:
+    async def _index_again(self, key: NamespaceKey, missing: Sequence[int]) -> None:
         if missing:
-            log.warning("%s lacks %d chunks, which are indexed again", place.namespace, len(missing))
+            log.warning("%s: %d chunks are missing in the engine, and are indexed again", key.namespace, len(missing))
         for start in range(0, len(missing), MARKED_AT_ONCE):
             some = missing[start : start + MARKED_AT_ONCE]
             async with self._store.write(durable=False) as connection:
-                await rows.mark(connection, some, indexed=False)
-                await states.resume(connection, some)
+                await chunk_rows.mark(connection, some, indexed=False)
+                await index_states.mark_incomplete(connection, some)
 
-    async def _forget(self, place: NamespaceKey, extra: Sequence[int]) -> None:
+    async def _delete(self, key: NamespaceKey, extra: Sequence[int]) -> None:
         if extra:
-            async with self._store.read() as connection:  # after: what was written meanwhile is not too much
-                there = await rows.existing(connection, extra)
-            await self._in_thread(self._engine.delete, place.namespace, [each for each in extra if each not in there])
+            # Read again: a chunk that was written in between is not extra.
+            async with self._store.read() as connection:
+                existing = await chunk_rows.existing(connection, extra)
+            await self._threads.run(self._engine.delete, key.namespace, [id for id in extra if id not in existing])
+
+
+async def has_source(store: Store, key: NamespaceKey) -> bool:
+    """Return whether the table or project of a namespace exists."""
+    async with store.read() as connection:
+        if key.table_id is not None:
+            return await table_rows.get(connection, key.table_id) is not None
+        return await project_rows.get(connection, key.project_id) is not None
 
 
 class Differences(NamedTuple):
-    """What the engine should hold and does not, what it holds and the store does not know, and what waits for it
-    without being there by its words."""
+    """How store and engine differ."""
 
-    missing: list[int]
-    extra: list[int]
-    unheld: set[int]
+    missing: list[int]  # the engine should hold them, and does not
+    extra: list[int]  # the engine holds them, and the store does not know them
+    waiting_not_held: set[int]  # they wait for the engine, which does not even hold their keywords
 
 
 def differences(known: Sequence[int], waiting: Sequence[int], held: "npt.NDArray[np.int64]") -> Differences:
-    """Of millions this takes a while: to be called in a thread."""
+    """Compare chunk ids. To be called in a thread: there may be millions."""
     import numpy as np
 
     ids, waits = np.array(known, np.int64), np.array(waiting, np.int64)
     wanted = np.setdiff1d(ids, waits, assume_unique=True)
-    missing, extra, unheld = (
+    missing, extra, not_held = (
         np.setdiff1d(*each, assume_unique=True).tolist() for each in ((wanted, held), (held, ids), (waits, held))
     )
-    return Differences(missing, extra, set(unheld))
+    return Differences(missing, extra, set(not_held))

@@ -1,73 +1,55 @@
-"""How far is the index of a project? What the store, the engine and the worker say of each of its namespaces."""
+"""How far is the index, and what is wrong with it? The only door to the index for searches, tools and surfaces.
+
+Everything here goes through rows of the store: any process can read the state of the index, report a problem or request
+a rebuild. The worker, in whatever process it runs, reads the requests and does the work.
+"""
 
 import asyncio
+import contextlib
 import logging
-import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-import sqlalchemy as sa
+from cachetools import LRUCache
 
 from findspot.engines.protocol import Damaged, Engine, Status
-from findspot.errors import FindspotError
-from findspot.indexing.chunk_rows import said
+from findspot.errors import Failure, FindspotError
 from findspot.models import NamespaceKey
-from findspot.store import chunks as rows
-from findspot.store import index_states as states
+from findspot.runtime.limits import REBUILDS
+from findspot.settings import Settings
+from findspot.store import chunks as chunk_rows
+from findspot.store import index_requests as requests
+from findspot.store import index_states, namespace_states
 from findspot.store.database import Store
+from findspot.store.index_requests import IndexRequest, RequestKind
+from findspot.store.namespace_states import NamespaceState, Phase, RebuildReason, rebuilding
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+__all__ = ["IndexStatus", "NamespaceReport", "Problem", "rebuilding"]
 
 log = logging.getLogger(__name__)
 
-NOTHING = Status(0, 0, 0, "", 0)
-
-_rebuilding: set[str] = set()
+HITS_REMEMBERED = 200_000  # chunks
+CHECK_EVERY_S = 1.0  # by `wait_until`, if the worker of this process announces nothing
+_NOTHING = Status(0, 0, 0, "", 0)
 
 
 class Problem(StrEnum):
     """What a reader found wrong with a namespace."""
 
-    DAMAGED = "damaged"  # the engine cannot read its index
+    DAMAGED = "damaged"  # the engine cannot read the index
     WRONG_FINGERPRINT = "wrong_fingerprint"  # the index holds another embedder's vectors
-    MISSING = "missing"  # store and engine have to be compared
+    MISSING = "missing"  # the engine may lack chunks: it has to be compared with the store
     WRONG_RANGES = "wrong_ranges"  # the chunk rows of some documents do not fit their text
-
-
-def rebuilding(connection: sa.Connection, namespace: str) -> bool:
-    """Return whether a namespace is being rebuilt, inside a read of the store."""
-    return namespace in _rebuilding
-
-
-@dataclass(slots=True)
-class Rebuild:
-    """How far a rebuild is. `rate` counts chunks a second."""
-
-    done: int = 0
-    total: int = 0
-    began: float = 0.0
-
-    def add(self, done: int) -> None:
-        self.done += done
-
-    @property
-    def rate(self) -> float:
-        return self.done / max(1e-6, time.monotonic() - self.began)
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """What the worker does about a namespace."""
-
-    rebuild: Rebuild | None  # one that has begun
-    is_unfit: bool  # it is to be built anew
-    unbuilt: str | None  # why that failed last
-    rate: float  # chunks a second, where something is being filled
 
 
 @dataclass(frozen=True, slots=True)
 class NamespaceReport:
-    """How far the index of one namespace is: `done` of `chunks`, at `rate` a second."""
+    """How far the index of one namespace is: `done` of `chunks`, at `rate` chunks per second."""
 
     namespace: str
     status: str
@@ -80,116 +62,184 @@ class NamespaceReport:
     errors: tuple[str, ...]
 
 
-class Reporting:
-    """Reports on namespaces."""
+class IndexStatus:
+    """Answers questions about the index, and passes on problems and requests to the worker."""
 
-    def __init__(self, store: Store, engine: Engine, condition: Callable[[NamespaceKey], Condition]) -> None:
+    def __init__(self, store: Store, engine: Engine, settings: Settings) -> None:
         self._store = store
         self._engine = engine
-        self._condition = condition
+        self._settings = settings
+        self._hits: LRUCache[int, None] = LRUCache(HITS_REMEMBERED)
+        self._unsent: set[IndexRequest] = set()
+        self._sending: asyncio.Task[None] | None = None
+        self._advanced = asyncio.Condition()
 
-    async def report(self, project_id: int) -> list[NamespaceReport]:
-        """How far the index is in each namespace of a project that has something to index."""
-        async with self._store.read() as connection:
-            sources: dict[NamespaceKey, list[tuple[str, str | None]]] = {}
-            for table_id, status, error in await states.of_project(connection, project_id):
-                sources.setdefault(NamespaceKey(project_id, table_id), []).append((status, error))
-            counts = await rows.counts(connection, [place.namespace for place in sources])
-        return [
-            await asyncio.to_thread(self._report, place, mine, *counts.get(place.namespace, (0, 0)))
-            for place, mine in sources.items()
-            if place.table_id is None or place.namespace in counts or any(status != "ready" for status, _ in mine)
-        ]
+    async def close(self) -> None:
+        """Write the problems that were reported last."""
+        if self._sending is not None:
+            await self._sending
 
-    def _report(
-        self, place: NamespaceKey, sources: Sequence[tuple[str, str | None]], total: int, done: int
-    ) -> NamespaceReport:
-        now = self._condition(place)
-        statuses = {status for status, _ in sources} | ({"error"} if now.unbuilt else set())
-        status = next((each for each in ("error", "indexing", "pending") if each in statuses), "ready")
-        reasons = [error for _, error in sources] + [now.unbuilt]
-        try:
-            held = self._engine.status(place.namespace)
-        except Damaged:
-            held, status = NOTHING, "indexing"
-        except FindspotError as error:  # the engine is away: that is what there is to say
-            held, status = NOTHING, "error"
-            reasons.append(said(error))
-        if now.rebuild is not None:
-            status, done = "indexing", now.rebuild.done
-        elif now.is_unfit and status == "ready":
-            status = "pending"
-        errors = tuple(dict.fromkeys(reason for reason in reasons if reason))
-        rate = now.rebuild.rate if now.rebuild else now.rate
-        return NamespaceReport(
-            place.namespace, status, total, done, held.vectors, held.evicted, held.bytes, rate, errors
-        )
-
-
-class Worker(Protocol):
-    """The calls of the index worker that `IndexStatus` passes on."""
-
-    def heal(self, namespace: str, damage: Damaged) -> None: ...
-    def renew(self, namespace: str) -> None: ...
-    def doubt(self, namespace: str) -> None: ...
-    def touch(self, ids: Iterable[int]) -> None: ...
-    async def report(self, project_id: int) -> list[NamespaceReport]: ...
-    async def require_room(self, project_id: int) -> None: ...
-    async def enqueue(self, place: NamespaceKey) -> int: ...
-    async def settled(self, done: Callable[[], Awaitable[bool]]) -> None: ...
-
-
-class IndexStatus:
-    """What everyone but the index worker may know and ask of the index."""
-
-    def __init__(self, store: Store, worker: Worker) -> None:
-        self._store = store
-        self._worker = worker
-        self._tasks: set[asyncio.Task[None]] = set()
+    # ── problems ──
 
     def report(self, namespace: str, problem: Problem, document_ids: Sequence[int] = ()) -> None:
-        """Have the worker repair a problem. Returns at once; to be called in the event loop."""
-        if problem is Problem.DAMAGED:
-            self._worker.heal(namespace, Damaged(f"{namespace} was reported as damaged"))
-        elif problem is Problem.WRONG_FINGERPRINT:
-            self._worker.renew(namespace)
-        elif problem is Problem.MISSING:
-            self._worker.doubt(namespace)
-        elif document_ids:
-            task = asyncio.create_task(self._request_documents(document_ids))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        """Have the worker repair a problem. Returns at once: a background task writes the request."""
+        kind = RequestKind(problem.value)
+        self._unsent.update(IndexRequest(namespace, kind, document_id) for document_id in document_ids or (0,))
+        if self._sending is None or self._sending.done():
+            self._sending = asyncio.create_task(self._send(), name="index problems")
+
+    async def _send(self) -> None:
+        while self._unsent:
+            some = sorted(self._unsent)
+            try:
+                await self._write(some)
+            except FindspotError as error:  # the next reader that meets the problem reports it again
+                log.warning("%d problems of the index could not be reported: %s", len(some), error.message)
+            self._unsent.difference_update(some)
+
+    async def _write(self, some: Sequence[IndexRequest]) -> None:
+        async with self._store.read() as connection:
+            new = [each for each in some if not await self._is_known(connection, each)]
+        if new:
+            async with self._store.write(durable=False) as connection:
+                await requests.add(connection, new)
+            self._store.written.set()
+
+    @staticmethod
+    async def _is_known(connection: "AsyncConnection", request: IndexRequest) -> bool:
+        """Return whether the rebuild that a request leads to is on its way: many searches meet the same damage."""
+        if request.kind not in requests.REBUILDS:
+            return False
+        state = await namespace_states.get(connection, request.namespace)
+        if state is None or state.phase not in (Phase.QUEUED, Phase.REBUILDING):
+            return False
+        return request.kind is not RequestKind.DAMAGED or state.reason is RebuildReason.DAMAGED
+
+    # ── hits ──
 
     def note_hits(self, chunk_ids: Iterable[int]) -> None:
-        """Remember that these chunks were hits: their vectors are evicted last."""
-        self._worker.touch(chunk_ids)
+        """Remember that chunks were hits: their vectors are evicted last. Kept in the memory of this process."""
+        for id in chunk_ids:
+            self._hits.pop(id, None)  # so that the keys are in order of their last hit
+            self._hits[id] = None
+
+    def recent_hits(self) -> list[int]:
+        """Return the chunks that were hits, from the least recent to the most recent."""
+        return list(self._hits)
+
+    # ── questions ──
 
     async def is_rebuilding(self, namespace: str) -> bool:
-        return namespace in _rebuilding
+        """Return whether a namespace is being rebuilt."""
+        async with self._store.lookup() as connection:
+            return await connection.run_sync(rebuilding, namespace)
 
-    async def of_project(self, project_id: int) -> list[NamespaceReport]:
-        """Report on each namespace of a project that has something to index."""
-        return await self._worker.report(project_id)
+    async def is_at_rest(self) -> bool:
+        """Return whether there is nothing to index, delete, compare or rebuild."""
+        async with self._store.read() as connection:
+            return not (
+                self._unsent
+                or await requests.every(connection)
+                or await namespace_states.any_not_in_service(connection)
+                or await index_states.due_namespaces(connection)
+                or await chunk_rows.namespaces_to_forget(connection)
+            )
 
     async def require_room(self, project_id: int) -> None:
         """Raise SEARCH_CAPACITY_EXCEEDED if a project has as many chunks as it may have."""
-        await self._worker.require_room(project_id)
-
-    async def request_rebuild(self, key: NamespaceKey) -> int:
-        """Request a rebuild; return how many rebuilds of the project come first."""
-        return await self._worker.enqueue(key)
-
-    async def request_comparison(self, namespace: str) -> None:
-        """Have store and engine compared: chunks that the engine lacks are indexed again."""
-        self._worker.doubt(namespace)
+        async with self._store.read() as connection:
+            taken = await index_states.chunks_of_project(connection, project_id)
+        limit = self._settings.max_chunks
+        if taken >= limit:
+            message = f"The project has {taken} chunks; the limit is {limit}. Nothing was changed."
+            raise FindspotError("SEARCH_CAPACITY_EXCEEDED", message)
 
     async def wait_until(self, done: Callable[[], Awaitable[bool]]) -> None:
         """Wait until a condition on the store holds. It is checked whenever the index has advanced."""
-        await self._worker.settled(done)
+        async with self._advanced:
+            while not await done():
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(CHECK_EVERY_S):
+                        await self._advanced.wait()
 
-    async def _request_documents(self, document_ids: Sequence[int]) -> None:
+    async def announce(self) -> None:
+        """Have those who wait check their condition. The worker calls this when something is done or has failed."""
+        async with self._advanced:
+            self._advanced.notify_all()
+
+    # ── rebuilds ──
+
+    async def request_rebuild(self, key: NamespaceKey) -> int:
+        """Request a rebuild; return how many rebuilds of the project have to end before it can begin."""
+        await self.require_room(key.project_id)
+        async with self._store.write() as connection:
+            await requests.add(connection, [IndexRequest(key.namespace, RequestKind.REBUILD)])
+            before = await requests.rebuilds_before(connection, key)
+        return max(0, before + 1 - REBUILDS)
+
+    async def is_rebuild_due(self, namespace: str) -> bool:
+        """Return whether a rebuild is requested, queued or running."""
+        async with self._store.read() as connection:
+            state = await namespace_states.get(connection, namespace)
+            if state is not None and state.phase in (Phase.QUEUED, Phase.REBUILDING):
+                return True
+            waiting = await requests.every(connection)
+        return any(each.is_rebuild and each.request.namespace == namespace for each in waiting)
+
+    # ── reports ──
+
+    async def of_project(self, project_id: int) -> list[NamespaceReport]:
+        """Report on each namespace of a project that has something to index."""
+        async with self._store.read() as connection:
+            sources: dict[NamespaceKey, list[tuple[str, Failure | None]]] = {}
+            for table_id, status, error in await index_states.of_project(connection, project_id):
+                sources.setdefault(NamespaceKey(project_id, table_id), []).append((status, error))
+            counts = await chunk_rows.counts(connection, [key.namespace for key in sources])
+            states = await namespace_states.of_project(connection, project_id)
+            requested = {each.request.namespace for each in await requests.every(connection) if each.is_rebuild}
+        return [
+            await asyncio.to_thread(
+                self._report,
+                states.get(key.namespace) or NamespaceState(key),
+                mine,
+                *counts.get(key.namespace, (0, 0)),
+                is_requested=key.namespace in requested,
+            )
+            for key, mine in sources.items()
+            if key.table_id is None or key.namespace in counts or any(status != "ready" for status, _ in mine)
+        ]
+
+    def _report(
+        self,
+        state: NamespaceState,
+        sources: Sequence[tuple[str, Failure | None]],
+        total: int,
+        done: int,
+        *,
+        is_requested: bool,
+    ) -> NamespaceReport:
+        statuses = {status for status, _ in sources} | ({"error"} if state.error else set())
+        status = next((each for each in ("error", "indexing", "pending") if each in statuses), "ready")
+        errors = [error for _, error in sources] + [state.error]
         try:
-            async with self._store.write() as connection:
-                await states.request_documents(connection, document_ids)
-        except FindspotError as error:  # the next search reports it again
-            log.warning("a problem of the index could not be reported: %s", error.message)
+            held = self._engine.status(state.key.namespace)
+        except Damaged:
+            held, status = _NOTHING, "indexing"
+        except FindspotError as error:  # the engine is unavailable
+            held, status = _NOTHING, "error"
+            errors.append(Failure.of(error))
+        if state.phase is Phase.REBUILDING:
+            status, done = "indexing", state.done
+        elif (state.phase is Phase.QUEUED or is_requested) and status == "ready":
+            status = "pending"
+        return NamespaceReport(
+            state.key.namespace,
+            status,
+            total,
+            done,
+            held.vectors,
+            held.evicted,
+            held.bytes,
+            state.rate,
+            tuple(dict.fromkeys(str(error) for error in errors if error)),
+        )

@@ -1,4 +1,4 @@
-"""Chunks in the store: what an index holds, and what it has yet to take in or to forget."""
+"""Chunk rows: the text of every chunk, and whether the engine holds it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
@@ -13,9 +13,9 @@ from findspot.store import driver
 from findspot.store.database import Reader
 from findspot.store.schema import Timestamp, changes, chunks, gone_chunks, index_states
 
-_AT_ONCE = 250  # rows in one statement or one part of an answer, which is one moment of the event loop
+_AT_ONCE = 250  # rows in one statement or one part of an answer: the event loop is free in between
 _IDS_AT_ONCE = 500
-_WAITS = sa.text("NOT chunks.indexed")  # spelled as in the partial index, or SQLite reads every chunk of the namespace
+_WAITS = sa.text("NOT chunks.indexed")  # as in the partial index; otherwise SQLite reads every chunk of the namespace
 
 _columns: tuple[sa.ColumnElement[Any], ...] = (
     chunks.c.id,
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 class NewChunk(NamedTuple):
-    """A chunk that is added: its columns in the store."""
+    """The columns of a new chunk row."""
 
     table_id: int | None
     document_id: int | None
@@ -73,15 +73,15 @@ Node: TypeAlias = tuple[str, str, int, int]  # pointer, content hash, chunk size
 
 
 async def insert(connection: AsyncConnection, rows: Sequence[NewChunk]) -> None:
-    spelled = Timestamp().bind_processor(connection.dialect)
-    assert spelled is not None
-    now = spelled(datetime.now(UTC))
+    bind = Timestamp().bind_processor(connection.dialect)
+    assert bind is not None
+    now = bind(datetime.now(UTC))
     added = [(*row[:-1], row.chunk_text.encode(), now, now) for row in rows]
     await driver.insert(connection, chunks, (*NewChunk._fields, "created_at", "updated_at"), added)
 
 
 async def move(connection: AsyncConnection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Say where chunks stand now whose text is as it was: `{which, start, end, index, total}`."""
+    """Update the positions of chunks whose text has not changed: `{which, start, end, index, total}`."""
     query = (
         sa.update(chunks)
         .where(chunks.c.id == sa.bindparam("which"))
@@ -97,13 +97,13 @@ async def move(connection: AsyncConnection, rows: Sequence[Mapping[str, Any]]) -
 
 
 async def delete(connection: AsyncConnection, ids: Sequence[int]) -> None:
-    """Delete chunks; a trigger notes them for the engine."""
+    """Delete chunk rows; a trigger notes them for the engine."""
     for some in _groups(ids, _AT_ONCE):
         await connection.execute(sa.delete(chunks).where(chunks.c.id.in_(some)))
 
 
 async def of_documents(connection: AsyncConnection, document_ids: Sequence[int]) -> list[Any]:
-    """What is known of the chunks of some documents, without their texts."""
+    """Return the chunk rows of some documents, without their texts."""
     query = sa.select(
         chunks.c.id,
         chunks.c.document_id,
@@ -117,15 +117,15 @@ async def of_documents(connection: AsyncConnection, document_ids: Sequence[int])
 
 
 async def nodes_of(connection: AsyncConnection, table_id: int) -> AsyncIterator[list[Node]]:
-    """The nodes of a table that have chunks, some at a time."""
+    """Yield the nodes of a table that have chunks, some at a time."""
     place = (chunks.c.json_pointer, chunks.c.content_hash, chunks.c.chunk_size, chunks.c.chunk_overlap)
     query = sa.select(*place).where(chunks.c.table_id == table_id, chunks.c.chunk_index == 0)
     async for part in _parts(connection, query):
         yield [(row[0], row[1], row[2], row[3]) for row in part]
 
 
-async def unfinished_nodes(connection: AsyncConnection, table_id: int) -> list[Node]:
-    """The nodes of a table of which some chunks are missing: whoever added or removed them was broken off."""
+async def incomplete_nodes(connection: AsyncConnection, table_id: int) -> list[Node]:
+    """Return the nodes of a table that lack chunks, because an update was interrupted."""
     place = (chunks.c.json_pointer, chunks.c.content_hash, chunks.c.chunk_size, chunks.c.chunk_overlap)
     query = (
         sa.select(*place)
@@ -137,7 +137,7 @@ async def unfinished_nodes(connection: AsyncConnection, table_id: int) -> list[N
 
 
 async def delete_nodes(connection: AsyncConnection, table_id: int, nodes: Sequence[Node]) -> None:
-    """Delete the chunks of nodes, each under one way of cutting."""
+    """Delete the chunks of nodes, each with one chunk size and overlap."""
     query = sa.delete(chunks).where(
         chunks.c.table_id == table_id,
         chunks.c.json_pointer == sa.bindparam("pointer"),
@@ -151,23 +151,23 @@ async def delete_nodes(connection: AsyncConnection, table_id: int, nodes: Sequen
 
 
 async def waiting(connection: AsyncConnection, namespace: str, after: int, limit: int) -> list[ChunkToIndex]:
-    """Chunks that the engine does not have yet, in order of their ids; not those whose source rests after an error."""
+    """Return chunks that the engine lacks, in order of their ids; not those whose source waits after an error."""
     query = (
         _TO_INDEX.where(chunks.c.turbopuffer_namespace == namespace, _WAITS, chunks.c.id > after)
-        .where(~_rests(chunks.c.table_id, index_states.c.table_id))
-        .where(~_rests(chunks.c.document_id, index_states.c.document_id))
+        .where(~_waits_after_error(chunks.c.table_id, index_states.c.table_id))
+        .where(~_waits_after_error(chunks.c.document_id, index_states.c.document_id))
         .limit(limit)
     )
     return await _to_index(connection, query)
 
 
-def _rests(column: sa.Column[int], source: sa.Column[int]) -> sa.ColumnElement[bool]:
-    resting = sa.select(source).where(index_states.c.status == "error", source.is_not(None))
-    return sa.func.coalesce(column, 0).in_(resting)
+def _waits_after_error(column: sa.Column[int], source: sa.Column[int]) -> sa.ColumnElement[bool]:
+    waiting = sa.select(source).where(index_states.c.status == "error", source.is_not(None))
+    return sa.func.coalesce(column, 0).in_(waiting)
 
 
 async def every(connection: AsyncConnection, namespace: str, after: int, limit: int) -> list[ChunkToIndex]:
-    """Chunks of a namespace in order of their ids, whether the engine has them or not."""
+    """Return chunks of a namespace in order of their ids, whether the engine holds them or not."""
     query = _TO_INDEX.where(chunks.c.turbopuffer_namespace == namespace, chunks.c.id > after)
     return await _to_index(connection, query.limit(limit))
 
@@ -181,31 +181,31 @@ async def _to_index(connection: AsyncConnection, query: sa.Select[Any]) -> list[
 
 
 async def mark(connection: AsyncConnection, ids: Sequence[int], *, indexed: bool) -> None:
-    """Say that the engine has these chunks, or that it has not."""
+    """Note that the engine holds these chunks, or that it does not."""
     await driver.run(connection, "UPDATE chunks SET indexed = ? WHERE id IN (??)", indexed, among=ids)
 
 
 async def ids(connection: AsyncConnection, namespace: str) -> list[int]:
-    """All chunks of a namespace."""
+    """Return the ids of all chunks of a namespace."""
     query = sa.select(chunks.c.id).where(chunks.c.turbopuffer_namespace == namespace)
     return [row[0] async for part in _parts(connection, query) for row in part]
 
 
 async def waiting_ids(connection: AsyncConnection, namespace: str) -> list[int]:
-    """The chunks that the engine does not have yet."""
+    """Return the ids of the chunks that the engine lacks."""
     query = sa.select(chunks.c.id).where(chunks.c.turbopuffer_namespace == namespace, _WAITS)
     return [row[0] async for part in _parts(connection, query) for row in part]
 
 
 async def first_waiting(connection: AsyncConnection, namespace: str) -> int | None:
-    """The oldest chunk that the engine does not have yet."""
+    """Return the oldest chunk that the engine lacks."""
     query = sa.select(sa.func.min(chunks.c.id)).where(chunks.c.turbopuffer_namespace == namespace, _WAITS)
     first: int | None = (await connection.execute(query)).scalar_one()
     return first
 
 
 async def existing(connection: AsyncConnection, ids: Sequence[int]) -> set[int]:
-    """Which of these chunks there are."""
+    """Return those of the ids that have a row."""
     found: set[int] = set()
     for some in _groups(ids, _IDS_AT_ONCE):
         found.update((await connection.execute(sa.select(chunks.c.id).where(chunks.c.id.in_(some)))).scalars())
@@ -213,7 +213,7 @@ async def existing(connection: AsyncConnection, ids: Sequence[int]) -> set[int]:
 
 
 async def counts(connection: AsyncConnection, namespaces: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """How many chunks namespaces have, and how many of them the engine has; those without chunks are left out."""
+    """Return for each namespace with chunks how many it has, and how many of them the engine holds."""
     query = sa.select(chunks.c.turbopuffer_namespace, sa.func.count()).group_by(chunks.c.turbopuffer_namespace)
     found: dict[str, tuple[int, int]] = {}
     for some in _groups(namespaces, _IDS_AT_ONCE):
@@ -224,47 +224,38 @@ async def counts(connection: AsyncConnection, namespaces: Sequence[str]) -> dict
 
 
 async def is_empty(connection: AsyncConnection, namespace: str) -> bool:
-    """Whether a namespace has no chunks."""
+    """Return whether a namespace has no chunks."""
     query = sa.select(chunks.c.id).where(chunks.c.turbopuffer_namespace == namespace).limit(1)
     return (await connection.execute(query)).first() is None
 
 
 async def any_indexed(connection: AsyncConnection, namespace: str) -> bool:
-    """Whether the engine has taken in something of a namespace."""
+    """Return whether the engine holds a chunk of a namespace."""
     query = sa.select(chunks.c.id).where(chunks.c.turbopuffer_namespace == namespace, chunks.c.indexed).limit(1)
     return (await connection.execute(query)).first() is not None
 
 
-async def namespaces(connection: AsyncConnection) -> list[str]:
-    """Every namespace that has chunks."""
-    query = sa.select(chunks.c.turbopuffer_namespace).distinct().order_by(chunks.c.turbopuffer_namespace)
-    return list((await connection.execute(query)).scalars())
+# ── chunks that were deleted, and that the engine has yet to delete ──
 
 
-# ── what the engine has to forget ──
-
-
-async def debts(connection: AsyncConnection) -> list[str]:
-    """The namespaces in which the engine has something to forget."""
+async def namespaces_to_forget(connection: AsyncConnection) -> list[str]:
+    """Return the namespaces in which the engine has chunks to delete."""
     return list((await connection.execute(sa.select(gone_chunks.c.namespace).distinct())).scalars())
 
 
-async def gone(connection: AsyncConnection, namespace: str, limit: int) -> list[int]:
+async def to_forget(connection: AsyncConnection, namespace: str, limit: int) -> list[int]:
+    """Return up to `limit` chunks that the engine has to delete."""
     query = sa.select(gone_chunks.c.chunk_id).where(gone_chunks.c.namespace == namespace)
     return list((await connection.execute(query.order_by(gone_chunks.c.chunk_id).limit(limit))).scalars())
 
 
-async def settle_debt(connection: AsyncConnection, ids: Sequence[int]) -> None:
+async def forgotten(connection: AsyncConnection, ids: Sequence[int]) -> None:
+    """Note that the engine has deleted chunks."""
     for some in _groups(ids, _IDS_AT_ONCE):
         await connection.execute(sa.delete(gone_chunks).where(gone_chunks.c.chunk_id.in_(some)))
 
 
-async def cancel_debt(connection: AsyncConnection, namespace: str) -> None:
-    """A namespace that is dropped has nothing left to forget."""
-    await connection.execute(sa.delete(gone_chunks).where(gone_chunks.c.namespace == namespace))
-
-
-# ── what a search shows ──
+# ── hits of a search ──
 
 
 _FOUND = f"""\
@@ -277,12 +268,12 @@ LEFT JOIN tables ON tables.id = chunks.table_id
 LEFT JOIN documents ON documents.id = chunks.document_id
 LEFT JOIN index_states of_table ON of_table.table_id = chunks.table_id
 LEFT JOIN index_states of_document ON of_document.document_id = chunks.document_id
-WHERE chunks.id IN (??)"""  # two joins of the states: an OR would be slow
+WHERE chunks.id IN (??)"""  # index_states is joined twice: a join with OR would be slow
 
 
 def found(connection: sa.Connection, ids: Sequence[int]) -> dict[int, FoundChunk]:
-    """Chunks by id, each with its source as it is now. Those that are gone are left out."""
-    last, read = len(_columns) - 1, _Moments()
+    """Return chunks by id, each with the current state of its source. Deleted ones are left out."""
+    last, read = len(_columns) - 1, _Timestamps()
     answer: dict[int, FoundChunk] = {}
     for row in driver.rows(connection, _FOUND, among=ids):
         columns = (*row[:last], bytes(row[last]).decode())
@@ -291,25 +282,25 @@ def found(connection: sa.Connection, ids: Sequence[int]) -> dict[int, FoundChunk
     return answer
 
 
-class _Moments(dict[Any, Any]):
-    """Times as they are, by what a database says of them: SQLite in words. Many rows share a few."""
+class _Timestamps(dict[Any, Any]):
+    """Timestamps by their value in the database, which is text in SQLite. Each is parsed once: many rows share them."""
 
-    def __missing__(self, said: Any) -> Any:
-        self[said] = datetime.fromisoformat(said).replace(tzinfo=UTC) if isinstance(said, str) else said
-        return self[said]
+    def __missing__(self, stored: Any) -> Any:
+        self[stored] = datetime.fromisoformat(stored).replace(tzinfo=UTC) if isinstance(stored, str) else stored
+        return self[stored]
 
 
 _CHANGED_AT = "SELECT id, updated_at FROM documents WHERE project_id = ? AND id IN (??)"
 
 
 def changed_at(connection: sa.Connection, project_id: int, document_ids: Sequence[int]) -> dict[int, datetime]:
-    """When those of these documents that a project has were changed last."""
-    read = _Moments()
+    """Return when documents of a project were last changed. Other documents are left out."""
+    read = _Timestamps()
     return {row[0]: read[row[1]] for row in driver.rows(connection, _CHANGED_AT, project_id, among=document_ids)}
 
 
 def texts(connection: sa.Connection, ids: Sequence[int]) -> dict[int, str]:
-    """The texts of chunks."""
+    """Return the texts of chunks by id."""
     found: dict[int, str] = {}
     for some in _groups(ids, _IDS_AT_ONCE):
         query = sa.select(chunks.c.id, chunks.c.chunk_text).where(chunks.c.id.in_(some))
@@ -318,7 +309,7 @@ def texts(connection: sa.Connection, ids: Sequence[int]) -> dict[int, str]:
 
 
 async def changed_since(connection: Reader, table_ids: Iterable[int]) -> dict[int, list[tuple[int, str]]]:
-    """Where tables were changed that the index has not followed yet: revisions and pointers."""
+    """Return where tables were changed after their indexed revision: revisions and pointers."""
     places: dict[int, list[tuple[int, str]]] = {}
     query = sa.select(changes.c.table_id, changes.c.revision, changes.c.json_pointer)
     for row in await connection.execute(query.where(changes.c.table_id.in_(list(table_ids)))):
@@ -327,7 +318,7 @@ async def changed_since(connection: Reader, table_ids: Iterable[int]) -> dict[in
 
 
 async def _parts(connection: AsyncConnection, query: sa.Select[Any]) -> AsyncIterator[Sequence[Any]]:
-    """The rows of an answer, some at a time: others get their turn in between."""
+    """Yield the rows of a query in parts, so that other tasks run in between."""
     async with connection.stream(query, execution_options={"yield_per": _AT_ONCE}) as rows:
         async for part in rows.partitions():
             yield part

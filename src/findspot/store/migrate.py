@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.errors import FindspotError
 
-HEAD = "0005"
+HEAD = "0006"
 _LOCK = 0x66696E64  # any constant: two processes that start at once migrate one after the other
 _FOLDER = Path(__file__).parent / "migrations"
 

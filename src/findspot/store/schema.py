@@ -68,6 +68,15 @@ def _updated_at() -> sa.Column[datetime]:
     return sa.Column("updated_at", Timestamp, nullable=False, default=_now, onupdate=_now)
 
 
+def _error() -> tuple[sa.Column[Any], ...]:
+    """The columns of the last error: its code, its message, and further fields."""
+    return (
+        sa.Column("error_code", sa.Text),
+        sa.Column("error_message", sa.Text),
+        sa.Column("error_fields", sa.JSON(none_as_null=True)),
+    )
+
+
 def _one_of(column: str, *values: str) -> sa.CheckConstraint:
     return sa.CheckConstraint(f"{column} IN ({', '.join(map(repr, values))})", name=column)
 
@@ -249,10 +258,9 @@ index_states = _table(
     sa.Column("status", sa.Text, nullable=False),
     _one_of("status", "pending", "indexing", "ready", "error"),
     sa.Column("indexed_revision", Id, nullable=False),
-    sa.Column("fingerprint", sa.Text),
     sa.Column("done", Id, nullable=False),
     sa.Column("total", Id, nullable=False),
-    sa.Column("last_error", sa.Text),
+    *_error(),
     sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
     sa.Column("retry_at", Timestamp),
     sa.Column("indexed_at", Timestamp),
@@ -261,6 +269,38 @@ index_states = _table(
     _updated_at(),
     sa.CheckConstraint("(table_id IS NULL) <> (document_id IS NULL)", name="one_source"),
     sa.Index("ix_index_states_status", "status", "project_id"),
+)
+
+# One row per namespace that the worker knows: what it does there, why, and how far it is. Only the worker writes it.
+namespace_states = sa.Table(
+    "namespace_states",
+    metadata,
+    sa.Column("namespace", sa.Text, primary_key=True),
+    sa.Column("project_id", Id, nullable=False, index=True),  # no reference: the worker deletes the row when it is done
+    sa.Column("phase", sa.Text, nullable=False),
+    _one_of("phase", "unchecked", "in_service", "queued", "rebuilding"),
+    sa.Column("reason", sa.Text),
+    _one_of("reason", "damaged", "wrong_fingerprint", "requested"),
+    sa.Column("queued_at", Timestamp),
+    sa.Column("fingerprint", sa.Text, nullable=False),
+    sa.Column("done", Id, nullable=False),
+    sa.Column("total", Id, nullable=False),
+    sa.Column("rate", sa.Double, nullable=False),
+    *_error(),
+    _updated_at(),
+)
+
+# What any process asks of the worker, which deletes the row when it has taken the request over. `document_id` is 0
+# where a request is about the whole namespace.
+index_requests = _table(
+    "index_requests",
+    _id(),
+    sa.Column("namespace", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    _one_of("kind", "damaged", "wrong_fingerprint", "missing", "wrong_ranges", "rebuild"),
+    sa.Column("document_id", Id, nullable=False),
+    _created_at(),
+    sa.UniqueConstraint("namespace", "kind", "document_id"),
 )
 
 # One row: what tells this store from every other. An index that belongs to another one is not used.

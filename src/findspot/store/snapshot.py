@@ -14,9 +14,11 @@ from findspot.store.schema import (
     chunks,
     embedding_cache,
     gone_chunks,
+    index_requests,
     index_states,
     installation,
     metadata,
+    namespace_states,
     pieces,
     tables,
 )
@@ -24,7 +26,7 @@ from findspot.store.schema import (
 _BATCH_BYTES = 1 << 20
 _BATCH_ROWS = 512
 # How far an index is, and which store it belongs to: another store has another index, and begins with none.
-_DERIVED = (chunks, gone_chunks, changes, index_states, installation)
+_DERIVED = (chunks, gone_chunks, changes, index_states, namespace_states, index_requests, installation)
 _COUNTER = "id"  # the column whose values are never used twice
 _WAIT_FOR_LOCKS = sa.text("SET LOCAL lock_timeout = '10s'")
 

@@ -118,7 +118,7 @@ async def delete_seen(
     return (await connection.execute(sa.delete(chunks).where(chunks.c.id.in_(some)))).rowcount >= limit
 
 
-async def doubt_seen(
+async def mark_seen_as_waiting(
     connection: AsyncConnection,
     table_id: int,
     pointer: str,
@@ -127,8 +127,8 @@ async def doubt_seen(
     after: int,
     limit: int,
 ) -> int | None:
-    """Have the engine take in anew some of the chunks that a search tool sees; the last of them, or None if there are
-    no more."""
+    """Have the engine take some of the chunks that a search tool sees again; return the last of them, or None if there
+    are no more."""
     seen = _seen(table_id, pointer, cut, threshold)
     some = sa.select(chunks.c.id).where(seen, chunks.c.id > after).order_by(chunks.c.id).limit(limit)
     ids: list[int] = list((await connection.execute(some)).scalars())

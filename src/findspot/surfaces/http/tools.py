@@ -6,7 +6,7 @@ import msgspec
 from fastapi import Request, Response
 
 from findspot.agents.schemas import NewSearchTool, NewTool, SearchConfig, ToolChange
-from findspot.agents.tools import Made
+from findspot.agents.tool_index import Made
 from findspot.app import App
 from findspot.errors import invalid, not_found
 from findspot.jsontext.check import refuse_lone_surrogates

@@ -1,0 +1,114 @@
+"""Rebuilds: a new index is written beside the one in service from the chunk rows, and then takes its place."""
+
+import asyncio
+import logging
+import time
+
+from findspot.engines.protocol import Abandoned, Build, Engine
+from findspot.errors import Failure, FindspotError
+from findspot.indexing import transitions
+from findspot.indexing.eviction import Eviction
+from findspot.indexing.feeding import Feeding
+from findspot.indexing.namespaces import Namespaces
+from findspot.indexing.reconcile import has_source
+from findspot.indexing.status import IndexStatus
+from findspot.models import NamespaceKey
+from findspot.runtime.backoff import RetrySchedule
+from findspot.runtime.limits import Gate
+from findspot.runtime.threads import ThreadPool
+from findspot.store import chunks as chunk_rows
+from findspot.store.database import Store
+from findspot.store.namespace_states import RebuildReason
+
+log = logging.getLogger(__name__)
+
+
+class Rebuilds:
+    """The tasks that rebuild namespaces. Two at a time run in a project; the others wait for their turn."""
+
+    def __init__(
+        self,
+        store: Store,
+        engine: Engine,
+        feeding: Feeding,
+        eviction: Eviction,
+        namespaces: Namespaces,
+        retries: RetrySchedule[NamespaceKey],
+        gate: Gate,
+        status: IndexStatus,
+        threads: ThreadPool,
+    ) -> None:
+        self._store = store
+        self._engine = engine
+        self._feeding = feeding
+        self._eviction = eviction
+        self._namespaces = namespaces
+        self._retries = retries
+        self._gate = gate
+        self._status = status
+        self._threads = threads
+        self._tasks: dict[NamespaceKey, asyncio.Task[None]] = {}
+
+    def begin(self, key: NamespaceKey) -> None:
+        """Begin the rebuild of a namespace that is queued, unless it has begun or waits after a failure."""
+        if key not in self._tasks and not self._retries.is_waiting(key):
+            self._tasks[key] = asyncio.create_task(self._run(key), name=f"rebuild {key.namespace}")
+
+    async def close(self) -> None:
+        """Cancel all rebuilds. Their rows stay, so that the next start queues them again."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, key: NamespaceKey) -> None:
+        try:
+            async with self._gate.rebuild(key.project_id):
+                fingerprint = self._namespaces[key].fingerprint
+                if await has_source(self._store, key):
+                    fingerprint = await self._rebuild(key)
+                    await self._eviction.make_room(key.project_id)
+            self._namespaces.apply(transitions.rebuilt, key, fingerprint)
+            self._retries.succeeded(key)
+        except Exception as error:
+            log.exception("rebuilding %s failed", key.namespace)
+            self._namespaces.apply(transitions.rebuild_failed, key, Failure.of(error))
+            await self._namespaces.note_failure(key, error, self._retries.next_delay_s(key))
+            self._retries.failed(key)
+        finally:
+            del self._tasks[key]
+            self._store.written.set()
+        await self._namespaces.try_to_save()
+        await self._status.announce()
+
+    async def _rebuild(self, key: NamespaceKey) -> str:
+        """Write a new index and switch to it; return the fingerprint of its vectors."""
+        if self._engine.files is None:
+            raise FindspotError("ENGINE_UNAVAILABLE", "This engine cannot build an index beside the one in service.")
+        is_damaged = self._namespaces[key].reason is RebuildReason.DAMAGED
+        fingerprint, dimension = await self._feeding.kind(or_keywords=is_damaged)
+        async with self._store.read() as connection:
+            total, _ = (await chunk_rows.counts(connection, [key.namespace])).get(key.namespace, (0, 0))
+        build = await self._threads.run(self._engine.files.build, key.namespace, fingerprint, dimension)
+        try:
+            self._namespaces.apply(transitions.rebuild_began, key, total)
+            await self._namespaces.save()
+            self._store.written.set()  # chunks that wait can be written from now on
+            await self._status.announce()
+            await self._copy(key, build, dimension, or_keywords=is_damaged)
+            await self._threads.run(build.switch)
+        except Abandoned:
+            log.info("the rebuild of %s is no longer wanted", key.namespace)
+        except BaseException:
+            await asyncio.shield(self._threads.run(build.abandon))
+            raise
+        return fingerprint
+
+    async def _copy(self, key: NamespaceKey, build: Build, dimension: int, *, or_keywords: bool) -> None:
+        began = time.monotonic()
+
+        async def progress(done: int) -> None:
+            self._namespaces.apply(transitions.rebuild_progressed, key, done, time.monotonic() - began)
+            await self._namespaces.save_progress()
+
+        await self._feeding.copy(key, build, dimension, progress, or_keywords=or_keywords)

@@ -1,0 +1,156 @@
+"""Bring the index of one namespace up to date: reconcile, update chunk rows, feed the engine, delete, mark as ready."""
+
+import asyncio
+import contextlib
+
+from findspot.engines.protocol import Damaged, Engine
+from findspot.errors import FindspotError
+from findspot.indexing import transitions
+from findspot.indexing.chunk_rows import ChunkRows
+from findspot.indexing.eviction import Eviction
+from findspot.indexing.feeding import Feeding
+from findspot.indexing.namespaces import Namespaces
+from findspot.indexing.reconcile import Reconciliation
+from findspot.indexing.status import IndexStatus
+from findspot.models import NamespaceKey
+from findspot.runtime.threads import ThreadPool
+from findspot.store import chunks as chunk_rows
+from findspot.store import index_states
+from findspot.store.database import Store
+from findspot.store.namespace_states import Phase, RebuildReason
+
+FORGOTTEN_AT_ONCE = 10_000  # chunks
+
+
+class Update:
+    """The steps that bring a namespace up to date. `stop` ends them after the current batch."""
+
+    def __init__(
+        self,
+        store: Store,
+        engine: Engine,
+        chunk_rows: ChunkRows,
+        feeding: Feeding,
+        reconciliation: Reconciliation,
+        eviction: Eviction,
+        namespaces: Namespaces,
+        status: IndexStatus,
+        threads: ThreadPool,
+    ) -> None:
+        self._store = store
+        self._engine = engine
+        self._chunk_rows = chunk_rows
+        self._feeding = feeding
+        self._reconciliation = reconciliation
+        self._eviction = eviction
+        self._namespaces = namespaces
+        self._status = status
+        self._threads = threads
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        self._is_stopped = True
+
+    def allow(self) -> None:
+        """Undo `stop`."""
+        self._is_stopped = False
+
+    async def run(self, key: NamespaceKey, retry_delay_s: float) -> None:
+        """Follow every source of a namespace until the engine holds what the store does.
+
+        Damage leads to a rebuild. Any other error is noted with the sources, to be tried again after the delay.
+        """
+        try:
+            await self._reconcile(key)
+            await self._chunk_rows.update(key)
+            await self._follow_and_feed(key)
+        except Damaged as damage:
+            self._namespaces.want_rebuild(key, RebuildReason.DAMAGED, damage)
+        except Exception as error:
+            await self._namespaces.note_failure(key, error, retry_delay_s)
+            await self._status.announce()
+            raise
+
+    async def _reconcile(self, key: NamespaceKey) -> None:
+        """Compare store and engine if that is due: after a start, a rebuild or a report."""
+        if self._namespaces[key].phase is not Phase.UNCHECKED:
+            return
+        if not await self._reconciliation.run(key):
+            self._namespaces.forget(key)
+            return
+        with contextlib.suppress(FindspotError):  # an embedder that is unavailable is asked again before a write
+            await self._has_right_vectors(key)
+        self._namespaces.apply(transitions.compared, key)
+
+    async def _follow_and_feed(self, key: NamespaceKey) -> None:
+        """Feed the engine with the chunks of sources that were followed, while the next ones are."""
+        rounds, advanced = 0, asyncio.Event()
+
+        async def follow() -> None:
+            nonlocal rounds
+            try:
+                while not self._is_stopped and await self._chunk_rows.update(key):
+                    rounds += 1
+                    advanced.set()
+            finally:
+                advanced.set()
+
+        following = asyncio.create_task(follow())
+        try:
+            seen, more = -1, False
+            while (more or seen != rounds) and not self._is_stopped:
+                advanced.clear()
+                seen = rounds
+                more = await self._catch_up(key)
+                async with self._store.write(durable=False) as connection:
+                    await index_states.mark_ready(connection, key)
+                await self._namespaces.try_to_save()
+                await self._status.announce()
+                if not more and seen == rounds and not following.done():
+                    await advanced.wait()
+            await following
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+
+    async def _catch_up(self, key: NamespaceKey) -> bool:
+        """Bring the engine up to date with the chunk rows; return whether there may be more to forget."""
+        more = await self._forget(key)
+        if not self._is_stopped and await self._feeding.feed(key, self._may_feed):
+            await self._eviction.make_room(key.project_id)
+        return more
+
+    async def _may_feed(self, key: NamespaceKey) -> bool:
+        return not self._is_stopped and await self._has_right_vectors(key)
+
+    async def _has_right_vectors(self, key: NamespaceKey) -> bool:
+        """Return whether this embedder's vectors can be written: to the index, or to one that is being built.
+
+        If not, a rebuild is queued. The chunks that wait are written when it has begun.
+        """
+        if self._namespaces[key].phase is Phase.REBUILDING:
+            return True
+        status = await self._threads.run(self._engine.status, key.namespace)
+        self._namespaces.apply(transitions.holds_vectors_of, key, status.fingerprint)
+        if status.fingerprint in ("", await self._feeding.fingerprint()):
+            return True
+        self._namespaces.want_rebuild(key, RebuildReason.WRONG_FINGERPRINT)
+        return False
+
+    async def _forget(self, key: NamespaceKey) -> bool:
+        """Delete from the engine what the store has deleted; return whether there may be more.
+
+        A namespace without chunks is dropped, which frees its disk space.
+        """
+        async with self._store.read() as connection:
+            gone = await chunk_rows.to_forget(connection, key.namespace, FORGOTTEN_AT_ONCE)
+            if not gone:
+                return False
+            is_empty = await chunk_rows.is_empty(connection, key.namespace)
+        if is_empty:
+            await self._threads.run(self._engine.drop, key.namespace)
+        else:
+            await self._threads.run(self._engine.delete, key.namespace, gone)
+        async with self._store.write(durable=False) as connection:
+            await chunk_rows.forgotten(connection, gone)
+        return len(gone) == FORGOTTEN_AT_ONCE

@@ -1,0 +1,137 @@
+"""The state of each namespace of the engine: one row, written by the index worker and read by every process."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from findspot.errors import Failure
+from findspot.models import NamespaceKey
+from findspot.store import driver
+from findspot.store.database import Reader
+from findspot.store.index_states import error_columns, error_of
+from findspot.store.schema import namespace_states
+
+
+class Phase(StrEnum):
+    """What the worker does with a namespace."""
+
+    UNCHECKED = "unchecked"  # store and engine are yet to be compared; searches are answered
+    IN_SERVICE = "in_service"  # the index follows the store
+    QUEUED = "queued"  # a rebuild is wanted, and waits for its turn or for a retry
+    REBUILDING = "rebuilding"  # a new index is being written beside the one in service
+
+
+class RebuildReason(StrEnum):
+    """Why a namespace is to be rebuilt."""
+
+    DAMAGED = "damaged"  # the engine cannot read its index: no search can be answered
+    WRONG_FINGERPRINT = "wrong_fingerprint"  # the index holds another embedder's vectors
+    REQUESTED = "requested"  # someone asked for it
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceState:
+    """The state of one namespace.
+
+    `error` is why the last rebuild failed. `fingerprint` names the embedder whose vectors the index holds, as far as
+    the worker knows. `done` of `total` chunks have been written by a rebuild; `rate` is in chunks per second.
+    """
+
+    key: NamespaceKey
+    phase: Phase = Phase.IN_SERVICE
+    reason: RebuildReason | None = None
+    queued_at: datetime | None = None
+    error: Failure | None = None
+    fingerprint: str = ""
+    done: int = 0
+    total: int = 0
+    rate: float = 0.0
+
+
+_COLUMNS = (
+    namespace_states.c.namespace,
+    namespace_states.c.phase,
+    namespace_states.c.reason,
+    namespace_states.c.queued_at,
+    namespace_states.c.error_code,
+    namespace_states.c.error_message,
+    namespace_states.c.error_fields,
+    namespace_states.c.fingerprint,
+    namespace_states.c.done,
+    namespace_states.c.total,
+    namespace_states.c.rate,
+)
+
+_REBUILDING = "SELECT 1 FROM namespace_states WHERE phase = 'rebuilding' AND namespace IN (??)"
+
+
+def rebuilding(connection: sa.Connection, namespace: str) -> bool:
+    """Return whether a namespace is being rebuilt. One row by its key: every search asks."""
+    return bool(driver.rows(connection, _REBUILDING, among=[namespace]))
+
+
+async def get(connection: Reader, namespace: str) -> NamespaceState | None:
+    query = sa.select(*_COLUMNS).where(namespace_states.c.namespace == namespace)
+    row = (await connection.execute(query)).one_or_none()
+    return _state(row) if row else None
+
+
+async def every(connection: AsyncConnection) -> list[NamespaceState]:
+    return [_state(row) for row in await connection.execute(sa.select(*_COLUMNS))]
+
+
+async def of_project(connection: AsyncConnection, project_id: int) -> dict[str, NamespaceState]:
+    """Return the states of a project's namespaces by name."""
+    query = sa.select(*_COLUMNS).where(namespace_states.c.project_id == project_id)
+    return {row[0]: _state(row) for row in await connection.execute(query)}
+
+
+async def any_not_in_service(connection: AsyncConnection) -> bool:
+    query = sa.select(namespace_states.c.namespace).where(namespace_states.c.phase != Phase.IN_SERVICE).limit(1)
+    return (await connection.execute(query)).first() is not None
+
+
+async def save(connection: AsyncConnection, states: Sequence[NamespaceState]) -> None:
+    """Write states in place of those that the namespaces had."""
+    if states:
+        await delete(connection, [state.key for state in states])
+        await connection.execute(sa.insert(namespace_states), [_row(state) for state in states])
+
+
+async def delete(connection: AsyncConnection, keys: Iterable[NamespaceKey]) -> None:
+    query = sa.delete(namespace_states).where(namespace_states.c.namespace == sa.bindparam("which"))
+    if rows := [{"which": key.namespace} for key in keys]:
+        await connection.execute(query, rows)
+
+
+def _state(row: Any) -> NamespaceState:
+    namespace, phase, reason, queued_at, *rest = row
+    return NamespaceState(
+        NamespaceKey.of(namespace),
+        Phase(phase),
+        RebuildReason(reason) if reason else None,
+        queued_at,
+        error_of(*rest[:3]),
+        *rest[3:],
+    )
+
+
+def _row(state: NamespaceState) -> dict[str, Any]:
+    return {
+        "namespace": state.key.namespace,
+        "project_id": state.key.project_id,
+        "phase": state.phase.value,
+        "reason": state.reason.value if state.reason else None,
+        "queued_at": state.queued_at,
+        "fingerprint": state.fingerprint,
+        "done": state.done,
+        "total": state.total,
+        "rate": state.rate,
+        "updated_at": datetime.now(UTC),
+        **error_columns(state.error),
+    }
