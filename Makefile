@@ -4,16 +4,21 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 UV := $(BIN)/uv pip --quiet
+COMPILE := $(BIN)/uv pip compile -q $(ARGS) --universal --generate-hashes --no-emit-index-url --no-annotate \
+  --custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help run install test check format torture bench bench-relevance bench-speed bench-workspace scenarios docs lock clean
+.PHONY: help run install install-litellm test check format torture bench bench-relevance bench-speed bench-workspace scenarios docs lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-run: install ## install what is needed into .venv, then serve on 127.0.0.1:8321
+run: install ## install into .venv, then serve on 127.0.0.1:8321
 	@exec $(BIN)/findspot serve
 
 install: .venv/.installed ## only install; puts `findspot` into .venv/bin
+
+install-litellm: .venv/.installed ## install the extra `litellm` as well, for FINDSPOT_EMBEDDER=litellm/…
+	@$(UV) install --compile-bytecode -c requirements/dev.txt --no-build-isolation -e '.[litellm]'
 
 test: .venv/.installed-dev ## every test, on SQLite and on a real PostgreSQL
 	$(BIN)/pytest -n 3 --dist worksteal $(ARGS)
@@ -24,36 +29,34 @@ check: .venv/.installed-dev ## format, lint, strict types, direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-format: .venv/.installed-dev ## put the code into shape
+format: .venv/.installed-dev ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 torture: .venv/.installed-dev ## the kill and fault tests at full count
 	FINDSPOT_TORTURE=50 $(BIN)/pytest -m torture $(ARGS)
 
-bench: .venv/.installed-dev ## figures, written to docs/bench/
+bench: .venv/.installed-dev ## run the benchmarks and write docs/bench/
 	$(BIN)/python -m bench
 
-bench-relevance: .venv/.installed-dev ## does search find the answers? ARGS="--data DIR"
+bench-relevance: .venv/.installed-dev ## measure whether search finds the answers; ARGS="--data DIR"
 	$(BIN)/python -m bench.relevance $(ARGS)
 
-bench-speed: .venv/.installed-dev .venv-peers/.installed ## how quick is it, beside others? ARGS="--data DIR --sizes 10000"
+bench-speed: .venv/.installed-dev .venv-peers/.installed ## measure speed beside other products; ARGS="--data DIR --sizes 10000"
 	$(BIN)/python -m bench.speed $(ARGS)
 
-bench-workspace: .venv/.installed-dev ## searching 1,000 documents over HTTP; ARGS="--chunks 10000 --documents 100 --hits 2000"
+bench-workspace: .venv/.installed-dev ## measure searches of 1,000 documents over HTTP; ARGS="--chunks 10000 --documents 100 --hits 2000"
 	$(BIN)/python -m bench.workspace --write $(ARGS)
 
-scenarios: .venv/.installed-dev ## which requirements have a test
+scenarios: .venv/.installed-dev ## list the requirements and their tests
 	@$(BIN)/python -m tests.scenarios $(ARGS)
 
-docs: .venv/.installed-dev ## write the generated reference pages anew
+docs: .venv/.installed-dev ## write the generated reference pages
 	$(BIN)/python -m findspot.surfaces.cli.reference docs
 
-lock: .venv/.python ## resolve the newest dependencies and pin them with hashes
-	$(BIN)/uv pip compile -q --upgrade --universal --generate-hashes --no-emit-index-url --no-annotate \
-	  --custom-compile-command "make lock" pyproject.toml --group build -o requirements/run.txt
-	$(BIN)/uv pip compile -q --upgrade --universal --generate-hashes --no-emit-index-url --no-annotate \
-	  --custom-compile-command "make lock" -c requirements/run.txt pyproject.toml --group dev -o requirements/dev.txt
+lock: .venv/.python ## pin dependencies with hashes; ARGS=--upgrade takes the newest versions
+	$(COMPILE) --group build -o requirements/run.txt
+	$(COMPILE) -c requirements/run.txt --extra litellm --group dev -o requirements/dev.txt
 
 clean: ## remove .venv and caches; your data in .findspot stays
 	rm -rf .venv .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
@@ -76,7 +79,7 @@ clean: ## remove .venv and caches; your data in .findspot stays
 	@$(UV) install --no-deps --no-build-isolation -e .
 	@touch $@ .venv/.installed
 
-# In an environment of their own: what others depend on is not to change what Findspot runs with.
+# A separate environment, so that the dependencies of other products do not change the versions that Findspot uses.
 .venv-peers/.installed: .venv/.python pyproject.toml
 	@echo "Setting up .venv-peers"
 	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .venv-peers

@@ -14,6 +14,8 @@ import hypothesis
 import pytest
 
 from findspot.app import App, open_app
+from findspot.runtime.embedders import litellm_process as litellm_process_of_its_own
+from findspot.runtime.processes import SharedProcess
 from findspot.runtime.threads import Threads
 from findspot.settings import Settings
 from findspot.store.database import Store
@@ -38,6 +40,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("one_database") is None
         or "postgres" not in getattr(item, "callspec", None).params.values()  # type: ignore[union-attr]
     ]
+
+
+@pytest.fixture(scope="session")
+def litellm_process() -> Iterator[SharedProcess]:
+    """The process that LiteLLM runs in. It takes seconds to start, so one serves all tests."""
+    shared = litellm_process_of_its_own()
+    yield shared
+    shared.close()
 
 
 @pytest.fixture(scope="session")

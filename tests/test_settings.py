@@ -1,5 +1,6 @@
 """Every setting has the name, the default and the effect that is promised."""
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,9 @@ def test_a_variable_that_is_empty_counts_as_not_set(monkeypatch: pytest.MonkeyPa
         ("FINDSPOT_MAX_BODY", "0"),
         ("FINDSPOT_MAX_TABLE", "2000000000"),
         ("FINDSPOT_EMBEDDER", "litellm/"),
+        ("FINDSPOT_EMBEDDER", "openai/"),
         ("FINDSPOT_EMBEDDER", "something"),
+        ("FINDSPOT_EMBEDDER_BASE_URL", "localhost:11434"),
         ("FINDSPOT_EMBEDDER_DIMENSIONS", "0"),
         ("FINDSPOT_EMBEDDER_TIMEOUT_S", "0"),
         ("FINDSPOT_ANSWER_TOKENS", "lots"),
@@ -150,6 +153,17 @@ def test_a_value_that_cannot_be_is_refused_with_the_variables_name(
     clear(monkeypatch, **{variable: wrong})
     with pytest.raises(ValidationError, match=variable):
         Settings()
+
+
+def test_litellm_without_its_package_is_refused_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    clear(monkeypatch, FINDSPOT_EMBEDDER="litellm/some-model")
+    with pytest.raises(ValidationError, match=r"pip install 'findspot\[litellm\]'"):
+        Settings()
+    clear(monkeypatch, FINDSPOT_EMBEDDER="openai/some-model")
+    assert Settings().embedder == "openai/some-model"
 
 
 def test_settings_are_frozen() -> None:

@@ -1,5 +1,6 @@
 """Settings: read once from the environment at start, checked, then frozen. docs/settings.md is made from this file."""
 
+import importlib.util
 import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -76,11 +77,14 @@ class Settings(BaseSettings):
 
     # ── embedder and engine services ──
     embedder: str = Field(
-        "offline", pattern=r"^(offline|litellm/.+)$", alias="FINDSPOT_EMBEDDER",
-        description="Text to vector: offline, or litellm/<model>.",
+        "offline", pattern=r"^(offline|(openai|litellm)/.+)$", alias="FINDSPOT_EMBEDDER",
+        description="Text to vector: offline, openai/<model> (any OpenAI-compatible API), or litellm/<model>.",
     )  # fmt: skip
     embedder_base_url: str | None = Field(
-        None, alias="FINDSPOT_EMBEDDER_BASE_URL", description="Address of the embedding API."
+        None,
+        pattern=r"^https?://\S+$",
+        alias="FINDSPOT_EMBEDDER_BASE_URL",
+        description="Address of the embedding API; default: the one of OpenAI, or LiteLLM's.",
     )
     embedder_api_key: SecretStr | None = Field(
         None, alias="FINDSPOT_EMBEDDER_API_KEY", description="Key of the embedding API."
@@ -157,7 +161,10 @@ class Settings(BaseSettings):
         3600, ge=0, alias="SEARCH_EMBEDDING_CACHE_TTL", description="Seconds a query's vector stays in memory."
     )
     tool_config_cache_ttl: int = Field(
-        300, ge=0, alias="SEARCH_TOOL_CONFIG_CACHE_TTL", description="Seconds a tool's configuration stays in memory."
+        300,
+        ge=0,
+        alias="SEARCH_TOOL_CONFIG_CACHE_TTL",
+        description="Accepted and ignored: the configuration of a tool is not cached, and a change applies at once.",
     )
 
     @field_validator("database_url")
@@ -165,6 +172,16 @@ class Settings(BaseSettings):
     def _known_database(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and not value.get_secret_value().startswith(("postgresql://", "postgres://")):
             raise ValueError("must start with postgresql://; leave it unset for SQLite")
+        return value
+
+    @field_validator("embedder")
+    @classmethod
+    def _installed(cls, value: str) -> str:
+        if value.startswith("litellm/") and importlib.util.find_spec("litellm") is None:
+            raise ValueError(
+                "needs LiteLLM, which is not installed. Install it with: pip install 'findspot[litellm]' "
+                "(in a checkout: make install-litellm). OpenAI-compatible services work without it: openai/<model>"
+            )
         return value
 
     @field_validator("embedder_calibration")

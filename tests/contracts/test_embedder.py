@@ -1,4 +1,4 @@
-"""What holds for every embedder, whatever is behind it."""
+"""What holds for every embedder."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -6,12 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from findspot.embedding import litellm
 from findspot.embedding.calibration import RELATED, UNRELATED
-from findspot.embedding.litellm import LitellmEmbedder
 from findspot.embedding.offline import OfflineEmbedder
+from findspot.embedding.openai import OpenAiTransport
 from findspot.embedding.protocol import Embedder
+from findspot.embedding.service import Service, ServiceEmbedder
 from findspot.errors import FindspotError
+from findspot.runtime.embedders import LitellmTransport
+from findspot.runtime.processes import SharedProcess
 from tests.embedding import service
 
 TEXTS = [
@@ -26,16 +28,20 @@ TEXTS = [
 ]
 
 
-@pytest.fixture(scope="module", params=["offline", "litellm"])
-def embedder(request: pytest.FixtureRequest) -> Iterator[Embedder]:
+@pytest.fixture(scope="module", params=["offline", "openai", "litellm"])
+def embedder(request: pytest.FixtureRequest, litellm_process: SharedProcess) -> Iterator[Embedder]:
     if request.param == "offline":
         made: Embedder = OfflineEmbedder()
         yield made
         made.close()
         return
     with service.running() as server:
-        address = {"base_url": server.url, "api_key": "k", "dimensions": service.DIMENSION}
-        made = LitellmEmbedder(litellm.Service("openai/m", batch=3, **address))  # type: ignore[arg-type]
+        model = "m" if request.param == "openai" else "openai/m"
+        settings = Service(model, server.url, "k", service.DIMENSION, batch=3)
+        if request.param == "litellm":
+            yield ServiceEmbedder("litellm", settings, LitellmTransport(settings, litellm_process))
+            return
+        made = ServiceEmbedder("openai", settings, OpenAiTransport(settings))
         yield made
         made.close()
 
@@ -89,7 +95,7 @@ def test_many_threads_may_ask_at_once(embedder: Embedder) -> None:
 
 
 def test_it_says_what_it_is(embedder: Embedder) -> None:
-    assert embedder.id in ("offline", "litellm/openai/m")
+    assert embedder.id in ("offline", "openai/m", "litellm/openai/m")
     assert embedder.fingerprint == embedder.fingerprint
     assert embedder.batch >= 1
     calibration = embedder.calibration

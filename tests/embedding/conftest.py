@@ -1,17 +1,16 @@
-"""Embedders for tests. The process with LiteLLM takes seconds to start, so one serves them all."""
+"""Embedders for tests, and the service that they ask."""
 
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from findspot.embedding import litellm
-from findspot.embedding.litellm import LitellmEmbedder
-from findspot.embedding.litellm_process import LitellmProcess
 from findspot.embedding.offline import OfflineEmbedder
+from findspot.embedding.openai import OpenAiTransport
+from findspot.embedding.service import Service, ServiceEmbedder
 from tests.embedding import service
-from tests.embedding.service import Service
+from tests.embedding.service import StandIn
 
-MakeLitellm = Callable[..., LitellmEmbedder]
+MakeEmbedder = Callable[..., ServiceEmbedder]
 
 
 @pytest.fixture(scope="session")
@@ -21,33 +20,28 @@ def offline() -> Iterator[OfflineEmbedder]:
     embedder.close()
 
 
-@pytest.fixture(scope="session")
-def process() -> Iterator[LitellmProcess]:
-    shared = LitellmProcess()
-    yield shared
-    shared.close()
-
-
 @pytest.fixture
-def server() -> Iterator[Service]:
+def server() -> Iterator[StandIn]:
     with service.running() as started:
         yield started
 
 
 @pytest.fixture
 def pauses() -> list[float]:
-    """How long an embedder would have waited."""
+    """The seconds that an embedder would have waited before each retry."""
     return []
 
 
 @pytest.fixture
-def make_litellm(
-    server: Service, process: LitellmProcess, pauses: list[float], monkeypatch: pytest.MonkeyPatch
-) -> MakeLitellm:
-    monkeypatch.setattr(litellm, "LitellmProcess", lambda: process)
+def make_embedder(server: StandIn, pauses: list[float]) -> Iterator[MakeEmbedder]:
+    made: list[ServiceEmbedder] = []
 
-    def make(**changes: object) -> LitellmEmbedder:
-        given = {"model": "openai/m", "base_url": server.url, "api_key": "secret", "dimensions": service.DIMENSION}
-        return LitellmEmbedder(litellm.Service(**{**given, **changes}), pause=pauses.append)  # type: ignore[arg-type]
+    def make(**changes: object) -> ServiceEmbedder:
+        given = {"model": "m", "base_url": server.url, "api_key": "secret", "dimensions": service.DIMENSION}
+        settings = Service(**{**given, **changes})  # type: ignore[arg-type]
+        made.append(ServiceEmbedder("openai", settings, OpenAiTransport(settings), pause=pauses.append))
+        return made[-1]
 
-    return make
+    yield make
+    for each in made:
+        each.close()

@@ -1,4 +1,4 @@
-"""An embedding service on loopback that speaks like OpenAI's and does as the test tells it: slow, wrong or rude."""
+"""A stand-in for an embedding service: HTTP on loopback, in the format of OpenAI, with answers that a test chooses."""
 
 import json
 import math
@@ -16,7 +16,7 @@ DIMENSION = 16
 
 
 def vector(text: str, dimension: int = DIMENSION) -> list[float]:
-    """Some vector that is the text's own."""
+    """Return a vector that depends on the text alone."""
     digest = sha256(text.encode()).digest()
     return [math.sin(digest[number % 32] + number) for number in range(dimension)]
 
@@ -45,13 +45,14 @@ def hangs_up(body: dict[str, Any]) -> None:
     return None
 
 
-class Service:
-    """The running service. `behave` answers every request for which `first` has nothing left."""
+class StandIn:
+    """The running service. `first` answers the first requests, one each; `behave` answers all others."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.asked: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
+        self.paths: list[str] = []
         self.first: list[Behaviour] = []
         self.behave: Behaviour = well
 
@@ -62,39 +63,40 @@ class Service:
 
 
 @contextmanager
-def running() -> Iterator[Service]:
+def running() -> Iterator[StandIn]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            service.paths.append(self.path)
             reply = service.reply(body, self.headers["authorization"])
             if reply is None:
                 self.close_connection = True
                 return
             status, headers, content = reply
-            data = content if isinstance(content, bytes) else json.dumps(content).encode()
+            pieces = content if isinstance(content, Iterator) else None
+            data = content if isinstance(content, bytes) else b"" if pieces else json.dumps(content).encode()
+            length = {} if pieces else {"content-length": str(len(data))}
             self.send_response(status)
-            for name, value in {
-                "content-type": "application/json",
-                "content-length": str(len(data)),
-                **headers,
-            }.items():
+            for name, value in {"content-type": "application/json", **length, **headers}.items():
                 self.send_header(name.replace("_", "-"), value)
             self.end_headers()
-            self.wfile.write(data)
+            for piece in pieces or (data,):
+                self.wfile.write(piece)
+            self.close_connection = pieces is not None
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Quietly."""
+            """Write no log."""
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
 
         def handle_error(self, request: Any, client_address: Any) -> None:
-            """Quietly: a client that did not wait for a slow answer is what the test is about."""
+            """Ignore clients that hang up: tests give up on slow answers."""
 
     server = Server(("127.0.0.1", 0), Handler)
-    service = Service(f"http://127.0.0.1:{server.server_port}/v1")
+    service = StandIn(f"http://127.0.0.1:{server.server_port}/v1")
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     yield service

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from findspot.embedding.calibration import Calibration
 from findspot.embedding.fitting import auc, fit, roc
-from findspot.embedding.opening import open_embedder
+from findspot.runtime.embedders import open_embedder
 from findspot.settings import Settings
 from tests.cli.command import findspot
 

@@ -13,8 +13,8 @@ from findspot.settings import Settings
 from findspot.store import index_states as states
 from tests import flows
 from tests.embedding import service
-from tests.embedding.conftest import MakeLitellm
-from tests.embedding.service import Service
+from tests.embedding.conftest import MakeEmbedder
+from tests.embedding.service import StandIn
 from tests.flows import make_document, make_project, settle
 
 
@@ -49,14 +49,14 @@ async def test_the_offline_model_says_how_long_its_vectors_are(settings: Setting
 @pytest.mark.parametrize(("dimension", "declared"), [(16, True), (48, False)])
 async def test_an_api_says_how_long_its_vectors_are_be_that_declared_or_not(
     settings: Settings,
-    server: Service,
-    make_litellm: MakeLitellm,
+    server: StandIn,
+    make_embedder: MakeEmbedder,
     monkeypatch: pytest.MonkeyPatch,
     dimension: int,
     declared: bool,
 ) -> None:
     server.behave = lambda body: service.answer(service.rows(body, dimension))
-    use(monkeypatch, make_litellm(dimensions=dimension if declared else None))
+    use(monkeypatch, make_embedder(dimensions=dimension if declared else None))
     async with open_app(settings) as app:
         project = await make_project(app)
         await make_document(app, project, "A heron", "苍鹭")
@@ -68,11 +68,11 @@ async def test_an_api_says_how_long_its_vectors_are_be_that_declared_or_not(
 
 @pytest.mark.scenario("004.matrix.dimensions-differ", "004.matrix.wrong-dimension")
 async def test_a_batch_of_another_length_is_set_aside_while_searches_go_on(
-    settings: Settings, server: Service, make_litellm: MakeLitellm, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, server: StandIn, make_embedder: MakeEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(states, "SOURCE_BACKOFF", Backoff(0.05, 60))
     monkeypatch.setattr("findspot.indexing.worker.NAMESPACE_BACKOFF", Backoff(0.05, 30))
-    use(monkeypatch, make_litellm())
+    use(monkeypatch, make_embedder())
 
     def wrong_for_cranes(body: dict[str, Any]) -> service.Reply:
         is_wrong = any("crane" in text for text in body["input"])
@@ -93,7 +93,7 @@ async def test_a_batch_of_another_length_is_set_aside_while_searches_go_on(
         await flows.until(app, set_aside)
         (report,) = await app.index_status.of_project(project)
         assert report.errors == (
-            "EMBEDDING_DIMENSION_MISMATCH: litellm/openai/m gives vectors of 8 dimensions; 16 are declared.",
+            "EMBEDDING_DIMENSION_MISMATCH: openai/m gives vectors of 8 dimensions; 16 are declared.",
         )
         after = app.engine.status(namespace)
         assert (after.vectors, after.dimension, after.fingerprint) == (1, before.dimension, before.fingerprint)

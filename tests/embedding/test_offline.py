@@ -223,7 +223,7 @@ print(re.search("VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 
 def test_importing_findspot_loads_nothing_heavy() -> None:
     script = """
-import sys, findspot, findspot.app, findspot.embeddings, findspot.embedding.protocol, findspot.embedding.opening
+import sys, findspot, findspot.app, findspot.runtime.embedders, findspot.embedding.protocol
 import findspot.tokens
 print([name for name in ("numpy", "litellm", "tokenizers", "sentencepiece", "tiktoken") if name in sys.modules])
 """

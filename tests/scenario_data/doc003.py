@@ -323,11 +323,11 @@ DOC003: tuple[Scenario, ...] = (
          "Engine and embedder are opened once in a process and shared by all searches."),
     need("003.embedding.batches", "003 § 10.1",
          "A long list of texts is embedded in batches of the set size, and vectors come back in the texts' order.",
-         "tests/embedding/test_litellm.py"
-         "::test_many_texts_go_in_batches_of_the_set_size_and_come_back_in_their_order"),
+         "tests/embedding/test_service.py"
+         "::test_many_texts_go_in_batches_of_the_set_size_and_come_back_in_order"),
     need("003.embedding.rate-limits", "003 § 10.1",
          "A provider that limits the rate is met with pauses, not with failure.",
-         "tests/embedding/test_litellm.py::test_a_service_that_limits_the_rate_is_met_with_pauses"),
+         "tests/embedding/test_service.py::test_rate_limits_are_met_with_pauses_and_retry_after_is_obeyed"),
     need("003.upload.batches", "003 § 10.2",
          "Writing many chunks to turbopuffer goes in batches of the configured size."),
     need("003.upload.attributes", "003 § 10.2",

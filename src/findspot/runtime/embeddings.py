@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from findspot.embedding.opening import open_embedder
 from findspot.embedding.protocol import Embedder, Vector, Vectors
 from findspot.errors import FindspotError
 from findspot.models import Backoff
 from findspot.runtime.backoff import CircuitBreaker
+from findspot.runtime.embedders import open_embedder
 from findspot.runtime.threads import Threads
 from findspot.settings import Settings
 from findspot.store import embeddings as stored

@@ -27,7 +27,7 @@ STAGE_POOLS = {
     "engines/embedded/scan.py": "vector scans, up to 4 cores: share the parts of one scan",
     "engines/embedded/namespace.py": "one thread while an index is opened: verifies its files meanwhile",
     "embedding/offline.py": "vectors of a batch of texts, up to 4 cores",
-    "embedding/litellm_process.py": "16 requests at once, in the helper process that runs litellm",
+    "runtime/processes.py": "16 requests at once, in the process that runs LiteLLM",
 }
 
 

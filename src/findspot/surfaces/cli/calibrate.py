@@ -66,8 +66,8 @@ def _fit(settings: "Settings", pairs: list[tuple[str, str, bool]]) -> "Fit":
     import numpy as np
 
     from findspot.embedding.fitting import fit
-    from findspot.embedding.opening import open_embedder
     from findspot.errors import FindspotError
+    from findspot.runtime.embedders import open_embedder
 
     embedder = open_embedder(settings)
     try:

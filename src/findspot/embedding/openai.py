@@ -1,0 +1,134 @@
+"""Requests to an OpenAI-compatible API: OpenAI, Ollama, vLLM, LM Studio and others.
+
+They run in an event loop of their own thread. Unlike a blocking client, it keeps a time limit over the whole request,
+and closing it ends requests that are in progress.
+"""
+
+import asyncio
+import concurrent.futures
+import contextlib
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from findspot.embedding.service import (
+    NO_VECTORS,
+    TOO_LATE,
+    UNREACHABLE,
+    Answer,
+    Problem,
+    Service,
+    answered,
+    packed,
+)
+
+if TYPE_CHECKING:
+    import httpx2
+
+BASE_URL = "https://api.openai.com/v1"
+_SHORTENED = "text-embedding-3"  # other models refuse the parameter `dimensions`
+
+
+class _Row(msgspec.Struct):
+    index: int
+    embedding: list[float]
+
+
+class _Body(msgspec.Struct):
+    data: list[_Row]
+
+
+_BODY = msgspec.json.Decoder(_Body)
+
+
+class OpenAiTransport:
+    """Sends texts to `{base URL}/embeddings`. The thread starts with the first request."""
+
+    def __init__(self, service: Service) -> None:
+        self._url = f"{(service.base_url or BASE_URL).rstrip('/')}/embeddings"
+        self._service = service
+        self._starting = threading.Lock()
+        self._loop: _Loop | None = None
+
+    def embed(self, texts: Sequence[str], timeout_s: float) -> Answer:
+        body: dict[str, Any] = {"model": self._service.model, "input": list(texts), "encoding_format": "float"}
+        if self._service.dimensions is not None and self._service.model.startswith(_SHORTENED):
+            body["dimensions"] = self._service.dimensions
+        status, retry_after, content = self._started().post(self._url, msgspec.json.encode(body), timeout_s)
+        if status != 200:
+            raise Problem(answered(status), status, retry_after)
+        try:
+            rows = _BODY.decode(content).data
+        except (msgspec.DecodeError, RecursionError):
+            raise Problem(NO_VECTORS) from None
+        return [(row.index, packed(row.embedding)) for row in rows]
+
+    def close(self) -> None:
+        with self._starting:
+            loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.close()
+
+    def _started(self) -> "_Loop":
+        with self._starting:
+            if self._loop is None:
+                self._loop = _Loop(self._service.api_key)
+            return self._loop
+
+
+class _Loop:
+    """A thread with an event loop and an HTTP client in it."""
+
+    def __init__(self, api_key: str | None) -> None:
+        self._headers = {"content-type": "application/json"}
+        if api_key:
+            self._headers["authorization"] = f"Bearer {api_key}"
+        self._ready: concurrent.futures.Future[httpx2.AsyncClient] = concurrent.futures.Future()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="embedding-service", daemon=True)
+        self._thread.start()
+        self._client = self._ready.result()
+
+    async def _run(self) -> None:
+        import httpx2
+
+        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
+        async with httpx2.AsyncClient(headers=self._headers, timeout=None) as client:
+            self._ready.set_result(client)
+            await self._end.wait()
+
+    def post(self, url: str, body: bytes, timeout_s: float) -> tuple[int, float | None, bytes]:
+        """Return status, Retry-After and content of the answer."""
+        post = self._post(url, body, timeout_s)
+        try:
+            return asyncio.run_coroutine_threadsafe(post, self._loop).result()
+        except (concurrent.futures.CancelledError, RuntimeError):  # closed before, or meanwhile
+            post.close()
+            raise Problem("The connection to the embedding service was closed.") from None
+
+    async def _post(self, url: str, body: bytes, timeout_s: float) -> tuple[int, float | None, bytes]:
+        import httpx2
+
+        try:
+            async with asyncio.timeout(timeout_s):
+                response = await self._client.post(url, content=body)
+        except TimeoutError:
+            raise Problem(TOO_LATE) from None
+        except httpx2.ConnectError:
+            raise Problem(UNREACHABLE) from None
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            name = type(error).__name__
+            raise Problem(f"The embedding service gave no answer that can be used ({name}).") from None
+        return response.status_code, _seconds(response.headers.get("retry-after")), response.content
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._end.set)
+        self._thread.join()
+
+
+def _seconds(value: str | None) -> float | None:
+    """Return the seconds of a Retry-After header; None if there is none, or if it holds a date."""
+    with contextlib.suppress(ValueError):
+        return float(value or "")
+    return None
