@@ -23,7 +23,7 @@ from findspot.sources.stored import read_stored
 from findspot.store import documents
 from findspot.store.schema import chunks
 from tests import flows, index_editor
-from tests.engines.embedded.test_damage import (
+from tests.engines.embedded.damage import (
     FILES,
     cut_in_half,
     missing,

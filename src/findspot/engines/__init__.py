@@ -1,1 +1,1 @@
-"""What is near? Engines keep chunks by their words and vectors, and recall the ones that a query may mean."""
+"""Which chunks match a query? Engines index chunks by keywords and vectors, and recall candidates."""

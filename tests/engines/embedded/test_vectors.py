@@ -447,7 +447,7 @@ def test_codes_give_cosines_in_any_dimension(dimension: int, seed: int) -> None:
     exact = numbers @ numbers[0] / (np.linalg.norm(numbers, axis=1) * np.linalg.norm(numbers[0]))
     products = (coder.codes(numbers).astype(np.float32) - 128) @ query.numbers
     # A number far out is cut off: that happens to one vector in hundreds.
-    assert products * query.worth == pytest.approx(exact, abs=0.05)
+    assert products * query.scale == pytest.approx(exact, abs=0.05)
 
 
 def test_codes_are_the_same_everywhere() -> None:

@@ -1,1 +1,1 @@
-"""An engine in this process, on files of its own: words in tantivy and vectors. See docs/embedded-engine.md."""
+"""The embedded engine: keywords (tantivy) and vectors in local files, searched in this process."""

@@ -1,7 +1,7 @@
-"""From vectors to codes of one byte a number, which scan.py compares.
+"""Quantizes vectors to codes of one byte per number, which scan.py compares.
 
-A fixed rotation spreads what a vector says evenly over its numbers, whatever the embedder. Then one scale fits all
-vectors, and even the signs alone tell which ones are near.
+A fixed rotation spreads the information of a vector evenly over its numbers, whatever the embedder. After it, one scale
+fits all vectors, and the signs alone already show which vectors are near.
 """
 
 import hashlib
@@ -14,56 +14,58 @@ import numpy.typing as npt
 
 from findspot.engines.protocol import Vector, Vectors
 
-FORMAT = 1  # to be changed with whatever changes a code: codes of two formats cannot be compared
+FORMAT = 1  # change this with anything that changes codes: codes of different formats cannot be compared
 
-Codes: TypeAlias = npt.NDArray[np.uint8]  # a row for each vector; 128 stands for zero
+Codes: TypeAlias = npt.NDArray[np.uint8]  # one row per vector; 128 is zero
 
-_ZERO, _MOST = 128, 127
-_REACH = 4.5  # what a code can say, in standard deviations of a number: 4 and 5 find no more
+_ZERO, _MAX = 128, 127
+_RANGE = 4.5  # range of a code in standard deviations of a number; 4 and 5 give no better recall
 _ROUNDS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is looked for: whole numbers from -127 to 127, and what a product with a code is worth as a cosine."""
+    """A quantized query: integers from -127 to 127, and the factor from a product with a code to a cosine."""
 
     numbers: Vector
-    worth: float
+    scale: float
 
 
 class Coder:
-    """Makes codes of vectors of one dimension."""
+    """Quantizes vectors of one dimension."""
 
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
-        self._scale = np.float32(_MOST * np.sqrt(dimension) / _REACH)
+        self._scale = np.float32(_MAX * np.sqrt(dimension) / _RANGE)
 
     @cached_property
     def _rotation(self) -> "_Rotation":
         return _Rotation(self.dimension)
 
     def codes(self, vectors: Vectors) -> Codes:
-        """The codes of vectors of any length but zero; a vector that is zero everywhere gets a code that is, too."""
+        """Return the codes of vectors, which need not be normalized. A vector of zeros gets a code of zeros."""
         numbers = self._rotation(_unit(vectors))
         numbers *= self._scale
         np.rint(numbers, out=numbers)
-        np.clip(numbers, -_MOST, _MOST, out=numbers)
+        np.clip(numbers, -_MAX, _MAX, out=numbers)
         numbers += _ZERO
         return numbers.astype(np.uint8)
 
     def query(self, vector: Vector) -> Query | None:
-        """The query of a vector, or None if it is zero everywhere: then nothing is near."""
+        """Return the quantized query, or None for a vector of zeros, which is near nothing."""
         numbers = self._rotation(_unit(vector[np.newaxis]))[0]
-        most = float(np.abs(numbers).max())
-        if most == 0:
+        largest = float(np.abs(numbers).max())
+        if largest == 0:
             return None
-        return Query(np.rint(numbers * np.float32(_MOST / most)), most / _MOST / float(self._scale))
+        return Query(np.rint(numbers * np.float32(_MAX / largest)), largest / _MAX / float(self._scale))
 
 
 class _Rotation:
-    """A product of random changes of sign and Hadamard matrices: made of a name and not of a matrix, it is the same on
-    every machine and takes no room. A Hadamard matrix has a power of two rows, so it turns the first and the last
-    numbers by turns."""
+    """A product of sign changes and Hadamard matrices.
+
+    The signs come from a hash, so the rotation is the same on every machine and needs no stored matrix. A Hadamard
+    matrix has a power of two rows, so it is applied to the first and to the last numbers in turn.
+    """
 
     def __init__(self, dimension: int) -> None:
         size = 1 << (dimension.bit_length() - 1)
@@ -98,7 +100,7 @@ def _signs(count: int, name: str) -> Vector:
 
 @lru_cache
 def _hadamard(size: int) -> Vectors:
-    """The orthogonal matrix of this many rows, a power of two, in which all numbers are equal but for their sign."""
+    """Return the orthogonal Hadamard matrix of this size, a power of two. All its numbers have the same magnitude."""
     matrix = np.ones((1, 1), np.float32)
     while len(matrix) < size:
         matrix = np.block([[matrix, matrix], [matrix, -matrix]])

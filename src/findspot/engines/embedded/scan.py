@@ -1,8 +1,8 @@
-"""Which codes are near a query? Answered without an index that would have to be trained, so a filter never costs hits.
+"""Finds the codes nearest to a query by scanning them, without a trained index, so that a filter never costs hits.
 
-Rows stand in parts. The rows of a part that may be hits are compared one by one if they are few. If they are many, one
-bit of each number, its sign, is compared with the query first, which takes a tenth of the time, and only the best are
-then compared by their codes. docs/vectors.md has the figures.
+Rows are divided into parts. If the filter leaves few rows of a part, their codes are compared one by one. If it leaves
+many, only the sign of each number is compared first, which takes a tenth of the time, and the codes of the best rows
+are compared after that. docs/vectors.md has the measurements.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from findspot.engines.embedded import kernels
 from findspot.engines.embedded.codes import Codes, Query
 from findspot.engines.protocol import Stop, Vector
 
-Rows: TypeAlias = npt.NDArray[np.int64]  # numbers of rows, in ascending order
+Rows: TypeAlias = npt.NDArray[np.int64]  # row numbers, in ascending order
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _T = TypeVar("_T")
 
-MAX_PART = 131_072  # rows of a part: half a millisecond by their signs
-MIN_PART = 4096  # rows that are worth a part; fewer at the end are read into memory
-SLICE = 4096  # rows compared by their codes in one slice: they fit into a core's cache
-_MIN_DIMENSION = 64  # fewer signs tell too little, and fewer numbers are quick to compare
-_FEW = 6  # a filter that keeps no more than one row in this many makes the signs a detour
-_PICKED, _MIN_PICKED = 15, 2000  # rows that are picked by their signs, for each that is wanted
-_SPARE = 1.25  # times as many are picked as should pass a filter
+MAX_PART = 131_072  # rows of a part; comparing their signs takes half a millisecond
+MIN_PART = 4096  # rows of a part with signs; fewer rows at the end are read into memory
+SLICE = 4096  # rows whose codes are compared in one slice: they fit into the cache of a core
+_MIN_DIMENSION = 64  # below this, signs are too inaccurate, and comparing codes is fast
+_FEW = 6  # if a filter leaves less than one row in six, comparing signs first is slower
+_PICKED, _MIN_PICKED = 15, 2000  # rows picked by their signs, for each wanted hit
+_SPARE = 1.25  # pick this many times more rows than needed, because the filter is applied afterwards
 
 CORES = min(4, cpu_count() or 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Rows from `start` on. Their codes are left on disk, for the system to keep in memory; their signs are held."""
+    """Rows from `start` on. Their codes are a memory-mapped file; their signs are in memory."""
 
     start: int
     codes: Codes
@@ -53,10 +53,10 @@ class Part:
 
 
 def grown(parts: tuple[Part, ...], file: Path, rows: int, dimension: int) -> tuple[Part, ...]:
-    """The parts of a file that has this many rows now.
+    """Return the parts of a file that has grown to this many rows.
 
-    Rows that are added become a part when they are enough. It takes in parts before it that are not larger, so that
-    parts stay few, and each row is moved only a few times.
+    New rows become a part when there are enough of them. The part also takes over preceding parts that are not larger,
+    so that there are few parts, and each row is moved only a few times.
     """
     kept = [part for part in parts if len(part.codes) >= MIN_PART]
     start = kept[-1].end if kept else 0
@@ -72,36 +72,36 @@ def grown(parts: tuple[Part, ...], file: Path, rows: int, dimension: int) -> tup
 
 
 def read(file: Path, start: int, count: int, dimension: int) -> Codes:
-    """Codes, into memory."""
+    """Read codes into memory."""
     return np.fromfile(file, np.uint8, count * dimension, offset=start * dimension).reshape(count, dimension)
 
 
 def nearest(
     parts: Sequence[Part], query: Query, limit: int, mask: Mask, stop: Stop = lambda: None
 ) -> tuple[Rows, Vector]:
-    """The rows that are nearest among those of the mask, and their cosines, the nearest first."""
+    """Return the nearest rows of the mask and their cosines, nearest first."""
     enough = max(_MIN_PICKED, _PICKED * limit)
     picks = [partial(_pick, part, query, mask[part.start : part.end], enough) for part in parts]
     picked = _in_threads(picks, stop)
-    sure = [rows for rows, scores in picked if scores is None]
-    likely = [(rows, scores) for rows, scores in picked if scores is not None]
-    if likely:
-        rows, scores = (np.concatenate(column) for column in zip(*likely, strict=True))
-        sure.append(rows[_highest(scores, enough)])
-    rows = np.concatenate(sure) if sure else np.empty(0, np.int64)
-    if likely:
+    unscored = [rows for rows, scores in picked if scores is None]
+    scored = [(rows, scores) for rows, scores in picked if scores is not None]
+    if scored:
+        rows, scores = (np.concatenate(column) for column in zip(*scored, strict=True))
+        unscored.append(rows[_highest(scores, enough)])
+    rows = np.concatenate(unscored) if unscored else np.empty(0, np.int64)
+    if scored:
         rows.sort()
     return best(parts, query, limit, rows, stop)
 
 
 def best(parts: Sequence[Part], query: Query, limit: int, rows: Rows, stop: Stop = lambda: None) -> tuple[Rows, Vector]:
-    """The nearest of these rows and their cosines, by their codes, the nearest first."""
+    """Compare the codes of these rows. Return the nearest rows and their cosines, nearest first."""
     compared = _in_threads([partial(_compare, part, some, query, limit) for part, some in _slices(parts, rows)], stop)
     if not compared:
         return np.empty(0, np.int64), np.empty(0, np.float32)
     rows, products = (np.concatenate(column) for column in zip(*compared, strict=True))
     order = np.lexsort((rows, -products))[:limit]
-    return rows[order], np.minimum(products[order] * np.float32(query.worth), np.float32(1))
+    return rows[order], np.minimum(products[order] * np.float32(query.scale), np.float32(1))
 
 
 def _part(file: Path, start: int, end: int, dimension: int) -> Part:
@@ -111,7 +111,7 @@ def _part(file: Path, start: int, end: int, dimension: int) -> Part:
 
 
 def _pick(part: Part, query: Query, mask: Mask, enough: int) -> tuple[Rows, Vector | None]:
-    """Rows of the mask that the nearest are among, with their scores by signs; or all of its rows, without scores."""
+    """Return rows of the mask that include the nearest, with the scores of their signs; or all rows, without scores."""
     size, kept = len(mask), int(np.count_nonzero(mask))
     picked = enough if kept == size else int(enough * _SPARE * size / max(kept, 1))
     if part.signs is not None and kept > size // _FEW and picked < size // 2:
@@ -130,10 +130,10 @@ def _slices(parts: Sequence[Part], rows: Rows) -> Iterator[tuple[Part, Rows]]:
 
 
 def _compare(part: Part, rows: Rows, query: Query, limit: int) -> tuple[Rows, Vector]:
-    places = rows - part.start
-    first, last = int(places[0]), int(places[-1]) + 1
-    whole = last - first == len(places)
-    codes = part.codes[first:last] if whole else part.codes.take(places, axis=0)
+    positions = rows - part.start
+    first, last = int(positions[0]), int(positions[-1]) + 1
+    contiguous = last - first == len(positions)
+    codes = part.codes[first:last] if contiguous else part.codes.take(positions, axis=0)
     found, products = kernels.products(codes, query.numbers, min(limit, len(codes)))
     return rows[found], products
 
@@ -143,12 +143,12 @@ def _highest(scores: Vector, count: int) -> npt.NDArray[np.intp]:
 
 
 def _in_threads(tasks: Sequence[Callable[[], _T]], stop: Stop = lambda: None) -> list[_T]:
-    """What the tasks return. This thread does them, and others help where a core is free.
+    """Run tasks in this thread and in a thread pool, and return their results in order.
 
-    `stop` is called between tasks, in this thread; if it raises, no other task begins.
+    `stop` is called between tasks, in this thread. If it raises, no other task starts.
     """
     done: dict[int, _T] = {}
-    left = iter(enumerate(tasks))  # each is taken once, by whichever thread is first
+    left = iter(enumerate(tasks))  # shared by all threads: each task is taken once
 
     def work(before: Stop = lambda: None) -> None:
         for number, task in left:
