@@ -1,4 +1,4 @@
-"""The page that leads from nothing to an agent: every command on it is run, and what it shows is what comes out."""
+"""Runs every command of docs/agents.md and compares its output with the page."""
 
 import os
 import re
@@ -14,7 +14,7 @@ import pytest
 from tests.cli.command import findspot
 from tests.servers import Server
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 _BOX = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SAVED_AS = re.compile(r"Save it as `([\w.]+)`")
 _PRINTED = {"URL": re.compile(r"url +(http://\S+)"), "KEY": re.compile(r"key +(fse_\S+)")}
@@ -22,7 +22,7 @@ _PRINTED = {"URL": re.compile(r"url +(http://\S+)"), "KEY": re.compile(r"key +(f
 
 @dataclass
 class Reader:
-    """Someone who follows the page: types what stands there, and puts in what was printed before."""
+    """Follows the page: types its commands, and inserts values that were printed before."""
 
     folder: Path
     start_server: Callable[..., Server]
@@ -59,15 +59,15 @@ class Reader:
                 return subprocess.run(
                     [sys.executable, *arguments], capture_output=True, text=True, check=True, timeout=120
                 ).stdout
-        pytest.fail(f"no one knows how to type {line!r}")
+        pytest.fail(f"unknown command on the page: {line!r}")
 
     def compares(self, shown: str) -> None:
-        """What the page shows comes out in that order; '…' stands for anything."""
-        place = 0
+        """Check that the lines of the page were printed in that order. '…' matches anything."""
+        done = 0
         for line in filter(str.strip, shown.splitlines()):
-            found = pattern(line).search(self.seen, place)
-            assert found, f"{line!r} is not in:\n{self.seen[place:]}"
-            place = found.end()
+            found = pattern(line).search(self.seen, done)
+            assert found, f"{line!r} is not in:\n{self.seen[done:]}"
+            done = found.end()
 
 
 def pattern(shown: str) -> re.Pattern[str]:
@@ -88,7 +88,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start_server: Callab
     return Reader(tmp_path, start_server)
 
 
-def test_every_command_of_the_page_does_what_the_page_says(reader: Reader) -> None:
+def test_every_command_of_the_page_prints_what_the_page_shows(reader: Reader) -> None:
     page = (DOCS / "agents.md").read_text(encoding="utf-8")
     for box in _BOX.finditer(page):
         reader.does(box[1], box[2], page[: box.start()])
@@ -96,7 +96,7 @@ def test_every_command_of_the_page_does_what_the_page_says(reader: Reader) -> No
     assert not (reader.folder / ".claude.json").exists()
 
 
-def test_a_page_that_shows_something_else_is_found_out(tmp_path: Path) -> None:
+def test_output_that_differs_from_the_page_is_detected(tmp_path: Path) -> None:
     reader = Reader(tmp_path, start_server=lambda: pytest.fail("nothing starts here"), seen="one\ntwo 2\nthree\n")
     reader.compares("one\ntwo …\n")
     for wrong in ("two …\none\n", "four", "two 3"):

@@ -194,12 +194,12 @@ async def test_a_search_says_that_the_index_is_behind_and_why(app: App, embedder
     await put(app, table, "/a", "the second tide")
     for language in ("en", "zh"):
         notice = (await ask(app, tool, "tide", language))["notice"]
-        assert notice in (messages.behind("pending", 0, "", language), messages.behind("indexing", 1, "", language))
+        assert notice in (messages.outdated("pending", 0, "", language), messages.outdated("indexing", 1, "", language))
     embedder.fails_on = "third"
     embedder.open.set()
     await put(app, table, "/a", "the third tide")
     await flows.settle(app, errors=True)
-    assert (await ask(app, tool, "tide"))["notice"] == messages.behind("error", 1, "EMBEDDING_UNAVAILABLE", "en")
+    assert (await ask(app, tool, "tide"))["notice"] == messages.outdated("error", 1, "EMBEDDING_UNAVAILABLE", "en")
     embedder.fails_on = "\0"
     await put(app, table, "/a", "the fourth tide")
     await flows.settle(app)
@@ -259,7 +259,7 @@ async def test_a_full_project_saves_what_it_cannot_search_and_says_so(small: Set
         assert index["skipped_nodes"] == [{"json_pointer": f"/{at}", "reason": "project_full"} for at in (10, 11)]
         assert index["last_error"].startswith("SEARCH_CAPACITY_EXCEEDED: 2 chunks")
         for language in ("en", "zh"):
-            assert (await ask(app, tool, "word", language))["notice"] == messages.no_room(language)
+            assert (await ask(app, tool, "word", language))["notice"] == messages.chunk_limit_reached(language)
         for refused in (app.tools.make(table.project_id, search_spec(table)), app.tools.rebuild_chunks(tool.id)):
             with pytest.raises(FindspotError) as caught:
                 await refused

@@ -308,7 +308,7 @@ async def test_a_large_answer_is_cut_to_the_budget_and_says_how_to_narrow(app: A
             spent = tokens.count(shown) + tokens.count(json.dumps(shown, ensure_ascii=False))
             assert 15_000 < spent <= 20_000, (type, pointer)
             assert answer["truncated"] is True
-            assert messages._NARROW[language][type] in answer["notice"]
+            assert messages.NARROWING_ADVICE[language][type] in answer["notice"]
             card = app.tools.describe(tool)
             assert set(card.output_schema["required"]) <= set(answer) <= set(card.output_schema["properties"])
     whole = await call(app, table, "get_all_data", {})
@@ -602,7 +602,7 @@ async def test_hits_over_the_budget_are_left_out_or_cut_and_still_stand_where_th
         assert answer["truncated"] is True
         assert answer["total_results"] == len(answer["results"]) >= 1
         assert all(stands(value, "", result) for result in answer["results"])
-        assert messages._NARROW[language]["search"] in answer["notice"]
+        assert messages.NARROWING_ADVICE[language]["search"] in answer["notice"]
 
 
 @given(st.recursive(st.text(max_size=20), lambda inner: st.lists(inner, max_size=4), max_leaves=8))

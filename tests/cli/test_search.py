@@ -127,7 +127,7 @@ def test_what_is_not_indexed_yet_is_noted_for_people_and_machines(
 ) -> None:
     alone("project", "create", "novel")
     alone("document", "create", "1", "Chapter", "The lighthouse keeper.")
-    note = "Something may be missing: not everything is indexed yet. 'findspot serve' brings the index up to date."
+    note = "Results may be incomplete: not everything is indexed yet. Run 'findspot serve' to update the index."
     assert alone("search", "keeper").out == f"! {note}\n\nNothing was found.\n"
     answer = alone("search", "keeper", "--json").json
     assert (answer["results"], answer["notice"]) == ([], note)

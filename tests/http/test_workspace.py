@@ -254,8 +254,8 @@ async def test_only_passages_of_the_project_and_the_document_are_explained(
         ("EMBEDDING_UNAVAILABLE", "zh-CN,zh;q=0.9", "语义搜索暂时不可用，已切换为关键词搜索"),
         ("SEARCH_TIMEOUT", "zh", "语义检索超时，已切换关键词检索"),
         ("EMBEDDING_DIMENSION_MISMATCH", "zh", "查询向量与索引的维度不一致，已切换为关键词搜索"),
-        ("EMBEDDING_UNAVAILABLE", "de, en;q=0.5", "The search by meaning is not available for now"),
-        ("SEARCH_TIMEOUT", "", "The search by meaning took too long"),
+        ("EMBEDDING_UNAVAILABLE", "de, en;q=0.5", "Semantic search is not available"),
+        ("SEARCH_TIMEOUT", "", "Semantic search took too long"),
     ],
 )
 async def test_a_fallback_is_told_in_the_callers_language(
@@ -277,7 +277,7 @@ async def test_a_query_that_the_embedder_refuses_is_answered_without_what_it_sai
     answer = await ask(owner, project, "search:query:strategy", query="林远", strategy=strategy)
     found = answer.json()
     assert (answer.status_code, found["fallback"], found["code"]) == (200, "fts", "EMBEDDING_UNAVAILABLE")
-    assert found["notice"].startswith("The search by meaning is not available")
+    assert found["notice"].startswith("Semantic search is not available")
     assert len(found["results"]) == 2
     assert "org-1234" not in answer.text
 

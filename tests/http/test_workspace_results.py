@@ -95,7 +95,7 @@ async def test_of_five_thousand_hits_fifty_come_first_and_fifty_with_every_furth
 @pytest.mark.scenario("004.acceptance.slow-semantics")
 @pytest.mark.parametrize(
     ("language", "notice"),
-    [("zh", "语义检索超时，已切换关键词检索"), ("en", "The search by meaning took too long")],
+    [("zh", "语义检索超时，已切换关键词检索"), ("en", "Semantic search took too long")],
 )
 async def test_meaning_that_is_silent_too_long_is_left_out_with_a_code_and_a_sentence(
     owner: httpx2.AsyncClient,

@@ -1,4 +1,4 @@
-"""Which language does a reader want?"""
+"""The language of notices."""
 
 import pytest
 
@@ -24,5 +24,5 @@ from findspot.runtime.messages import language
         ("zh;level=1;q=0.4, en;q=0.3", "zh"),
     ],
 )
-def test_the_language_is_the_one_that_the_header_prefers(header: str | None, expected: str) -> None:
+def test_the_language_is_the_preferred_one_of_the_header(header: str | None, expected: str) -> None:
     assert language(header) == expected

@@ -34,7 +34,7 @@ DOC001: tuple[Scenario, ...] = (
          "The MCP surface translates protocol to function calls and imports neither engine nor embedder."),
     need("001.decision.scope", "001 § Decision: scope 以 Tool 的 (table_id, json_path) 为准",
          "What a search tool can see is its table and RFC 6901 pointer, and nothing outside that subtree.",
-         "tests/agents/test_real_tables.py::test_every_hit_of_two_hundred_queries_stands_where_it_says_and_within_its_scope"),
+         "tests/agents/test_real_tables.py::test_every_hit_has_the_right_pointer_and_range_inside_its_scope"),
     need("001.decision.content-hash", "001 § Decision: 幂等以 content_hash 为核心",
          "The SHA-256 of a node's full string is its version: while it stays, chunking and indexing change nothing."),
     need("001.decision.namespace", "001 § Decision: 幂等 / 建议规则; DECISIONS row 24",

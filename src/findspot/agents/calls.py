@@ -205,9 +205,9 @@ def _notice(found: Found, index_state: TableIndexState, language: str) -> str:
     said = [messages.fallback(found.degraded.code, language)] if found.degraded else []
     code = index_state.error_code or ""
     if index_state.status != "ready":
-        said.append(messages.behind(index_state.status, index_state.waiting, code, language))
+        said.append(messages.outdated(index_state.status, index_state.waiting, code, language))
     elif code == "SEARCH_CAPACITY_EXCEEDED":
-        said.append(messages.no_room(language))
+        said.append(messages.chunk_limit_reached(language))
     return " ".join(said)
 
 

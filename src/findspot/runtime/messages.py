@@ -1,40 +1,40 @@
-"""Sentences for whoever reads an answer, in English and Chinese."""
+"""Notices in answers, in English and Chinese."""
 
 from typing import Literal, TypeAlias
 
 Language: TypeAlias = Literal["en", "zh"]
 
 _TRUNCATED = {
-    "en": "This answer was cut to fit; shown of {places}. {narrow}",
-    "zh": "内容过长，已截断；显示的部分：{places}。{narrow}",
+    "en": "The answer was too long and was cut. Shown: {shown}. {advice}",
+    "zh": "内容过长，已截断。已显示：{shown}。{advice}",
 }
 
-_NARROW = {
+NARROWING_ADVICE = {
     "en": {
-        "get_all_data": "Read a part of it with a query_data, preview or select tool, or with a narrower scope.",
+        "get_all_data": "Read a part of the data with a query_data, preview or select tool, or with a narrower scope.",
         "query_data": "Narrow the query: fewer fields, or a slice such as [0:10].",
         "get_data_schema": "Use a tool with a narrower scope.",
-        "preview": "Name fewer fields in 'keys', or take a slice such as [0:10] with a query_data tool.",
-        "select": "Name fewer values in 'keys', or take single fields with a query_data tool.",
-        "search": "Ask for fewer hits with 'top_k'.",
-        "edit": "Everything was done; only this list of keys is shortened.",
+        "preview": "Name fewer fields in 'keys', or read a slice such as [0:10] with a query_data tool.",
+        "select": "Name fewer values in 'keys', or read single fields with a query_data tool.",
+        "search": "Request fewer hits with 'top_k'.",
+        "edit": "All changes were made; only the list of keys was shortened.",
     },
     "zh": {
         "get_all_data": "请用 query_data、preview 或 select 工具读取其中一部分，或缩小工具的范围。",
         "query_data": "请缩小查询：减少字段，或使用切片，例如 [0:10]。",
         "get_data_schema": "请使用范围更小的工具。",
-        "preview": "请在 keys 中减少字段，或用 query_data 工具取切片，例如 [0:10]。",
-        "select": "请在 keys 中减少取值，或用 query_data 工具只取部分字段。",
-        "search": "请用 top_k 减少结果数。",
-        "edit": "所有更改均已完成，只是键的列表被缩短。",
+        "preview": "请减少 keys 中的字段，或用 query_data 工具读取切片，例如 [0:10]。",
+        "select": "请减少 keys 中的取值，或用 query_data 工具只读取部分字段。",
+        "search": "请调小 top_k，减少结果数量。",
+        "edit": "所有更改均已完成，仅键列表被截短。",
     },
 }
 
 _NOTHING_TO_INDEX = {
-    "en": "No string here has {threshold} characters or more, so there is nothing to search yet. To search shorter "
-    "strings too, set search_config.chunk_threshold lower (1 takes all of them).",
-    "zh": "此范围内没有达到 {threshold} 个字符的字符串，因此暂无可搜索的内容。若要搜索较短的字符串，"
-    "请调低 search_config.chunk_threshold（设为 1 则包含全部）。",
+    "en": "No string in this scope has {threshold} characters or more, so there is nothing to search yet. To search "
+    "shorter strings, lower search_config.chunk_threshold (1 includes all strings).",
+    "zh": "此范围内没有达到 {threshold} 个字符的字符串，因此暂无可搜索的内容。如需搜索更短的字符串，"
+    "请调低 search_config.chunk_threshold（设为 1 表示包含所有字符串）。",
 }
 
 _MORE_NODES = {
@@ -43,16 +43,16 @@ _MORE_NODES = {
 }
 
 _FALLBACK = {
-    "en": "Found by words alone: the search by meaning is not available ({code}).",
-    "zh": "仅按关键词检索：语义检索暂不可用（{code}）。",
+    "en": "These results are from keyword search only: semantic search is not available ({code}).",
+    "zh": "语义搜索暂不可用（{code}），以下仅为关键词搜索的结果。",
 }
 
-_SWITCHED = {
+_WORKSPACE_FALLBACK = {
     "en": {
-        "SEARCH_TIMEOUT": "The search by meaning took too long, so these results were found by keyword.",
-        "EMBEDDING_DIMENSION_MISMATCH": "The query's vector does not fit the index, so these results were found by "
-        "keyword.",
-        "": "The search by meaning is not available for now, so these results were found by keyword.",
+        "SEARCH_TIMEOUT": "Semantic search took too long; these results are from keyword search.",
+        "EMBEDDING_DIMENSION_MISMATCH": "The query vector and the index have different dimensions; these results are "
+        "from keyword search.",
+        "": "Semantic search is not available at present; these results are from keyword search.",
     },
     "zh": {
         "SEARCH_TIMEOUT": "语义检索超时，已切换关键词检索",
@@ -62,19 +62,19 @@ _SWITCHED = {
 }
 
 _REBUILDING = {
-    "en": "The index is being rebuilt. Please try again in a moment.",
+    "en": "The index is being rebuilt. Please try again later.",
     "zh": "正在重建索引，请稍后重试",
 }
 
-_TOO_MANY = {
-    "en": "More than {most:,} passages match; the best {most:,} can be read. More words narrow the search.",
-    "zh": "匹配的片段超过 {most:,} 个，仅可浏览最相关的 {most:,} 个；请增加关键词以缩小范围。",
+_TOO_MANY_MATCHES = {
+    "en": "More than {most:,} passages match; only the best {most:,} are available. Add words to narrow the search.",
+    "zh": "匹配的片段超过 {most:,} 个，仅提供最相关的 {most:,} 个。请增加关键词以缩小范围。",
 }
 
 _NOT_ALL_INDEXED = {
     "en": {
-        True: "Something may be missing: not everything is indexed yet. 'findspot serve' brings the index up to date.",
-        False: "Something may be missing: not everything is indexed yet. Ask again soon.",
+        True: "Results may be incomplete: not everything is indexed yet. Run 'findspot serve' to update the index.",
+        False: "Results may be incomplete: not everything is indexed yet. Try again soon.",
     },
     "zh": {
         True: "内容尚未全部建立索引，结果可能不完整。请运行 findspot serve 更新索引。",
@@ -82,27 +82,27 @@ _NOT_ALL_INDEXED = {
     },
 }
 
-_BEHIND = {
+_OUTDATED = {
     "en": {
-        "pending": "The index is behind the table, which has changed; what is new may be missing here. Ask again soon.",
-        "indexing": "The index is behind the table by {waiting} chunks; hits may be missing. Ask again soon.",
-        "error": "The index is behind the table and cannot follow it now ({code}); hits may be missing.",
+        "pending": "The table has changed since it was indexed; new content may be missing. Try again soon.",
+        "indexing": "{waiting} chunks are not indexed yet; results may be incomplete. Try again soon.",
+        "error": "The index cannot be updated at present ({code}); results may be incomplete.",
     },
     "zh": {
-        "pending": "表格刚有更改，索引尚未跟上，新内容可能还搜不到，请稍后再试。",
-        "indexing": "索引尚未跟上表格，还有 {waiting} 个片段待建立，结果可能不完整，请稍后再试。",
-        "error": "索引目前无法跟上表格（{code}），结果可能不完整。",
+        "pending": "表格内容已更改，索引尚未更新，可能搜不到新内容，请稍后再试。",
+        "indexing": "还有 {waiting} 个片段尚未建立索引，结果可能不完整，请稍后再试。",
+        "error": "索引暂时无法更新（{code}），结果可能不完整。",
     },
 }
 
-_NO_ROOM = {
-    "en": "The project has no room for more chunks; some texts of this table are not searched.",
-    "zh": "项目的片段数已达上限，此表格有部分内容无法搜索。",
+_CHUNK_LIMIT_REACHED = {
+    "en": "The project has reached its chunk limit; some texts of this table cannot be searched.",
+    "zh": "项目的片段数已达上限，此表格的部分内容无法搜索。",
 }
 
 
 def language(accepted: str | None) -> Language:
-    """The language that an Accept-Language header prefers among ours."""
+    """Return the supported language that an Accept-Language header prefers; English by default."""
     best: tuple[float, Language] = (0.0, "en")
     for part in (accepted or "").split(","):
         name, *parameters = (each.strip() for each in part.lower().split(";"))
@@ -117,9 +117,10 @@ def language(accepted: str | None) -> Language:
     return best[1]
 
 
-def truncated(type: str, places: str, language: str) -> str:
-    narrow = _NARROW[language]
-    return _TRUNCATED[language].format(places=places, narrow=narrow.get(type, narrow["edit"]))
+def truncated(tool_type: str, shown: str, language: str) -> str:
+    """Say that an answer was cut, how much of it is shown, and how to request less."""
+    advice = NARROWING_ADVICE[language]
+    return _TRUNCATED[language].format(shown=shown, advice=advice.get(tool_type, advice["edit"]))
 
 
 def nothing_to_index(threshold: int, language: str) -> str:
@@ -131,30 +132,32 @@ def more_nodes(shown: int, total: int, language: str) -> str:
 
 
 def fallback(code: str, language: str) -> str:
+    """Say that a tool's search fell back to keywords."""
     return _FALLBACK[language].format(code=code)
 
 
-def behind(status: str, waiting: int, code: str, language: str) -> str:
-    return _BEHIND[language][status].format(waiting=waiting, code=code)
+def outdated(status: str, waiting: int, code: str, language: str) -> str:
+    """Say that the index of a table is not up to date."""
+    return _OUTDATED[language][status].format(waiting=waiting, code=code)
 
 
-def no_room(language: str) -> str:
-    return _NO_ROOM[language]
+def chunk_limit_reached(language: str) -> str:
+    return _CHUNK_LIMIT_REACHED[language]
 
 
-def switched(code: str, language: str) -> str:
-    """Why a search by meaning was answered by keyword."""
-    return _SWITCHED[language].get(code, _SWITCHED[language][""])
+def workspace_fallback(code: str, language: str) -> str:
+    """Say why a workspace search fell back to keywords."""
+    return _WORKSPACE_FALLBACK[language].get(code, _WORKSPACE_FALLBACK[language][""])
 
 
 def rebuilding(language: str) -> str:
     return _REBUILDING[language]
 
 
-def too_many(most: int, language: str) -> str:
-    return _TOO_MANY[language].format(most=most)
+def too_many_matches(most: int, language: str) -> str:
+    return _TOO_MANY_MATCHES[language].format(most=most)
 
 
-def not_all_indexed(alone: bool, language: str) -> str:
-    """A search may have missed something; alone, no one is there to index it."""
-    return _NOT_ALL_INDEXED[language][alone]
+def not_all_indexed(in_process: bool, language: str) -> str:
+    """Say that results may be incomplete. In-process, without a server, nothing updates the index."""
+    return _NOT_ALL_INDEXED[language][in_process]

@@ -162,11 +162,11 @@ def _page(page: Page, strategy: Strategy, language: messages.Language) -> dict[s
         "indexState": "rebuilding" if page.rebuilding else "ready",
         "fallback": page.degraded.fallback if page.degraded else "none",
     }
-    said = [messages.switched(page.degraded.code, language)] if page.degraded else []
+    said = [messages.workspace_fallback(page.degraded.code, language)] if page.degraded else []
     if not page.total.exact:
         answer["totalIsLowerBound"] = True
     if page.is_capped:
-        said.append(messages.too_many(MAX_CANDIDATES, language))
+        said.append(messages.too_many_matches(MAX_CANDIDATES, language))
     if page.degraded:
         answer["code"] = page.degraded.code
     if said:
@@ -221,7 +221,7 @@ def _explanation(explained: Explanation, language: messages.Language) -> dict[st
     }
     if explained.degraded:
         code = explained.degraded.code
-        answer |= {"code": code, "notice": messages.switched(code, language)}
+        answer |= {"code": code, "notice": messages.workspace_fallback(code, language)}
     return answer
 
 
