@@ -15,7 +15,7 @@ from findspot.errors import KINDS
 from findspot.settings import Settings
 from findspot.surfaces.cli import reference
 from findspot.surfaces.cli.failure import EXIT_CODES
-from findspot.surfaces.http.access import RULES
+from findspot.surfaces.http.rules import RULES
 
 ROOT = Path(__file__).resolve().parent.parent
 pages = cache(reference.pages)

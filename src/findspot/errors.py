@@ -28,7 +28,7 @@ _KINDS = (
     Kind("REPLACE_PREVIEW_STALE", 409, False, "Ask for a new preview and confirm that one."),
     Kind("CONTEXT_RULES_OVERBUDGET", 422, False, "Shorten the rules layer or raise the token budget."),
     Kind("PRECONDITION_FAILED", 412, True, "Read the newest revision, then send its number in If-Match."),
-    Kind("CONTENT_TOO_LARGE", 413, False, "Send less at once, or raise the limit in the settings."),
+    Kind("CONTENT_TOO_LARGE", 413, False, "Send or ask for less at once, or raise the limit in the settings."),
     Kind("SEARCH_BACKPRESSURE", 429, True, "Wait for retryAfterMs, then ask again."),
     Kind("SEARCH_TIMEOUT", 504, True, "Ask again, or narrow the search."),
     Kind("SEARCH_CAPACITY_EXCEEDED", 507, False, "Remove content from the project or split it into several."),
@@ -37,6 +37,7 @@ _KINDS = (
     Kind("ENGINE_UNAVAILABLE", 503, True, "Check that the search engine can be reached, or that its disk has room."),
     Kind("STORE_UNAVAILABLE", 503, True, "Check the database and the disk with 'findspot doctor'."),
     Kind("INDEX_REBUILDING", 503, True, "Wait for retryAfterMs; the index is being rebuilt."),
+    Kind("SERVER_BUSY", 503, True, "Wait for retryAfterMs, then send the request again."),
     Kind("INTERNAL", 500, True, "This is a fault of Findspot; report it with the request id."),
 )
 

@@ -52,6 +52,12 @@ class Settings(BaseSettings):
     max_body: int = Field(
         64 * MiB, ge=1024, alias="FINDSPOT_MAX_BODY", description="Largest request in bytes; larger ones get 413."
     )
+    body_memory: int = Field(
+        256 * MiB,
+        ge=1024,
+        alias="FINDSPOT_BODY_MEMORY",
+        description="Memory in bytes for all request bodies at once; past it, large requests wait or get 503.",
+    )
     max_table: int = Field(
         256 * MiB, ge=1024, le=900 * MiB, alias="FINDSPOT_MAX_TABLE",
         description="Largest JSON text of one table in bytes, however it grew.",

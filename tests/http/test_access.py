@@ -1,122 +1,61 @@
-"""Every route, tried by everyone who may not call it."""
+"""Every route, called by everyone who may not call it."""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx2
 import pytest
+import pytest_asyncio
 
-from findspot.app import App
 from findspot.models import Role
 from findspot.settings import Settings
-from findspot.surfaces.http.access import RULES, GuardedRoute
-from findspot.surfaces.http.api import create_api
-from tests.flows import settle
+from findspot.surfaces.http.api import every_route
+from findspot.surfaces.http.router import Router
+from findspot.surfaces.http.rules import RULES
+from tests.databases import Databases
 from tests.http.calls import CALLS
+from tests.http.world import World, make_world, open_api, with_key
 
-Become = Callable[[httpx2.AsyncClient, str | None], httpx2.AsyncClient]
-
-
-@dataclass
-class World:
-    """Two projects with a table and keys each, so that one can knock at the other's doors."""
-
-    owner: httpx2.AsyncClient
-    ids: dict[str, int] = field(default_factory=dict)
-    keys: dict[str, str] = field(default_factory=dict)
-
-    def address(self, route: str) -> tuple[str, str]:
-        method, path = route.split(" ")
-        return method, path.format(**self.ids) + CALLS[route].query
-
-    async def state(self) -> Any:
-        """Everything a forbidden call might have changed."""
-        project, table, document = (self.ids[name] for name in ("project_id", "table_id", "document_id"))
-        paths = [
-            "/api/v1/projects",
-            *(f"/api/v1/projects/{project}/{part}" for part in ("keys", "tables", "documents")),
-            f"/api/v1/tables/{table}",
-            f"/api/v1/documents/{document}",
-            f"/api/v1/documents/{document}/versions",
-            f"/api/v1/projects/{project}/tools",
-            f"/api/v1/projects/{project}/mcp",
-            f"/api/v1/mcp/{self.ids['endpoint_id']}",
-        ]
-        return [(await self.owner.get(path)).json() for path in paths]
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-def api_of(client: httpx2.AsyncClient) -> App:
-    """What is open behind a client of the API in this process."""
-    app: App = client._transport.app.state.app  # type: ignore[attr-defined]
-    return app
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["sqlite", "postgres"])
+async def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    """One server and one world for all tests here, on each database."""
+    databases: Databases | None = request.getfixturevalue("postgres") if request.param == "postgres" else None
+    address = databases.lend() if databases else None
+    async with open_api(Settings(data=tmp_path_factory.mktemp("api"), database_url=address, port=0)) as owner:
+        yield await make_world(owner)
+    if databases and address:
+        databases.take_back(address)
 
 
-A_DOCUMENT = {"title": "d", "format": "text", "content": "before"}
-
-
-@pytest.fixture
-async def world(owner: httpx2.AsyncClient) -> World:
-    made = World(owner)
-    for side in ("other", "mine"):
-        project = (await owner.post("/api/v1/projects", json={"name": side})).json()["id"]
-        for role in ("read", "write", "admin"):
-            key = await owner.post(f"/api/v1/projects/{project}/keys", json={"name": role, "role": role})
-            made.keys[f"{side} {role}"] = key.json()["key"]
-        spare = await owner.post(f"/api/v1/projects/{project}/keys", json={"name": "spare", "role": "read"})
-        table = await owner.post(f"/api/v1/projects/{project}/tables", json={"name": "t", "data": [1]})
-        document = (await owner.post(f"/api/v1/projects/{project}/documents", json=A_DOCUMENT)).json()["id"]
-        version = (await owner.put(f"/api/v1/documents/{document}", json={"content": "now"})).json()["versionId"]
-        await settle(api_of(owner))
-        search = f"/api/v1/projects/{project}/search/fts/query"
-        (passage,) = (await owner.post(search, json={"query": "now"})).json()["results"]
-        ours = {"project_id": project, "table_id": table.json()["id"]}
-        tool = (await owner.post("/api/v1/tools/search", json={**ours, "name": "bound"})).json()["tool_id"]
-        body = {"project_id": project, "name": "agents", "tool_ids": [tool]}
-        endpoint = (await owner.post("/api/v1/mcp", json=body)).json()
-        made.keys[f"{side} endpoint"] = endpoint["api_key"]
-        made.ids = {
-            "project_id": project,
-            "tool_id": tool,
-            "endpoint_id": endpoint["id"],
-            "key_id": spare.json()["id"],
-            "table_id": table.json()["id"],
-            "document_id": document,
-            "version_id": version,
-            "chunk_id": passage["chunkId"],
-        }
-    return made
-
-
-def test_every_route_has_a_call_in_this_walk_and_a_rule(settings: Settings) -> None:
-    routes = create_api(settings).routes
-    guarded = [route for route in routes if isinstance(route, GuardedRoute)]
-    assert len(guarded) == len(routes)
-    assert {f"{method} {route.path}" for route in guarded for method in route.methods or ()} == set(CALLS) == set(RULES)
+async def test_every_route_has_a_rule_and_a_call_in_this_walk(world: World) -> None:
+    served = world.owner._transport.app.router.routes  # type: ignore[attr-defined]
+    assert {f"{route.method} {route.path}" for route in served} == set(CALLS) == set(RULES)
+    assert len(served) == len(every_route()) == len(RULES)
 
 
 @pytest.mark.scenario("002.engine.no-route", "002.non-goal.no-engine-api")
-def test_no_route_hands_out_the_engine() -> None:
+async def test_no_route_exposes_the_engine() -> None:
     words = {word for route in RULES for word in re.split(r"[^a-z]+", route.lower())}
     assert not words & {"engine", "turbopuffer", "tantivy", "namespace", "namespaces", "vectors", "upsert"}
 
 
-def test_a_route_without_a_rule_cannot_be_added(settings: Settings) -> None:
-    from findspot.surfaces.http.router import router
+async def test_a_route_without_a_rule_cannot_be_added() -> None:
+    async def backdoor() -> None: ...
 
     with pytest.raises(KeyError, match="GET /api/v1/backdoor"):
-        router("test").get("/api/v1/backdoor")(lambda: None)
+        Router("test").get("/api/v1/backdoor")(backdoor)
 
 
 @pytest.mark.scenario("004.matrix.unauthorised-project", "004.matrix.no-leak-across-projects")
-async def test_no_route_opens_for_a_caller_who_may_not(world: World, as_key: Become) -> None:
+async def test_no_route_admits_a_caller_without_the_right_key(world: World) -> None:
     before, wrong = await world.state(), []
 
     async def expect(route: str, key: str | None, status: int, code: str) -> None:
-        method, path = world.address(route)
-        async with as_key(world.owner, key) as caller:
-            answer = await caller.request(method, path, **CALLS[route].body(world.ids))
+        async with with_key(world.owner, key) as caller:
+            answer = await world.call(route, caller)
         if (answer.status_code, answer.json().get("code")) != (status, code):
             wrong.append((route, key, answer.status_code, answer.text[:200]))
 
@@ -134,21 +73,20 @@ async def test_no_route_opens_for_a_caller_who_may_not(world: World, as_key: Bec
     assert await world.state() == before
 
 
-async def test_the_key_of_an_endpoint_opens_no_route_but_its_own(world: World, as_key: Become) -> None:
+async def test_the_key_of_an_endpoint_opens_only_that_endpoint(world: World) -> None:
     before = await world.state()
-    async with as_key(world.owner, world.keys["mine endpoint"]) as agent:
+    async with with_key(world.owner, world.keys["mine endpoint"]) as agent:
         for route, call in CALLS.items():
             if call.role is not None and route != "POST /mcp/{endpoint_id}":
-                method, path = world.address(route)
-                answer = await agent.request(method, path, **call.body(world.ids))
+                answer = await world.call(route, agent)
                 assert (answer.status_code, answer.json()["code"]) == (401, "UNAUTHORIZED"), route
         own = CALLS["POST /mcp/{endpoint_id}"]
         assert (await agent.post(f"/mcp/{world.ids['endpoint_id']}", **own.body(world.ids))).status_code == 200
     assert await world.state() == before
 
 
-async def test_what_a_caller_may_not_see_answers_like_what_does_not_exist(world: World, as_key: Become) -> None:
-    async with as_key(world.owner, world.keys["other admin"]) as stranger:
+async def test_an_object_of_another_project_answers_like_one_that_does_not_exist(world: World) -> None:
+    async with with_key(world.owner, world.keys["other admin"]) as stranger:
         for route, call in CALLS.items():
             if not call.of_a_project:
                 continue
@@ -160,23 +98,22 @@ async def test_what_a_caller_may_not_see_answers_like_what_does_not_exist(world:
             assert (hidden.status_code, hidden.content) == (absent.status_code, absent.content), route
 
 
-async def test_each_role_may_do_all_that_the_contract_gives_it(world: World, as_key: Become) -> None:
+async def test_each_role_may_do_all_that_the_contract_gives_it(world: World) -> None:
+    world = await make_world(world.owner)  # this one is deleted
     things = ("tools/{tool_id}", "mcp/{endpoint_id}", "tables/{table_id}", "documents/{document_id}")
     last = [f"DELETE /api/v1/{thing}" for thing in (*things, "projects/{project_id}")]
     for route in (*(each for each in CALLS if each not in last), *last):
         call = CALLS[route]
         key = None if call.role in (None, Role.OWNER) else world.keys[f"mine {call.role}"]
-        method, path = world.address(route)
-        async with as_key(world.owner, key) as caller:
-            client = world.owner if call.role is Role.OWNER else caller
-            answer = await client.request(method, path, **call.body(world.ids))
+        async with with_key(world.owner, key) as caller:
+            answer = await world.call(route, world.owner if call.role is Role.OWNER else caller)
         assert answer.status_code < 300, (route, answer.text)
 
 
-async def test_a_revoked_key_opens_nothing_from_that_moment_on(world: World, as_key: Become) -> None:
+async def test_a_revoked_key_stops_working_at_once(world: World) -> None:
     project = world.ids["project_id"]
     made = (await world.owner.post(f"/api/v1/projects/{project}/keys", json={"name": "k", "role": "admin"})).json()
-    async with as_key(world.owner, made["key"]) as holder:
+    async with with_key(world.owner, made["key"]) as holder:
         assert (await holder.get(f"/api/v1/projects/{project}")).status_code == 200
         await world.owner.delete(f"/api/v1/projects/{project}/keys/{made['id']}")
         refused = await holder.get(f"/api/v1/projects/{project}")
@@ -184,39 +121,37 @@ async def test_a_revoked_key_opens_nothing_from_that_moment_on(world: World, as_
     assert refused.headers["www-authenticate"] == "Bearer"
 
 
-async def test_a_key_may_come_in_either_header(world: World, as_key: Become) -> None:
+async def test_a_key_is_accepted_in_either_header(world: World) -> None:
     path = f"/api/v1/projects/{world.ids['project_id']}"
-    async with as_key(world.owner, None) as anyone:
+    async with with_key(world.owner, None) as anyone:
         for headers in ({"X-API-Key": world.keys["mine read"]}, {"authorization": f"bearer {world.keys['mine read']}"}):
             assert (await anyone.get(path, headers=headers)).status_code == 200
         assert (await anyone.get(path, headers={"Authorization": "Basic eDp5"})).status_code == 401
 
 
-async def test_an_id_that_is_no_id_is_simply_not_there(world: World) -> None:
+async def test_a_malformed_id_answers_404(world: World) -> None:
     for wrong in ("0", "-1", "abc", "1e3", "９", "9" * 30, "1.0", "%00"):
         for path in (f"tables/{wrong}", f"projects/{world.ids['project_id']}/keys/{wrong}"):
             answer = await world.owner.request("GET" if "tables" in path else "DELETE", f"/api/v1/{path}")
             assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND"), path
 
 
-async def test_a_refused_caller_is_told_before_the_body_is_read(world: World, as_key: Become) -> None:
+async def test_a_caller_is_refused_before_the_body_is_read(world: World) -> None:
     read_from = []
 
     async def body() -> Any:
         read_from.append(1)
         yield b"x"
 
-    async with as_key(world.owner, "fsk_nobody") as stranger:
+    async with with_key(world.owner, "fsk_nobody") as stranger:
         answer = await stranger.put(f"/api/v1/tables/{world.ids['table_id']}/data", content=body())
     assert answer.status_code == 401
     assert not read_from
 
 
-async def test_the_sign_in_link_signs_a_browser_in_and_its_cookie_is_no_use_to_other_pages(
-    world: World, as_key: Become
-) -> None:
+async def test_the_sign_in_link_sets_a_cookie_that_only_our_own_pages_can_use(world: World) -> None:
     token = world.owner.headers["authorization"].removeprefix("Bearer ")
-    async with as_key(world.owner, None) as browser:
+    async with with_key(world.owner, None) as browser:
         assert (await browser.get("/?token=wrong")).status_code == 401
         stranger = await browser.get("/")
         assert "open the link" in stranger.text
@@ -233,3 +168,36 @@ async def test_the_sign_in_link_signs_a_browser_in_and_its_cookie_is_no_use_to_o
         body = {"name": "from a page"}
         assert (await browser.post("/api/v1/projects", json=body, headers=here)).status_code == 201
         assert (await browser.post("/api/v1/projects", json=body, headers=elsewhere)).status_code == 401
+
+
+@pytest.mark.parametrize("cookie", ["findspot-80=p\u00e4ss", "findspot-80=\u00ff", "=;;\u00e9", "findspot-80"])
+async def test_a_cookie_with_any_characters_is_refused_and_no_fault(world: World, cookie: str) -> None:
+    async with with_key(world.owner, None) as browser:
+        for path in ("/api/v1/projects", "/"):
+            answer = await browser.get(path, headers={b"Cookie": cookie.encode("latin-1")})
+            assert answer.status_code == (200 if path == "/" else 401)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://["},
+        {"Host": "[", "Cookie": "findspot-80=x"},
+        {"Host": "localhost:notaport"},
+        {"Authorization": b"Bearer \xff\xfe"},
+        {"X-API-Key": b"\xe4"},
+        {"Authorization": "Bearer"},
+    ],
+)
+async def test_malformed_headers_are_refused_and_no_fault(world: World, headers: dict[str, Any]) -> None:
+    async with with_key(world.owner, None) as anyone:
+        assert (await anyone.get("/api/v1/projects", headers=headers)).status_code == 401
+        assert (await anyone.get("/", headers=headers)).status_code == 200
+
+
+async def test_a_signed_in_browser_is_refused_with_a_malformed_origin(world: World) -> None:
+    token = world.owner.headers["authorization"].removeprefix("Bearer ")
+    async with with_key(world.owner, None) as browser:
+        await browser.get("/", params={"token": token})
+        assert (await browser.get("/api/v1/projects")).status_code == 200
+        assert (await browser.get("/api/v1/projects", headers={"Origin": "http://["})).status_code == 401

@@ -71,7 +71,7 @@ async def listening(api: FastAPI) -> AsyncIterator[str]:
     listener = socket.create_server(("127.0.0.1", 0))
     serving = asyncio.create_task(server.serve([listener]))
     yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    await api.state.agents.say_goodbye()
+    await api.state.agents.end_streams()
     server.should_exit = True
     await serving
 

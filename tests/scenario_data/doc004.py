@@ -291,10 +291,10 @@ DOC004: tuple[Scenario, ...] = (
          "tests/search/test_workspace_search.py::test_more_than_ten_thousand_candidates_are_cut_and_the_answer_says_so"),
     need("004.matrix.unauthorised-project", "004 § 异常矩阵 / 权限/安全",
          "Searching someone else's project gives the same answer as searching one that was never made.",
-         "tests/http/test_access.py::test_no_route_opens_for_a_caller_who_may_not"),
+         "tests/http/test_access.py::test_no_route_admits_a_caller_without_the_right_key"),
     need("004.matrix.no-leak-across-projects", "004 § 异常矩阵 / 权限/安全",
          "No route, whatever its arguments, returns anything of another project.",
-         "tests/http/test_access.py::test_no_route_opens_for_a_caller_who_may_not",
+         "tests/http/test_access.py::test_no_route_admits_a_caller_without_the_right_key",
          "tests/http/test_workspace_isolation.py::"
          "test_no_channel_shows_anything_of_another_project_whatever_it_is_asked",
          "tests/http/test_workspace_isolation.py::"

@@ -91,7 +91,7 @@ def _end_streams_on_shutdown(server: "Server", agents: "Agents") -> None:
     shut_down = server.shutdown
 
     async def end_streams_first(sockets: list[socket.socket] | None = None) -> None:
-        await agents.say_goodbye()
+        await agents.end_streams()
         await shut_down(sockets)
 
     server.shutdown = end_streams_first  # type: ignore[method-assign]

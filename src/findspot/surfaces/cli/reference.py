@@ -20,8 +20,9 @@ from findspot.settings import Settings
 from findspot.surfaces.cli.failure import EXIT_CODES
 from findspot.surfaces.cli.main import cli
 from findspot.surfaces.cli.markdown import page, table, text
-from findspot.surfaces.http.access import RULES
-from findspot.surfaces.http.api import create_api
+from findspot.surfaces.http.api import every_route
+from findspot.surfaces.http.openapi import describe
+from findspot.surfaces.http.rules import RULES
 
 _WIDTH = 88
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
@@ -141,8 +142,8 @@ def errors_page() -> str:
     ]
     return page(
         "Errors",
-        'Every error is an object `{"code": …, "message": …}`, in HTTP with the status below. The code stays the same '
-        "in every version; the message is for people and may change. The command line has its own "
+        'Every error is an object `{"code": …, "message": …}`; over HTTP it has the status below. Programs should use '
+        "`code`, which does not change between versions; `message` is for people. The command line has its own "
         "[exit codes](cli.md#exit-codes).",
         table(("code", "status", "try again?", "what to do"), rows),
     )
@@ -155,22 +156,23 @@ def api_page() -> str:
     described = dict(_operations())
     return page(
         "The API",
-        "Send a key in `Authorization: Bearer …` or `X-API-Key`. The roles are read, write, admin and owner; each "
-        "includes the ones before it. The first start creates the owner's token in the data folder. What a key may not "
-        "see is answered as not found. All [errors](errors.md) have one shape. A running server describes its API in "
-        "OpenAPI at `/openapi.json`.",
+        "Send a key as `Authorization: Bearer …` or `X-API-Key`. The roles are read, write, admin and owner; each may "
+        "do everything that the roles before it may. The owner's token is made at the first start and kept in the data "
+        "folder. An object that a key may not see answers 404, as if it did not exist.",
+        "`/openapi.json` of a running server (no key needed) and `findspot openapi` describe every request, answer and "
+        "error; client generators such as `@hey-api/openapi-ts` make a typed client from it. All [errors](errors.md) "
+        "have one shape. A server that is out of memory for large request bodies answers 503 `SERVER_BUSY` with "
+        "`retryAfterMs` (see `FINDSPOT_BODY_MEMORY`).",
         *(part for tag, names in _routes_by_tag(described) for part in (f"## {tag}", _routes(names, described))),
     )
 
 
 def _operations() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each route with its OpenAPI description, or with its docstring if it is not in OpenAPI."""
-    api = create_api(Settings.model_construct())  # the defaults, not the environment
-    for route in api.routes:
-        for method in getattr(route, "methods", None) or ():
-            description = inspect.getdoc(getattr(route, "endpoint", None)) or ""
-            yield f"{method} {getattr(route, 'path', '')}", {"description": description}
-    for path, methods in api.openapi()["paths"].items():
+    routes = every_route()
+    for route in routes:
+        yield f"{route.method} {route.path}", {"description": inspect.getdoc(route.endpoint) or ""}
+    for path, methods in describe(routes)["paths"].items():
         for method, operation in methods.items():
             yield f"{method.upper()} {path}", operation
 

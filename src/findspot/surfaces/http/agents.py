@@ -1,4 +1,4 @@
-"""The door for agents: MCP at `/mcp/{endpoint_id}`. What speaks the protocol is loaded when the first one knocks."""
+"""The MCP endpoint of agents at `/mcp/{endpoint_id}`. The MCP SDK is loaded with the first request."""
 
 import asyncio
 import importlib
@@ -8,18 +8,18 @@ from fastapi import Request, Response
 from starlette.types import Receive, Scope, Send
 
 from findspot.app import App
-from findspot.runtime import messages
-from findspot.surfaces.http.answers import anything
-from findspot.surfaces.http.router import router
+from findspot.surfaces.http.models.endpoints import JsonRpcError, JsonRpcRequest, JsonRpcResult
+from findspot.surfaces.http.models.json import NoText
+from findspot.surfaces.http.router import Media, Router
 
 if TYPE_CHECKING:
     from findspot.surfaces.mcp.server import AgentServer
 
-api = router("agents")
+api = Router("agents")
 
 
 class Agents:
-    """The MCP server of this process, once someone has asked for it."""
+    """The MCP server of this process, created with the first request."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -28,37 +28,38 @@ class Agents:
     async def server(self) -> "AgentServer":
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
-        return await asyncio.shield(self._opening)  # one who leaves does not stop it for the others
+        return await asyncio.shield(self._opening)  # a caller who leaves does not stop it for the others
 
     async def _open(self) -> "AgentServer":
         module = await asyncio.to_thread(importlib.import_module, "findspot.surfaces.mcp.server")
         server: AgentServer = module.AgentServer(self._app)
         return server
 
-    async def say_goodbye(self) -> None:
-        """The server is about to end: streams that have no end of their own get one."""
+    async def end_streams(self) -> None:
+        """End the streams of listeners, which would otherwise keep the server from stopping."""
         if self._opening is not None:
-            await (await self.server()).say_goodbye()
+            await (await self.server()).end_streams()
 
     async def close(self) -> None:
         if self._opening is not None:
             await (await self.server()).close()
 
 
-@api.post("/mcp/{endpoint_id}", response_class=Response, openapi_extra=anything("application/json"))
-async def converse(request: Request, endpoint_id: int) -> Response:
-    """The endpoint as an MCP server: streamable HTTP, stateless. Takes the endpoint's key."""
-    app: App = request.app.state.app
-    request.state.endpoint_id = endpoint_id
-    if not hasattr(request.state, "tools"):  # called with a key of the project
-        request.state.tools = await app.endpoints.tools_of(endpoint_id)
-    request.state.language = messages.language(request.headers.get("accept-language"))
+@api.post(
+    "/mcp/{endpoint_id}",
+    takes=JsonRpcRequest,
+    answer=Media({"application/json": JsonRpcResult | JsonRpcError, "text/event-stream": str}),
+    also={202: Media({"text/plain": NoText}), **dict.fromkeys((400, 404, 406, 500), JsonRpcError)},
+    headers=("Accept-Language",),
+)
+async def call_mcp_endpoint(request: Request, endpoint_id: int) -> Response:
+    """Speak MCP (streamable HTTP, stateless) with the endpoint's key."""
     agents: Agents = request.app.state.agents
-    return _Handed(await agents.server(), request)
+    return _McpResponse(await agents.server(), request)
 
 
-class _Handed(Response):
-    """An answer that is given by the MCP server, from the request as the guard let it pass."""
+class _McpResponse(Response):
+    """A response that the MCP server writes, from the request that passed the guard."""
 
     def __init__(self, server: "AgentServer", request: Request) -> None:
         super().__init__()

@@ -1,6 +1,7 @@
-"""The ASGI application: routes, errors and notes around one open `App`."""
+"""The ASGI application: routes, errors and request logging around one open `App`."""
 
 import contextlib
+import functools
 from collections.abc import AsyncIterator
 
 from fastapi import FastAPI
@@ -22,11 +23,22 @@ from findspot.surfaces.http import (
     transfer,
     workspace,
 )
-from findspot.surfaces.http.watch import Metrics, Watch
+from findspot.surfaces.http.body_memory import BodyMemory
+from findspot.surfaces.http.openapi import describe
+from findspot.surfaces.http.request_log import Metrics, RequestLog
+from findspot.surfaces.http.router import GuardedRoute
+
+_BUSIEST_FIRST = (agents, workspace)
+
+
+def every_route() -> list[GuardedRoute]:
+    """Return the routes of the API, in the order in which they are matched."""
+    others = (home, operations, projects, tables, documents, transfer, tools, endpoints)
+    return [route for part in (*_BUSIEST_FIRST, *others) for route in part.api.routes]
 
 
 def create_api(settings: Settings, folder: DataFolder | None = None, *, worker: bool = True) -> FastAPI:
-    """The API. Its lifespan opens everything, and closes it."""
+    """Return the API. Its lifespan opens and closes the `App`."""
 
     @contextlib.asynccontextmanager
     async def lifespan(api: FastAPI) -> AsyncIterator[None]:
@@ -48,9 +60,10 @@ def create_api(settings: Settings, folder: DataFolder | None = None, *, worker: 
         redirect_slashes=False,
     )
     api.state.metrics = Metrics()
-    busiest = (agents, workspace)
-    for part in (*busiest, home, operations, projects, tables, documents, transfer, tools, endpoints):
-        api.router.routes.extend(part.api.routes)  # flat, so that all of them can be counted against the rules
+    api.state.body_memory = BodyMemory(settings.body_memory)
+    routes = every_route()
+    api.router.routes.extend(routes)
+    api.state.openapi = functools.cache(lambda: describe(routes))
     errors.install(api)
-    api.add_middleware(Watch, metrics=api.state.metrics)
+    api.add_middleware(RequestLog, metrics=api.state.metrics)
     return api

@@ -1,23 +1,23 @@
 """Documents and their versions over HTTP."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query, Request, Response
 
-from findspot.app import App
 from findspot.content.documents import Saved
 from findspot.models import Document, Version
 from findspot.store import documents as rows
-from findspot.surfaces.http.answers import anything, framed, listed, moment
 from findspot.surfaces.http.body import expected_revision, pieces
-from findspot.surfaces.http.router import router
+from findspot.surfaces.http.encoding import framed, timestamp
+from findspot.surfaces.http.models import documents as models
+from findspot.surfaces.http.router import Router, access_of, app_of
 
-api = router("documents")
+api = Router("documents")
 
 _Against = Annotated[int | None, Query(ge=1, le=10**18)]
 
 
-def _document(document: Document) -> dict[str, Any]:
+def _document(document: Document) -> models.DocumentSummary:
     return {
         "id": document.id,
         "projectId": document.project_id,
@@ -26,93 +26,97 @@ def _document(document: Document) -> dict[str, Any]:
         "format": document.format,
         "revision": document.revision,
         "wordCount": document.word_count,
-        "updatedAt": moment(document.updated_at),
+        "updatedAt": timestamp(document.updated_at),
     }
 
 
-def _version(version: Version) -> dict[str, Any]:
+def _version(version: Version) -> models.VersionSummary:
     return {
         "id": version.id,
         "reason": version.reason,
         "actor": version.actor,
-        "createdAt": moment(version.created_at),
+        "createdAt": timestamp(version.created_at),
         "parentId": version.parent_id,
         "wordCount": version.word_count,
     }
 
 
-def _saved(saved: Saved) -> dict[str, Any]:
+def _saved(saved: Saved) -> models.SavedDocument:
     document = saved.document
-    answer = {"id": document.id, "revision": document.revision, "updatedAt": moment(document.updated_at)}
-    return answer | {"versionId": saved.version_id}
+    return {
+        "id": document.id,
+        "revision": document.revision,
+        "updatedAt": timestamp(document.updated_at),
+        "versionId": saved.version_id,
+    }
 
 
-@api.post("/api/v1/projects/{project_id}/documents", status_code=201, openapi_extra=anything("application/json"))
-async def create_document(request: Request, project_id: int) -> dict[str, Any]:
-    """Make a document from `{title, type?, content, format}`."""
-    app: App = request.app.state.app
-    document = await app.documents.create(project_id, await pieces(request))
-    return {"id": document.id, "revision": document.revision, "updatedAt": moment(document.updated_at)}
+@api.post("/api/v1/projects/{project_id}/documents", status=201, takes=models.NewDocument)
+async def create_document(request: Request, project_id: int) -> models.CreatedDocument:
+    """Create a document from `{title, type?, content, format}`."""
+    document = await app_of(request).documents.create(project_id, await pieces(request))
+    return {"id": document.id, "revision": document.revision, "updatedAt": timestamp(document.updated_at)}
 
 
 @api.get("/api/v1/projects/{project_id}/documents")
-async def list_documents(request: Request, project_id: int) -> Response:
-    """The documents of a project, without their contents."""
-    app: App = request.app.state.app
-    async with app.store.read() as connection:
-        return listed("documents", [_document(each) for each in await rows.every(connection, project_id)])
+async def list_documents(request: Request, project_id: int) -> models.Documents:
+    """List the documents of a project, without their contents."""
+    async with app_of(request).store.read() as connection:
+        return {"documents": [_document(each) for each in await rows.every(connection, project_id)]}
 
 
-@api.get("/api/v1/documents/{document_id}")
+@api.get("/api/v1/documents/{document_id}", answer=models.Document)
 async def get_document(request: Request, document_id: int) -> Response:
-    """A document with its content, and its text: what is searched, and what offsets count in."""
-    app: App = request.app.state.app
-    document, shown = await app.documents.read(document_id)
+    """Show a document with its content, and its text: the characters that are searched and that offsets count."""
+    document, shown = await app_of(request).documents.read(document_id)
     return framed(_document(document), [shown], revision=document.revision)
 
 
-@api.put("/api/v1/documents/{document_id}", openapi_extra=anything("application/json"))
-async def save_document(request: Request, document_id: int) -> dict[str, Any]:
-    """Change a document. What it held is kept as a version when its content changes."""
-    app: App = request.app.state.app
+@api.put(
+    "/api/v1/documents/{document_id}",
+    takes=models.DocumentChange,
+    headers=("If-Match",),
+    errors=("PRECONDITION_FAILED", "VERSION_CONFLICT"),
+)
+async def save_document(request: Request, document_id: int) -> models.SavedDocument:
+    """Change a document. If its content changes, the content before is kept as a version."""
     expected = expected_revision(request)
     body = await pieces(request)
-    return _saved(await app.documents.save(document_id, body, request.state.caller, expected))
+    caller = access_of(request.scope).caller
+    return _saved(await app_of(request).documents.save(document_id, body, caller, expected))
 
 
-@api.delete("/api/v1/documents/{document_id}", status_code=204)
+@api.delete("/api/v1/documents/{document_id}")
 async def delete_document(request: Request, document_id: int) -> Response:
     """Delete a document with its versions."""
-    app: App = request.app.state.app
-    await app.documents.delete(document_id)
+    await app_of(request).documents.delete(document_id)
     return Response(status_code=204)
 
 
 @api.get("/api/v1/documents/{document_id}/versions")
-async def list_versions(request: Request, document_id: int) -> Response:
-    """The versions of a document, newest first."""
-    app: App = request.app.state.app
-    return listed("versions", [_version(each) for each in await app.documents.versions(document_id)])
+async def list_versions(request: Request, document_id: int) -> models.Versions:
+    """List the versions of a document, newest first."""
+    return {"versions": [_version(each) for each in await app_of(request).documents.versions(document_id)]}
 
 
-@api.get("/api/v1/documents/{document_id}/versions/{version_id}")
+@api.get("/api/v1/documents/{document_id}/versions/{version_id}", answer=models.Version)
 async def get_version(request: Request, document_id: int, version_id: int) -> Response:
-    """A version with its content and its text."""
-    app: App = request.app.state.app
-    version, shown = await app.documents.version(document_id, version_id)
-    return framed(_version(version) | {"title": version.title, "format": version.format}, [shown])
+    """Show a version with its content and its text."""
+    version, shown = await app_of(request).documents.version(document_id, version_id)
+    return framed({**_version(version), "title": version.title, "format": version.format}, [shown])
 
 
-@api.get("/api/v1/documents/{document_id}/versions/{version_id}/diff")
+@api.get(
+    "/api/v1/documents/{document_id}/versions/{version_id}/diff", answer=models.Diff, errors=("CONTENT_TOO_LARGE",)
+)
 async def diff_version(request: Request, document_id: int, version_id: int, against: _Against = None) -> Response:
-    """What changed since a version, by word: up to now, or up to the version `against`."""
-    app: App = request.app.state.app
-    changes = await app.documents.diff(document_id, version_id, against)
+    """Compare a version by word with the version `against`, or with the document as it is now."""
+    changes = await app_of(request).documents.diff(document_id, version_id, against)
     return framed({"from": version_id, "to": against}, [b'"changes":', changes])
 
 
 @api.post("/api/v1/documents/{document_id}/versions/{version_id}/restore")
-async def restore_version(request: Request, document_id: int, version_id: int) -> dict[str, Any]:
-    """Make a document what it was in a version. What it holds now is kept first."""
-    app: App = request.app.state.app
-    return _saved(await app.documents.restore(document_id, version_id, request.state.caller))
+async def restore_version(request: Request, document_id: int, version_id: int) -> models.SavedDocument:
+    """Restore the content of a version. The content before is kept as a new version."""
+    caller = access_of(request.scope).caller
+    return _saved(await app_of(request).documents.restore(document_id, version_id, caller))

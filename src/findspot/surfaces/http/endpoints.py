@@ -1,18 +1,16 @@
-"""MCP endpoints over HTTP: make, bind, enable, change the key."""
-
-from typing import Any
+"""MCP endpoints over HTTP: create, bind tools, enable them, rotate the key."""
 
 from fastapi import Request, Response
 from pydantic import Field
 
 from findspot.agents.schemas import Id
-from findspot.app import App
 from findspot.models import Binding, Endpoint
-from findspot.surfaces.http.answers import moment
 from findspot.surfaces.http.body import Body, Name
-from findspot.surfaces.http.router import router
+from findspot.surfaces.http.encoding import timestamp
+from findspot.surfaces.http.models import endpoints as models
+from findspot.surfaces.http.router import Router, app_of
 
-api = router("mcp")
+api = Router("mcp")
 
 
 class NewEndpoint(Body):
@@ -21,7 +19,7 @@ class NewEndpoint(Body):
     tool_ids: list[Id] = Field(default_factory=list)
 
 
-class Enabling(Body):
+class BindingChange(Body):
     enabled: bool
 
 
@@ -29,79 +27,73 @@ def _url(request: Request, endpoint_id: int) -> str:
     return f"{request.base_url}mcp/{endpoint_id}"
 
 
-def _endpoint(request: Request, endpoint: Endpoint) -> dict[str, Any]:
+def _endpoint(request: Request, endpoint: Endpoint) -> models.EndpointSummary:
     return {
         "id": endpoint.id,
         "project_id": endpoint.project_id,
         "name": endpoint.name,
         "url": _url(request, endpoint.id),
-        "created_at": moment(endpoint.created_at),
+        "created_at": timestamp(endpoint.created_at),
     }
 
 
-def _binding(binding: Binding) -> dict[str, Any]:
+def _binding(binding: Binding) -> models.Binding:
     tool = binding.tool
     return {"tool_id": tool.id, "name": tool.name, "type": tool.type, "enabled": binding.enabled}
 
 
-@api.post("/api/v1/mcp", status_code=201)
-async def create_endpoint(request: Request, body: NewEndpoint) -> dict[str, Any]:
-    """Make an endpoint with tools bound to it, all or nothing. Its key is in this answer and nowhere else."""
-    app: App = request.app.state.app
-    endpoint, key = await app.endpoints.create(body.project_id, body.name, body.tool_ids)
+@api.post("/api/v1/mcp", status=201, errors=("TOOL_NAME_CONFLICT",))
+async def create_endpoint(request: Request, body: NewEndpoint) -> models.CreatedEndpoint:
+    """Create an endpoint with tools bound to it, all or nothing. Its key is in this answer and nowhere else."""
+    endpoint, key = await app_of(request).endpoints.create(body.project_id, body.name, body.tool_ids)
     return {"id": endpoint.id, "url": _url(request, endpoint.id), "api_key": key, "name": endpoint.name}
 
 
 @api.get("/api/v1/projects/{project_id}/mcp")
-async def list_endpoints(request: Request, project_id: int) -> dict[str, Any]:
-    """The endpoints of a project."""
-    app: App = request.app.state.app
-    return {"endpoints": [_endpoint(request, each) for each in await app.endpoints.every(project_id)]}
+async def list_endpoints(request: Request, project_id: int) -> models.Endpoints:
+    """List the endpoints of a project."""
+    return {"endpoints": [_endpoint(request, each) for each in await app_of(request).endpoints.every(project_id)]}
 
 
 @api.get("/api/v1/mcp/{endpoint_id}")
-async def get_endpoint(request: Request, endpoint_id: int) -> dict[str, Any]:
-    """One endpoint and the tools that are bound to it."""
-    app: App = request.app.state.app
+async def get_endpoint(request: Request, endpoint_id: int) -> models.Endpoint:
+    """Show one endpoint and the tools that are bound to it."""
+    app = app_of(request)
     endpoint = await app.endpoints.get(endpoint_id)
     bindings = [_binding(each) for each in await app.endpoints.bindings(endpoint_id)]
     return {**_endpoint(request, endpoint), "tools": bindings}
 
 
-@api.delete("/api/v1/mcp/{endpoint_id}", status_code=204)
+@api.delete("/api/v1/mcp/{endpoint_id}")
 async def delete_endpoint(request: Request, endpoint_id: int) -> Response:
     """Delete an endpoint; its tools stay."""
-    app: App = request.app.state.app
-    await app.endpoints.delete(endpoint_id)
+    await app_of(request).endpoints.delete(endpoint_id)
     return Response(status_code=204)
 
 
 @api.post("/api/v1/mcp/{endpoint_id}/rotate-key")
-async def rotate_key(request: Request, endpoint_id: int) -> dict[str, Any]:
-    """A new key for an endpoint; the one before opens nothing any more."""
-    app: App = request.app.state.app
-    return {"api_key": await app.endpoints.rotate(endpoint_id)}
+async def rotate_key(request: Request, endpoint_id: int) -> models.EndpointKey:
+    """Give an endpoint a new key; the old one stops working at once."""
+    return {"api_key": await app_of(request).endpoints.rotate(endpoint_id)}
 
 
-@api.put("/api/v1/mcp/{endpoint_id}/tools/{tool_id}")
-async def bind_tool(request: Request, endpoint_id: int, tool_id: int) -> dict[str, Any]:
+@api.put("/api/v1/mcp/{endpoint_id}/tools/{tool_id}", errors=("TOOL_NAME_CONFLICT",))
+async def bind_tool(request: Request, endpoint_id: int, tool_id: int) -> models.Bindings:
     """Bind a tool of the same project to an endpoint."""
-    app: App = request.app.state.app
+    app = app_of(request)
     await app.endpoints.bind(endpoint_id, tool_id)
     return {"tools": [_binding(each) for each in await app.endpoints.bindings(endpoint_id)]}
 
 
 @api.patch("/api/v1/mcp/{endpoint_id}/tools/{tool_id}")
-async def enable_tool(request: Request, endpoint_id: int, tool_id: int, body: Enabling) -> dict[str, Any]:
-    """Enable or disable a tool at an endpoint, from this moment on."""
-    app: App = request.app.state.app
-    await app.endpoints.enable(endpoint_id, tool_id, body.enabled)
+async def enable_tool(request: Request, endpoint_id: int, tool_id: int, body: BindingChange) -> models.Enabled:
+    """Enable or disable a tool at an endpoint, effective at once."""
+    await app_of(request).endpoints.enable(endpoint_id, tool_id, body.enabled)
     return {"tool_id": tool_id, "enabled": body.enabled}
 
 
-@api.delete("/api/v1/mcp/{endpoint_id}/tools/{tool_id}", status_code=204)
+@api.delete("/api/v1/mcp/{endpoint_id}/tools/{tool_id}")
 async def unbind_tool(request: Request, endpoint_id: int, tool_id: int) -> Response:
-    """Take a tool from an endpoint, from this moment on."""
-    app: App = request.app.state.app
-    await app.endpoints.unbind(endpoint_id, tool_id)
+    """Unbind a tool from an endpoint, effective at once."""
+    await app_of(request).endpoints.unbind(endpoint_id, tool_id)
     return Response(status_code=204)

@@ -1,15 +1,14 @@
-"""The page at `/`: signs a browser in by the link that `findspot serve` prints, and says what to do next."""
+"""The page at `/`: signs a browser in by the link that `findspot serve` prints, and shows the first steps."""
 
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from findspot import __version__
-from findspot.app import App
 from findspot.models import Role
-from findspot.surfaces.http.access import cookie_name, identify
-from findspot.surfaces.http.router import router
+from findspot.surfaces.http.guard import cookie_name, identify
+from findspot.surfaces.http.router import Router, app_of
 
-api = router("home")
+api = Router("home")
 
 _PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -39,13 +38,13 @@ _STRANGER = """<p>To sign in, open the link that <code>findspot serve</code> pri
 It ends in <code>?token=…</code>.</p>"""
 
 
-@api.get("/", response_class=HTMLResponse, include_in_schema=False)
+@api.get("/", hidden=True)
 async def home(request: Request, token: str | None = None) -> Response:
-    """Take a token out of the address at once, so that it stays in no history; then greet."""
-    app: App = request.app.state.app
+    """Sign a browser in by `?token=` (redirecting at once, so that no history keeps it), or show the start page."""
+    app = app_of(request)
     if token is not None:
         caller = await app.keys.identify(token)
-        if caller is None or caller.role is not Role.OWNER:  # a project's key is for programs
+        if caller is None or caller.role is not Role.OWNER:  # keys of projects are for programs
             return _page(_STRANGER, 401)
         answer = RedirectResponse("/", 303, headers={"Cache-Control": "no-store"})
         secure = request.url.scheme == "https"

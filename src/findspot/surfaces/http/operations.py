@@ -1,9 +1,9 @@
-"""Health, readiness, metrics and the API's own description."""
+"""Health, readiness, metrics, backup and the API's own description."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime
-from typing import Any
 
 import sqlalchemy as sa
 from fastapi import Request, Response
@@ -11,64 +11,62 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Send
 
 from findspot import __version__
-from findspot.app import App
 from findspot.content import backup as backups
-from findspot.runtime import metrics as figures
+from findspot.runtime import metrics as project_metrics
 from findspot.store import status as status_rows
-from findspot.surfaces.http.router import router
+from findspot.surfaces.http.models.operations import Health, OpenApiDocument, Readiness
+from findspot.surfaces.http.router import Media, Router, access_of, app_of
 
-api = router("operations")
+api = Router("operations")
 
 
 @api.get("/healthz")
-async def healthz() -> dict[str, Any]:
-    """The process is alive."""
+async def health(request: Request) -> Health:
+    """Answer that the process is alive."""
     return {"status": "ok", "version": __version__}
 
 
-@api.get("/readyz")
-async def readyz(request: Request) -> dict[str, Any]:
-    """The process can do its work: the database answers."""
-    app: App = request.app.state.app
+@api.get("/readyz", errors=("STORE_UNAVAILABLE",))
+async def readiness(request: Request) -> Readiness:
+    """Answer that the process can do its work: the database answers."""
+    app = app_of(request)
     async with app.store.read() as connection:
         await connection.execute(sa.text("SELECT 1"))
     return {"status": "ready", "database": app.store.kind, "engine": app.settings.engine}
 
 
-@api.get("/metrics", response_class=Response)
+@api.get("/metrics", answer=Media({"text/plain": str}))
 async def metrics(request: Request) -> Response:
-    """Metrics for Prometheus: of every project and of HTTP for the owner, of its own project for an admin key."""
-    app: App = request.app.state.app
-    only = request.state.caller.project_id
+    """Show metrics for Prometheus: the owner sees every project and HTTP, an admin key its own project."""
+    app, only = app_of(request), access_of(request.scope).caller.project_id
     async with app.store.read() as connection:
         chunks = await status_rows.active_chunks(connection, only)
-    content = figures.text(chunks, only)
+    content = project_metrics.text(chunks, only)
     if only is None:
         content = request.app.state.metrics.text() + content
     return Response(content, media_type=request.app.state.metrics.content_type)
 
 
 @api.get("/openapi.json")
-async def openapi(request: Request) -> dict[str, Any]:
-    """This API, described in OpenAPI."""
-    description: dict[str, Any] = request.app.openapi()
-    return description
+async def openapi(request: Request) -> OpenApiDocument:
+    """Describe this API in OpenAPI."""
+    document: OpenApiDocument = await asyncio.to_thread(request.app.state.openapi)  # half a second, the first time
+    return document
 
 
-@api.get("/internal/backup", response_class=Response)
+@api.get("/internal/backup", answer=Media({"application/octet-stream": None}))
 async def backup(request: Request, embeddings: bool = True) -> Response:
-    """Everything in this installation at one moment, as one file. `embeddings=false` leaves out what can be calculated
-    anew."""
-    app: App = request.app.state.app
-    content = backups.stream(app.store, embeddings=embeddings)
-    first = await anext(content)  # what hinders it is told before the answer begins
+    """Download a snapshot of this installation as one file. `embeddings=false` leaves out vectors that can be
+    calculated again."""
+    content = backups.stream(app_of(request).store, embeddings=embeddings)
+    first = await anext(content)  # an error here is still answered as an error
     name = f"findspot-{datetime.now(UTC):%Y%m%d-%H%M%S}.backup"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
     return _Download(first, content, headers)
 
 
 class _Download(StreamingResponse):
-    """A stream that is ended with its connection, and lets go of the database at once."""
+    """A stream that ends with its connection, so that it releases the database at once."""
 
     def __init__(self, first: bytes, rest: AsyncGenerator[bytes, None], headers: dict[str, str]) -> None:
         super().__init__(_chained(first, rest), headers=headers, media_type="application/octet-stream")

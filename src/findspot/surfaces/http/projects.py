@@ -1,68 +1,63 @@
 """Projects, their keys and their status over HTTP."""
 
-from typing import Any
-
 from fastapi import Request, Response
 
-from findspot.app import App
 from findspot.errors import not_found
 from findspot.models import Key, Project, Role
 from findspot.store import keys as key_rows
 from findspot.store import projects as rows
 from findspot.store import status as status_rows
-from findspot.surfaces.http.answers import moment
 from findspot.surfaces.http.body import NewKey, NewProject
-from findspot.surfaces.http.router import router
+from findspot.surfaces.http.encoding import timestamp
+from findspot.surfaces.http.models import projects as models
+from findspot.surfaces.http.router import Router, access_of, app_of
 
-api = router("projects")
-
-
-def _project(project: Project) -> dict[str, Any]:
-    return {"id": project.id, "name": project.name, "created_at": moment(project.created_at)}
+api = Router("projects")
 
 
-def _key(key: Key) -> dict[str, Any]:
+def _project(project: Project) -> models.Project:
+    return {"id": project.id, "name": project.name, "created_at": timestamp(project.created_at)}
+
+
+def _key(key: Key) -> models.Key:
     return {
         "id": key.id,
         "name": key.name,
         "role": key.role,
         "hint": key.hint + "…",
-        "created_at": moment(key.created_at),
+        "created_at": timestamp(key.created_at),
     }
 
 
-@api.post("/api/v1/projects", status_code=201)
-async def create_project(request: Request, body: NewProject) -> dict[str, Any]:
-    """Make a project."""
-    app: App = request.app.state.app
-    async with app.store.write() as connection:
+@api.post("/api/v1/projects", status=201)
+async def create_project(request: Request, body: NewProject) -> models.Project:
+    """Create a project."""
+    async with app_of(request).store.write() as connection:
         return _project(await rows.create(connection, body.name))
 
 
 @api.get("/api/v1/projects")
-async def list_projects(request: Request) -> dict[str, Any]:
-    """The projects this key sees: the owner all, a key its own."""
-    app: App = request.app.state.app
-    async with app.store.read() as connection:
-        found = await rows.every(connection, only=request.state.caller.project_id)
+async def list_projects(request: Request) -> models.Projects:
+    """List the projects that the caller sees: the owner all, a key its own."""
+    async with app_of(request).store.read() as connection:
+        found = await rows.every(connection, only=access_of(request.scope).caller.project_id)
     return {"projects": [_project(each) for each in found]}
 
 
 @api.get("/api/v1/projects/{project_id}")
-async def get_project(request: Request, project_id: int) -> dict[str, Any]:
-    """One project."""
-    app: App = request.app.state.app
-    async with app.store.read() as connection:
+async def get_project(request: Request, project_id: int) -> models.Project:
+    """Show one project."""
+    async with app_of(request).store.read() as connection:
         project = await rows.get(connection, project_id)
     if project is None:
         raise not_found("project")
     return _project(project)
 
 
-@api.delete("/api/v1/projects/{project_id}", status_code=204)
+@api.delete("/api/v1/projects/{project_id}")
 async def delete_project(request: Request, project_id: int) -> Response:
     """Delete a project and everything in it."""
-    app: App = request.app.state.app
+    app = app_of(request)
     await app.tables.delete_all(project_id)
     await app.documents.delete_all(project_id)
     async with app.store.write() as connection:
@@ -72,9 +67,9 @@ async def delete_project(request: Request, project_id: int) -> Response:
 
 
 @api.get("/api/v1/projects/{project_id}/status")
-async def project_status(request: Request, project_id: int) -> dict[str, Any]:
-    """What a project holds, and how far its indexes are."""
-    app: App = request.app.state.app
+async def get_project_status(request: Request, project_id: int) -> models.ProjectStatus:
+    """Show what a project holds, and how far its indexes are."""
+    app = app_of(request)
     async with app.store.read() as connection:
         holds = await status_rows.contents(connection, project_id)
     index = await app.index_status.of_project(project_id)
@@ -99,27 +94,24 @@ async def project_status(request: Request, project_id: int) -> dict[str, Any]:
     }
 
 
-@api.post("/api/v1/projects/{project_id}/keys", status_code=201)
-async def create_key(request: Request, project_id: int, body: NewKey) -> dict[str, Any]:
-    """Make a key. Its secret is in this answer and nowhere else."""
-    app: App = request.app.state.app
-    key, secret = await app.keys.issue(project_id, body.name, Role(body.role))
+@api.post("/api/v1/projects/{project_id}/keys", status=201)
+async def create_key(request: Request, project_id: int, body: NewKey) -> models.IssuedKey:
+    """Create a key. Its secret is in this answer and nowhere else."""
+    key, secret = await app_of(request).keys.issue(project_id, body.name, Role(body.role))
     return {"id": key.id, "key": secret, "name": key.name, "role": key.role}
 
 
 @api.get("/api/v1/projects/{project_id}/keys")
-async def list_keys(request: Request, project_id: int) -> dict[str, Any]:
-    """The keys of a project, without their secrets."""
-    app: App = request.app.state.app
-    async with app.store.read() as connection:
+async def list_keys(request: Request, project_id: int) -> models.Keys:
+    """List the keys of a project, without their secrets."""
+    async with app_of(request).store.read() as connection:
         return {"keys": [_key(key) for key in await key_rows.every(connection, project_id)]}
 
 
-@api.delete("/api/v1/projects/{project_id}/keys/{key_id}", status_code=204)
+@api.delete("/api/v1/projects/{project_id}/keys/{key_id}")
 async def revoke_key(request: Request, project_id: int, key_id: int) -> Response:
-    """Revoke a key, from this moment on."""
-    app: App = request.app.state.app
-    async with app.store.write() as connection:
+    """Revoke a key, effective at once."""
+    async with app_of(request).store.write() as connection:
         if not await key_rows.delete(connection, project_id, key_id):
             raise not_found("key")
     return Response(status_code=204)

@@ -1,6 +1,6 @@
-"""Tools over HTTP: make, look at, change, call; and what operators may do with their chunks."""
+"""Tools over HTTP: create, show, change, call; and the chunk routes for operators."""
 
-from typing import Any
+from typing import cast
 
 import msgspec
 from fastapi import Request, Response
@@ -11,24 +11,25 @@ from findspot.app import App
 from findspot.errors import invalid, not_found
 from findspot.jsontext.check import refuse_lone_surrogates
 from findspot.models import Tool, ToolType
-from findspot.runtime import messages
 from findspot.store import tools as rows
-from findspot.surfaces.http.answers import anything, listed, moment
 from findspot.surfaces.http.body import pieces
-from findspot.surfaces.http.router import router
+from findspot.surfaces.http.encoding import timestamp
+from findspot.surfaces.http.models import tools as models
+from findspot.surfaces.http.router import Router, access_of, app_of
 
-api = router("tools")
+api = Router("tools")
 
 
 class _Call(msgspec.Struct, forbid_unknown_fields=True):
     arguments: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-def _tool(app: App, tool: Tool) -> dict[str, Any]:
+def _tool(app: App, tool: Tool) -> models.Tool:
     card = app.tools.describe(tool)
     config = None
     if tool.type is ToolType.SEARCH:
-        config = SearchConfig(**(tool.search_config or {})).effective(app.settings)
+        effective = SearchConfig(**(tool.search_config or {})).effective(app.settings)
+        config = cast(models.EffectiveSearchConfig, effective)
     return {
         "id": tool.id,
         "project_id": tool.project_id,
@@ -41,14 +42,16 @@ def _tool(app: App, tool: Tool) -> dict[str, Any]:
         "search_config": config,
         "input_schema": card.input_schema,
         "output_schema": card.output_schema,
-        "created_at": moment(tool.created_at),
-        "updated_at": moment(tool.updated_at),
+        "created_at": timestamp(tool.created_at),
+        "updated_at": timestamp(tool.updated_at),
     }
 
 
-def _made(made: Made) -> dict[str, Any]:
-    nodes = [{"json_pointer": each[0], "char_count": each[1], "chunks_count": each[2]} for each in made.nodes]
-    answer: dict[str, Any] = {
+def _created(made: Made) -> models.CreatedTool:
+    nodes: list[models.LargeNode] = [
+        {"json_pointer": each[0], "char_count": each[1], "chunks_count": each[2]} for each in made.nodes
+    ]
+    answer: models.CreatedTool = {
         "tool_id": made.tool.id,
         "name": made.tool.name,
         "type": made.tool.type,
@@ -60,64 +63,82 @@ def _made(made: Made) -> dict[str, Any]:
     return answer if made.notice is None else {**answer, "notice": made.notice}
 
 
-def _language(request: Request) -> str:
-    return messages.language(request.headers.get("accept-language"))
+@api.post("/api/v1/tools/search", status=201, headers=("Accept-Language",), errors=("SEARCH_CAPACITY_EXCEEDED",))
+async def create_search_tool(request: Request, body: NewSearchTool, wait: bool = True) -> models.CreatedTool:
+    """Create a search tool. Answers when its scope is indexed, or at once with `wait=false`."""
+    language = access_of(request.scope).language
+    return _created(await app_of(request).tools.make(body.project_id, body, wait=wait, language=language))
 
 
-@api.post("/api/v1/tools/search", status_code=201)
-async def create_search_tool(request: Request, body: NewSearchTool, wait: bool = True) -> dict[str, Any]:
-    """Make a search tool; answers when its scope is indexed, or at once with `wait=false`."""
-    app: App = request.app.state.app
-    return _made(await app.tools.make(body.project_id, body, wait=wait, language=_language(request)))
-
-
-@api.post("/api/v1/tools", status_code=201)
-async def create_tool(request: Request, body: NewTool, wait: bool = True) -> dict[str, Any]:
-    """Make a tool of any type."""
-    app: App = request.app.state.app
-    return _made(await app.tools.make(body.project_id, body, wait=wait, language=_language(request)))
+@api.post("/api/v1/tools", status=201, headers=("Accept-Language",), errors=("SEARCH_CAPACITY_EXCEEDED",))
+async def create_tool(request: Request, body: NewTool, wait: bool = True) -> models.CreatedTool:
+    """Create a tool of any type."""
+    language = access_of(request.scope).language
+    return _created(await app_of(request).tools.make(body.project_id, body, wait=wait, language=language))
 
 
 @api.get("/api/v1/projects/{project_id}/tools")
-async def list_tools(request: Request, project_id: int) -> Response:
-    """The tools of a project."""
-    app: App = request.app.state.app
-    return listed("tools", [_tool(app, tool) for tool in await app.tools.every(project_id)])
+async def list_tools(request: Request, project_id: int) -> models.Tools:
+    """List the tools of a project."""
+    app = app_of(request)
+    return {"tools": [_tool(app, tool) for tool in await app.tools.every(project_id)]}
 
 
 @api.get("/api/v1/tools/{tool_id}")
-async def get_tool(request: Request, tool_id: int) -> dict[str, Any]:
-    """One tool, with the schemas that agents see."""
-    app: App = request.app.state.app
+async def get_tool(request: Request, tool_id: int) -> models.Tool:
+    """Show one tool, with the schemas that agents see."""
+    app = app_of(request)
     return _tool(app, await app.tools.get(tool_id))
 
 
-@api.patch("/api/v1/tools/{tool_id}")
-async def change_tool(request: Request, tool_id: int, body: ToolChange) -> dict[str, Any]:
+@api.patch("/api/v1/tools/{tool_id}", errors=("TOOL_NAME_CONFLICT",))
+async def change_tool(request: Request, tool_id: int, body: ToolChange) -> models.Tool:
     """Change a tool's name, description, scope, metadata or search configuration."""
-    app: App = request.app.state.app
+    app = app_of(request)
     return _tool(app, await app.tools.change(tool_id, body))
 
 
-@api.delete("/api/v1/tools/{tool_id}", status_code=204)
+@api.delete("/api/v1/tools/{tool_id}")
 async def delete_tool(request: Request, tool_id: int) -> Response:
     """Delete a tool. Chunks that no other tool needs go with it."""
-    app: App = request.app.state.app
+    app = app_of(request)
     await app.tools.delete(tool_id)
     return Response(status_code=204)
 
 
 @api.get("/api/v1/tools/{tool_id}/search-index")
-async def search_index(request: Request, tool_id: int) -> dict[str, Any]:
-    """How far the index of a search tool is."""
-    app: App = request.app.state.app
-    return await app.tools.search_index(tool_id)
+async def get_search_index(request: Request, tool_id: int) -> models.SearchIndex:
+    """Show how far the index of a search tool is."""
+    return await _search_index(request, tool_id)
 
 
-@api.post("/api/v1/tools/{tool_id}/call", openapi_extra=anything("application/json"))
+async def _search_index(request: Request, tool_id: int) -> models.SearchIndex:
+    return cast(models.SearchIndex, await app_of(request).tools.search_index(tool_id))
+
+
+_CALL_ERRORS = (
+    "FORBIDDEN",
+    "PATCH_CONFLICT",
+    "VERSION_CONFLICT",
+    "SEARCH_BACKPRESSURE",
+    "SEARCH_TIMEOUT",
+    "EMBEDDING_DIMENSION_MISMATCH",
+    "EMBEDDING_UNAVAILABLE",
+    "ENGINE_UNAVAILABLE",
+    "INDEX_REBUILDING",
+)
+
+
+@api.post(
+    "/api/v1/tools/{tool_id}/call",
+    takes=models.ToolCall,
+    answer=models.CallAnswer,
+    headers=("Accept-Language",),
+    errors=_CALL_ERRORS,
+)
 async def call_tool(request: Request, tool_id: int) -> Response:
     """Call a tool with `{arguments}`; the answer is the structured content that an agent gets."""
-    app: App = request.app.state.app
+    app = app_of(request)
     body = b"".join(await pieces(request))
     try:
         call = msgspec.json.decode(body, type=_Call)
@@ -128,7 +149,8 @@ async def call_tool(request: Request, tool_id: int) -> Response:
         tool = await rows.get(connection, tool_id)
     if tool is None:
         raise not_found("tool")
-    answer = await app.tool_calls.call_text(tool, bytes(call.arguments), request.state.caller, _language(request))
+    access = access_of(request.scope)
+    answer = await app.tool_calls.call_text(tool, bytes(call.arguments), access.caller, access.language)
     return Response(answer, media_type="application/json")
 
 
@@ -136,23 +158,22 @@ async def call_tool(request: Request, tool_id: int) -> Response:
 
 
 @api.get("/internal/tools/{tool_id}/chunks/stats")
-async def chunk_stats(request: Request, tool_id: int) -> dict[str, Any]:
-    """What the store holds of a search tool's chunks, and how many of them the engine has."""
-    app: App = request.app.state.app
-    return {"tool_id": tool_id, **await app.tools.search_index(tool_id)}
+async def get_chunk_stats(request: Request, tool_id: int) -> models.ChunkStats:
+    """Show how many chunks the store has for a search tool, and how many of them the engine has."""
+    return {"tool_id": tool_id, **await _search_index(request, tool_id)}
 
 
-@api.post("/internal/tools/{tool_id}/chunks/rebuild", status_code=202)
-async def rebuild_chunks(request: Request, tool_id: int) -> dict[str, Any]:
-    """Cut and index what a search tool sees anew; `search-index` tells how far it is."""
-    app: App = request.app.state.app
+@api.post("/internal/tools/{tool_id}/chunks/rebuild", status=202, errors=("SEARCH_CAPACITY_EXCEEDED",))
+async def rebuild_chunks(request: Request, tool_id: int) -> models.RebuildStarted:
+    """Cut and index the scope of a search tool again; `search-index` shows the progress."""
+    app = app_of(request)
     await app.tools.rebuild_chunks(tool_id)
     return {"tool_id": tool_id, "status": "pending"}
 
 
-@api.delete("/internal/tools/{tool_id}/chunks", status_code=204)
+@api.delete("/internal/tools/{tool_id}/chunks")
 async def delete_chunks(request: Request, tool_id: int) -> Response:
-    """Delete a search tool's chunks. They come back with the next change of the table, or with a rebuild."""
-    app: App = request.app.state.app
+    """Delete a search tool's chunks. The next change of the table, or a rebuild, makes them again."""
+    app = app_of(request)
     await app.tools.delete_chunks(tool_id)
     return Response(status_code=204)

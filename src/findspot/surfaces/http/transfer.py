@@ -1,7 +1,7 @@
-"""Import and export over HTTP: both answer while they work."""
+"""Import and export over HTTP. Both stream their answer while they work."""
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import msgspec
@@ -14,25 +14,29 @@ from findspot.content.importing import Source, Tally
 from findspot.errors import FindspotError, not_found
 from findspot.models import Caller
 from findspot.store import projects as project_rows
-from findspot.surfaces.http.answers import anything
 from findspot.surfaces.http.body import pieces
-from findspot.surfaces.http.router import router
+from findspot.surfaces.http.models.transfer import ImportProgress, SkippedFile
+from findspot.surfaces.http.router import Media, Router, access_of, app_of
 
-api = router("transfer")
+api = Router("transfer")
 _log = structlog.get_logger()
 
 
-@api.post("/api/v1/projects/{project_id}/import", openapi_extra=anything("application/octet-stream"))
+@api.post(
+    "/api/v1/projects/{project_id}/import",
+    takes=Media({"application/octet-stream": None}),
+    answer=Media({"application/x-ndjson": ImportProgress}),
+)
 async def import_files(request: Request, project_id: int, path: str | None = None) -> Response:
-    """Import an archive (zip, tar, tar.gz), or one file that `path` names. Answers lines of JSON as it goes on."""
-    app: App = request.app.state.app
+    """Import an archive (zip, tar, tar.gz), or one file that `path` names. Streams its progress as lines of JSON."""
+    app = app_of(request)
     source = await app.importing.open(await pieces(request), path)
-    lines = _lines(app, project_id, request.state.caller, source)
+    lines = _lines(app, project_id, access_of(request.scope).caller, source)
     return StreamingResponse(lines, media_type="application/x-ndjson")
 
 
 async def _lines(app: App, project_id: int, caller: Caller, source: Source) -> AsyncIterator[bytes]:
-    """A line a batch, and a last one with what was skipped, or with what broke it off."""
+    """Yield one line per batch, and a last one with the skipped files and, if the import broke off, the error."""
     tally = Tally(source.total)
     try:
         async with contextlib.aclosing(app.importing.run(project_id, caller, source)) as steps:
@@ -40,29 +44,35 @@ async def _lines(app: App, project_id: int, caller: Caller, source: Source) -> A
                 yield _line(_progress(tally))
     except FindspotError as error:
         _log.warning("import_broken_off", code=error.code, cause=repr(error.__cause__))
-        yield _line({**_progress(tally), **_reasons(tally), "error": error.body()})
+        yield _line({**_progress(tally), "skipped_files": _skipped(tally), "error": error.body()})
         return
-    tally.total = tally.done  # the list of a zip also counts folders, and what is said of a hidden folder once
-    yield _line({**_progress(tally), **_reasons(tally)})
+    tally.total = tally.done  # a zip's list also counts folders; a skipped folder counts as one file
+    yield _line({**_progress(tally), "skipped_files": _skipped(tally)})
 
 
-def _line(value: dict[str, Any]) -> bytes:
+def _line(value: Mapping[str, Any]) -> bytes:
     return msgspec.json.encode(value) + b"\n"
 
 
-def _progress(tally: Tally) -> dict[str, Any]:
-    names = ("done", "total", "created", "changed", "unchanged", "skipped")
-    return {name: getattr(tally, name) for name in names}
+def _progress(tally: Tally) -> ImportProgress:
+    return {
+        "done": tally.done,
+        "total": tally.total,
+        "created": tally.created,
+        "changed": tally.changed,
+        "unchanged": tally.unchanged,
+        "skipped": tally.skipped,
+    }
 
 
-def _reasons(tally: Tally) -> dict[str, Any]:
-    return {"skipped_files": [{"path": each.name, "reason": each.reason} for each in tally.reasons]}
+def _skipped(tally: Tally) -> list[SkippedFile]:
+    return [{"path": each.name, "reason": each.reason} for each in tally.reasons]
 
 
-@api.get("/api/v1/projects/{project_id}/export")
+@api.get("/api/v1/projects/{project_id}/export", answer=Media({"application/x-tar": None}))
 async def export_project(request: Request, project_id: int) -> Response:
-    """Everything of a project as a tar archive that any tool opens."""
-    app: App = request.app.state.app
+    """Download everything in a project as a tar archive."""
+    app = app_of(request)
     async with app.store.read() as connection:
         project = await project_rows.get(connection, project_id)
     if project is None:

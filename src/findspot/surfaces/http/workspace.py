@@ -3,13 +3,12 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from fastapi import Request, Response
 from pydantic import Field
 
-from findspot.app import App
 from findspot.engines.protocol import EVERYTHING, Vectors, Within
 from findspot.errors import FindspotError
 from findspot.models import NamespaceKey
@@ -19,17 +18,18 @@ from findspot.runtime import messages
 from findspot.search import Explanation, Page, Result, SearchRequest, Strategy
 from findspot.search.candidates import MAX_CANDIDATES
 from findspot.search.reasons import Reasons, sentence
-from findspot.surfaces.http.answers import encoded, framed, moment
 from findspot.surfaces.http.body import Body, Text
-from findspot.surfaces.http.router import router
+from findspot.surfaces.http.encoding import framed, timestamp
+from findspot.surfaces.http.models import workspace as models
+from findspot.surfaces.http.router import Router, access_of, app_of
 
-api = router("workspace")
+api = Router("workspace")
 
 _Id = Annotated[int, Field(ge=1, lt=10**18)]
 
 
 class Search(Body):
-    """A search: `page` counts from 1, and a `cursor` keeps one ranking for those who read on."""
+    """A search. `page` counts from 1; a `cursor` continues the ranking of an earlier page."""
 
     query: Text
     page: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
@@ -43,8 +43,8 @@ class StrategicSearch(Search):
     strategy: Literal["fts", "semantic", "hybrid"]
 
 
-class Nothing(Body):
-    """A call that needs no more than its address."""
+class NoArguments(Body):
+    """An empty object."""
 
 
 class Texts(Body):
@@ -60,88 +60,93 @@ class Explain(Body):
     typing: bool = False
 
 
-@api.post("/api/v1/projects/{project_id}/search/fts/query")
-async def search_by_words(request: Request, project_id: int, body: Search) -> Response:
+_LANGUAGE = ("Accept-Language",)
+_SEARCH_ERRORS = (
+    "SEARCH_BACKPRESSURE",
+    "SEARCH_TIMEOUT",
+    "EMBEDDING_DIMENSION_MISMATCH",
+    "EMBEDDING_UNAVAILABLE",
+    "ENGINE_UNAVAILABLE",
+    "INDEX_REBUILDING",
+)
+
+
+@api.post("/api/v1/projects/{project_id}/search/fts/query", headers=_LANGUAGE, errors=_SEARCH_ERRORS)
+async def search_documents_by_keyword(request: Request, project_id: int, body: Search) -> models.SearchPage:
     """`search:fts:query`: search documents by keyword."""
-    return await _searched(request, project_id, body, Strategy.KEYWORD)
+    return await _search(request, project_id, body, Strategy.KEYWORD)
 
 
-@api.post("/api/v1/projects/{project_id}/embedding/search")
-async def search_by_meaning(request: Request, project_id: int, body: Search) -> Response:
+@api.post("/api/v1/projects/{project_id}/embedding/search", headers=_LANGUAGE, errors=_SEARCH_ERRORS)
+async def search_documents_by_meaning(request: Request, project_id: int, body: Search) -> models.SearchPage:
     """`embedding:search`: search documents by meaning."""
-    return await _searched(request, project_id, body, Strategy.VECTOR)
+    return await _search(request, project_id, body, Strategy.VECTOR)
 
 
-@api.post("/api/v1/projects/{project_id}/search/query/strategy")
-async def search_by_strategy(request: Request, project_id: int, body: StrategicSearch) -> Response:
+@api.post("/api/v1/projects/{project_id}/search/query/strategy", headers=_LANGUAGE, errors=_SEARCH_ERRORS)
+async def search_documents(request: Request, project_id: int, body: StrategicSearch) -> models.SearchPage:
     """`search:query:strategy`: search documents by keyword, by meaning, or by both."""
-    return await _searched(request, project_id, body, Strategy(body.strategy))
+    return await _search(request, project_id, body, Strategy(body.strategy))
 
 
-@api.post("/api/v1/projects/{project_id}/search/rank/explain")
-async def explain_rank(request: Request, project_id: int, body: Explain) -> dict[str, Any]:
-    """`search:rank:explain`: why a passage has the score it has in a hybrid search."""
-    app: App = request.app.state.app
-    language = _language(request)
-    with _noted(language):
+@api.post("/api/v1/projects/{project_id}/search/rank/explain", headers=_LANGUAGE, errors=_SEARCH_ERRORS)
+async def explain_rank(request: Request, project_id: int, body: Explain) -> models.RankExplanation:
+    """`search:rank:explain`: explain the score of a passage in a hybrid search."""
+    language = access_of(request.scope).language
+    with _notice_of_rebuild(language):
         search = SearchRequest(project_id, body.query, typing=body.typing)
-        explained = await app.explainer.explain(search, body.documentId, body.chunkId)
+        explained = await app_of(request).explainer.explain(search, body.documentId, body.chunkId)
     return _explanation(explained, language)
 
 
-@api.post("/api/v1/projects/{project_id}/search/fts/reindex", status_code=202)
-async def reindex_words(request: Request, project_id: int, body: Nothing) -> dict[str, Any]:
-    """`search:fts:reindex`: build the index of the documents anew. The one in service answers meanwhile."""
-    return await _reindexed(request, project_id)
+@api.post("/api/v1/projects/{project_id}/search/fts/reindex", status=202)
+async def rebuild_keyword_index(request: Request, project_id: int, body: NoArguments) -> models.ReindexJob:
+    """`search:fts:reindex`: rebuild the index of the documents. Searches use the old index until it is done."""
+    return await _rebuild(request, project_id)
 
 
-@api.post("/api/v1/projects/{project_id}/embedding/reindex", status_code=202)
-async def reindex_meanings(request: Request, project_id: int, body: Nothing) -> dict[str, Any]:
-    """`embedding:reindex`: the same; words and vectors stand in one index. What was embedded before is not again."""
-    return await _reindexed(request, project_id)
+@api.post("/api/v1/projects/{project_id}/embedding/reindex", status=202)
+async def rebuild_embedding_index(request: Request, project_id: int, body: NoArguments) -> models.ReindexJob:
+    """`embedding:reindex`: rebuild the index of the documents; keywords and vectors are in one index. Vectors that were
+    calculated before are used again."""
+    return await _rebuild(request, project_id)
 
 
-@api.post("/api/v1/projects/{project_id}/embedding/generate")
-async def embed(request: Request, project_id: int, body: Texts) -> Response:
-    """`embedding:generate`: the vectors of some texts, of length 1. Nothing is kept."""
-    app: App = request.app.state.app
+@api.post("/api/v1/projects/{project_id}/embedding/generate", answer=models.Vectors, errors=_SEARCH_ERRORS)
+async def embed_texts(request: Request, project_id: int, body: Texts) -> Response:
+    """`embedding:generate`: calculate the vectors of texts, of length 1. Nothing is stored."""
+    app = app_of(request)
     vectors = await app.table_search.embed(project_id, body.texts)
     head = {"model": app.embeddings.embedder.id, "dimensions": int(vectors.shape[1])}
     return framed(head, await asyncio.to_thread(_rows, vectors))
 
 
-async def _reindexed(request: Request, project_id: int) -> dict[str, Any]:
-    app: App = request.app.state.app
+async def _rebuild(request: Request, project_id: int) -> models.ReindexJob:
     place = NamespaceKey(project_id, None)
-    position = await app.index_status.request_rebuild(place)
+    position = await app_of(request).index_status.request_rebuild(place)
     return {"jobId": f"rebuild_{place.namespace}", "position": position}
 
 
-async def _searched(request: Request, project_id: int, body: Search, strategy: Strategy) -> Response:
-    app: App = request.app.state.app
-    language = _language(request)
+async def _search(request: Request, project_id: int, body: Search, strategy: Strategy) -> models.SearchPage:
+    language = access_of(request.scope).language
     within = EVERYTHING if body.documentIds is None else Within(document_ids=frozenset(body.documentIds))
     search = SearchRequest(
         project_id, body.query, strategy, within=within, typing=body.typing, low_scores=body.includeLowScores
     )
-    with _noted(language):
-        page = await app.workspace_search.search(search, body.page, body.cursor)
-    return encoded(_page(page, strategy, language))
+    with _notice_of_rebuild(language):
+        page = await app_of(request).workspace_search.search(search, body.page, body.cursor)
+    return _page(page, strategy, language)
 
 
 def _rows(vectors: Vectors) -> list[bytes]:
-    """A row at a time: all of them at once would keep Python's lock, and everyone, for too long."""
+    """Encode vectors as JSON. One row at a time, since encoding all at once would hold Python's lock for too long."""
     rows = b",".join(msgspec.json.encode(row.tolist()) for row in vectors)
     return [b'"vectors":[', rows, b"]"]
 
 
-def _language(request: Request) -> messages.Language:
-    return messages.language(request.headers.get("accept-language"))
-
-
 @contextmanager
-def _noted(language: messages.Language) -> Iterator[None]:
-    """An index that is being rebuilt is told in the caller's language too."""
+def _notice_of_rebuild(language: messages.Language) -> Iterator[None]:
+    """Add a notice in the caller's language to the error that the index is being rebuilt."""
     try:
         yield
     except FindspotError as error:
@@ -150,32 +155,36 @@ def _noted(language: messages.Language) -> Iterator[None]:
         raise
 
 
-def _page(page: Page, strategy: Strategy, language: messages.Language) -> dict[str, Any]:
-    answer: dict[str, Any] = {
+def _page(page: Page, strategy: Strategy, language: messages.Language) -> models.SearchPage:
+    answer: models.SearchPage = {
         "results": [_result(each) for each in page.results],
         "total": page.total.count,
         "hasMore": page.has_more,
         "page": page.page,
         "offset": page.offset,
         "cursor": page.cursor,
-        "strategy": strategy,
+        "strategy": strategy.value,
         "indexState": "rebuilding" if page.rebuilding else "ready",
         "fallback": page.degraded.fallback if page.degraded else "none",
+        "tookMs": round(page.took_ms, 2),
     }
-    said = [messages.workspace_fallback(page.degraded.code, language)] if page.degraded else []
+    notices = [messages.workspace_fallback(page.degraded.code, language)] if page.degraded else []
     if not page.total.exact:
         answer["totalIsLowerBound"] = True
     if page.is_capped:
-        said.append(messages.too_many_matches(MAX_CANDIDATES, language))
+        notices.append(messages.too_many_matches(MAX_CANDIDATES, language))
     if page.degraded:
         answer["code"] = page.degraded.code
-    if said:
-        answer["notice"] = " ".join(said)
-    return answer | {"tookMs": round(page.took_ms, 2)}
+    if notices:
+        answer["notice"] = " ".join(notices)
+    return answer
 
 
-def _result(result: Result) -> dict[str, Any]:
+def _result(result: Result) -> models.SearchResult:
     found = result.found
+    assert found.chunk.document_id is not None
+    assert found.title is not None
+    assert found.type is not None
     return {
         "documentId": found.chunk.document_id,
         "documentTitle": found.title,
@@ -189,28 +198,30 @@ def _result(result: Result) -> dict[str, Any]:
         "chunkEnd": found.chunk.char_end,
         "finalScore": result.score.total,
         "scoreBreakdown": _breakdown(result.score),
-        "updatedAt": moment(found.updated_at) if found.updated_at else None,
+        "updatedAt": timestamp(found.updated_at) if found.updated_at else None,
     }
 
 
-def _breakdown(score: Shown) -> dict[str, float]:
+def _breakdown(score: Shown) -> models.ScoreBreakdown:
     return {"bm25": score.keyword, "semantic": score.vector, "recency": score.recency}
 
 
-def _explanation(explained: Explanation, language: messages.Language) -> dict[str, Any]:
+def _explanation(explained: Explanation, language: messages.Language) -> models.RankExplanation:
     found, score = explained.found, explained.score
+    assert found.chunk.document_id is not None
+    assert found.title is not None
     keyword, vector, recency = explained.ranked.parts
-    answer: dict[str, Any] = {
+    answer: models.RankExplanation = {
         "documentId": found.chunk.document_id,
         "documentTitle": found.title,
         "chunkId": found.chunk.id,
         "finalScore": score.total,
         "scoreBreakdown": _breakdown(score),
         "hidden": explained.is_hidden,
-        "bm25": _leg(keyword) | {"allWords": explained.full_match},
+        "bm25": {**_leg(keyword), "allWords": explained.full_match},
         "semantic": _leg(vector),
         "recency": {
-            "updatedAt": moment(found.updated_at) if found.updated_at else None,
+            "updatedAt": timestamp(found.updated_at) if found.updated_at else None,
             "ageDays": round(explained.age.total_seconds() / 86_400, 2),
             "normalised": round(recency.norm, DIGITS),
             "weight": round(recency.weight, DIGITS),
@@ -220,12 +231,12 @@ def _explanation(explained: Explanation, language: messages.Language) -> dict[st
         "fallback": explained.degraded.fallback if explained.degraded else "none",
     }
     if explained.degraded:
-        code = explained.degraded.code
-        answer |= {"code": code, "notice": messages.workspace_fallback(code, language)}
+        answer["code"] = explained.degraded.code
+        answer["notice"] = messages.workspace_fallback(explained.degraded.code, language)
     return answer
 
 
-def _leg(part: Part) -> dict[str, Any]:
+def _leg(part: Part) -> models.RankedPart:
     return {
         "raw": None if part.raw is None else round(part.raw, DIGITS),
         "normalised": round(part.norm, DIGITS),

@@ -1,6 +1,7 @@
 """The addresses of nodes as MCP resources: `findspot://tables/7/articles/0` is a table's id and a JSON pointer."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
@@ -39,13 +40,13 @@ def address_of(text: str) -> NodeAddress:
     return NodeAddress(int(found[1]), pointer, int(found[3] or 0))
 
 
-def shown_by(tools: list[Tool], node: NodeAddress) -> bool:
+def shown_by(tools: Sequence[Tool], node: NodeAddress) -> bool:
     """Whether one of these tools hands out values there anyway: an agent reads no more than its tools show."""
     return any(_shows(tool) and tool.table_id == node.table_id and holds(tool.json_pointer, node.pointer)
                for tool in tools)  # fmt: skip
 
 
-def roots(tools: list[Tool]) -> dict[NodeAddress, Tool]:
+def roots(tools: Sequence[Tool]) -> dict[NodeAddress, Tool]:
     """The scopes that can be read, each with the first tool on it."""
     found: dict[NodeAddress, Tool] = {}
     for tool in tools:

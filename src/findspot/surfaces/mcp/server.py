@@ -1,8 +1,8 @@
-"""Every endpoint as an MCP server. Translates between the protocol and the flows; decides nothing."""
+"""The MCP server of every endpoint. It translates between the protocol and the flows, and decides nothing."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
 
 import structlog
 from mcp.server.context import ServerRequestContext
@@ -29,14 +29,16 @@ from starlette.types import Receive, Scope, Send
 from findspot import __version__
 from findspot.app import App
 from findspot.errors import FindspotError, not_found
-from findspot.models import Caller, Tool
+from findspot.models import Tool
+from findspot.surfaces.access import Access, access_of
 from findspot.surfaces.mcp import answers, nodes
 from findspot.surfaces.mcp.changes import Changes, ListsServer
+from findspot.surfaces.mcp.depth import DepthLimit, require_shallow
 from findspot.surfaces.mcp.progress import with_progress
 
 _log = structlog.get_logger()
 _INSTRUCTIONS = (
-    "Findspot holds JSON tables and long texts. Search first: a hit is a passage with the place where it stands. "
+    "Findspot holds JSON tables and long texts. Search first: a hit is a passage with its exact position. "
     "Read the whole value behind a hit by its resource link, and query or preview instead of fetching everything."
 )
 
@@ -45,17 +47,8 @@ R = TypeVar("R")
 Context = ServerRequestContext[Any, Any]
 
 
-class Agent(Protocol):
-    """Who is calling where, and what can be called there, as the route has left it in the request."""
-
-    caller: Caller
-    endpoint_id: int
-    tools: list[Tool]
-    language: str
-
-
 class AgentServer:
-    """What answers at `/mcp/{endpoint_id}`, for every endpoint."""
+    """Answers requests to `/mcp/{endpoint_id}`, for every endpoint."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -66,25 +59,26 @@ class AgentServer:
             title="Findspot",
             instructions=_INSTRUCTIONS,
             get_tool_input_schema=lambda name: None,  # no argument travels in a header
-            on_list_tools=_told(self._list_tools),
-            on_call_tool=_told(self._call_tool),
-            on_list_resources=_told(self._list_resources),
-            on_list_resource_templates=_told(self._list_templates),
-            on_read_resource=_told(self._read_resource),
-            on_subscriptions_listen=_told(self._listen),
+            on_list_tools=_hiding_faults(self._list_tools),
+            on_call_tool=_hiding_faults(self._call_tool),
+            on_list_resources=_hiding_faults(self._list_resources),
+            on_list_resource_templates=_hiding_faults(self._list_templates),
+            on_read_resource=_hiding_faults(self._read_resource),
+            on_subscriptions_listen=_hiding_faults(self._listen),
         )
-        server.middleware.clear()  # spans that no one collects
+        server.middleware.clear()  # tracing spans that nothing collects
         self._manager = StreamableHTTPSessionManager(
             server,
             stateless=True,
-            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # access.py has looked
+            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard checks it
             max_request_body_size=app.settings.max_body,
         )
+        self._serve = DepthLimit(self._manager.handle_request)
         self._ready, self._end = asyncio.Event(), asyncio.Event()
         self._running = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
-        """The SDK wants its tasks to begin and end in one and the same task."""
+        """Run the session manager. The SDK requires that its tasks begin and end in the same task."""
         async with self._manager.run():
             self._ready.set()
             await self._end.wait()
@@ -92,57 +86,58 @@ class AgentServer:
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
         await self._ready.wait()
-        await self._manager.handle_request(scope, receive, send)
+        await self._serve(scope, receive, send)
 
-    async def say_goodbye(self) -> None:
-        """End what would otherwise never end: streams of listeners."""
+    async def end_streams(self) -> None:
+        """End the streams of listeners, which have no end of their own."""
         await self._changes.close()
 
     async def close(self) -> None:
-        await self.say_goodbye()
+        await self.end_streams()
         self._end.set()
         await self._running
 
     # ── tools ──
 
     async def _list_tools(self, ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-        _first_page(params)
-        return ListToolsResult(tools=[answers.tool(self._app.tools.describe(each)) for each in _agent(ctx).tools])
+        _require_first_page(params)
+        return ListToolsResult(tools=[answers.tool(self._app.tools.describe(each)) for each in _access(ctx).tools])
 
     async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
-        agent = _agent(ctx)
-        tool = self._named(agent.tools, params.name)
+        access = _access(ctx)
+        tool = self._named(access.tools, params.name)
         try:
             arguments = answers.arguments(await _request(ctx).body())
-            work = self._app.tool_calls.call_text(tool, arguments, agent.caller, agent.language)
+            work = self._app.tool_calls.call_text(tool, arguments, access.caller, access.language)
             answer = await with_progress(ctx, tool.name, work)
+            require_shallow(answer)
         except FindspotError as error:
             if error.kind.status >= 500:
                 _log.error("call_failed", code=error.code, cause=repr(error.__cause__))
             return answers.refused(error)
         return answers.answered(tool, answer)
 
-    def _named(self, tools: list[Tool], name: str) -> Tool:
+    def _named(self, tools: Sequence[Tool], name: str) -> Tool:
         for tool in tools:
             if name in (tool.name, f"tool-{tool.id}") and self._app.tools.describe(tool).name == name:
                 return tool
-        raise MCPError(INVALID_PARAMS, f"Unknown tool: {name[:200]}. tools/list says which there are.")
+        raise MCPError(INVALID_PARAMS, f"Unknown tool: {name[:200]}. Use tools/list to see the tools.")
 
     # ── resources ──
 
     async def _list_resources(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
-        _first_page(params)
-        found = nodes.roots(_agent(ctx).tools)
+        _require_first_page(params)
+        found = nodes.roots(_access(ctx).tools)
         return ListResourcesResult(resources=[answers.root(node, tool) for node, tool in found.items()])
 
     async def _list_templates(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
-        _first_page(params)
+        _require_first_page(params)
         return ListResourceTemplatesResult(resource_templates=[answers.template()])
 
     async def _read_resource(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         try:
             node = nodes.address_of(params.uri)
-            if not nodes.shown_by(_agent(ctx).tools, node):
+            if not nodes.shown_by(_access(ctx).tools, node):
                 raise not_found("resource")
             _, parts = await self._app.tables.read(node.table_id, node.pointer)
         except FindspotError as error:
@@ -152,10 +147,10 @@ class AgentServer:
     # ── changes ──
 
     async def _listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
-        return await self._changes.listen(_agent(ctx).endpoint_id, ctx, params)
+        return await self._changes.listen(_access(ctx).endpoint_id, ctx, params)
 
     async def _shown(self, endpoint_id: int) -> tuple[str, ...] | None:
-        """What an agent sees at an endpoint, to be compared; None if there is none any more."""
+        """Return what an agent sees at an endpoint, for comparison; None if the endpoint was deleted."""
         try:
             await self._app.endpoints.get(endpoint_id)
         except FindspotError:
@@ -168,18 +163,17 @@ def _request(ctx: Context) -> Request:
     return ctx.request
 
 
-def _agent(ctx: Context) -> Agent:
-    agent: Agent = _request(ctx).state
-    return agent
+def _access(ctx: Context) -> Access:
+    return access_of(_request(ctx).scope)
 
 
-def _first_page(params: PaginatedRequestParams | None) -> None:
+def _require_first_page(params: PaginatedRequestParams | None) -> None:
     if params is not None and params.cursor is not None:
-        raise MCPError(INVALID_PARAMS, "There is no such page: everything stands on the first one.")
+        raise MCPError(INVALID_PARAMS, "There is no such page: the first page holds everything.")
 
 
-def _told(handle: Callable[[Context, P], Awaitable[R]]) -> Callable[[Context, P], Awaitable[R]]:
-    """A handler whose unexpected failures are logged here and told without a word of what went wrong inside."""
+def _hiding_faults(handle: Callable[[Context, P], Awaitable[R]]) -> Callable[[Context, P], Awaitable[R]]:
+    """Return a handler that logs unexpected errors and answers them with the request's id only."""
 
     async def handler(ctx: Context, params: P) -> R:
         try:

@@ -1,4 +1,4 @@
-"""What is noted of every request: an id, one log line and three figures. Never a token, never what was asked."""
+"""Request logging: an id, one log line and three metrics for every request. Never a token, never a query."""
 
 import re
 import time
@@ -16,7 +16,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 
 class Metrics:
-    """The figures of this process."""
+    """The HTTP metrics of this process."""
 
     content_type = CONTENT_TYPE_LATEST
 
@@ -38,8 +38,8 @@ class Metrics:
         return generate_latest(self.registry)
 
 
-class Watch:
-    """ASGI middleware around everything else."""
+class RequestLog:
+    """ASGI middleware around everything else: logs and counts requests, and turns unexpected errors into a 500."""
 
     def __init__(self, inner: ASGIApp, metrics: Metrics) -> None:
         self._inner = inner
@@ -51,7 +51,7 @@ class Watch:
             return
         request_id, started, status = _request_id(scope), time.perf_counter(), 0
 
-        async def noted(message: Message) -> None:
+        async def send_with_id(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -60,16 +60,16 @@ class Watch:
 
         with structlog.contextvars.bound_contextvars(request_id=request_id), self._metrics.in_flight.track_inprogress():
             try:
-                await self._inner(scope, receive, noted)
+                await self._inner(scope, receive, send_with_id)
             except Exception:
                 _log.exception("unexpected_error")
-                if status:  # the answer has begun; breaking it off is all that can be done
+                if status:  # the answer has begun: all that is left is to close the connection
                     raise
-                await answer(_unexpected(request_id))(scope, receive, noted)
+                await answer(_unexpected(request_id))(scope, receive, send_with_id)
             finally:
-                self._note(scope, status, time.perf_counter() - started)
+                self._record(scope, status, time.perf_counter() - started)
 
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+    def _record(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "unknown")  # the pattern, not the address: no id, no query
         self._metrics.requests.labels(scope["method"], route, status).inc()
         self._metrics.duration.labels(scope["method"], route).observe(seconds)

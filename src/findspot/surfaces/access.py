@@ -1,0 +1,31 @@
+"""The result of the access check of a request, handed from the guard to routes and to the MCP server."""
+
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+from findspot.models import Caller, Tool
+from findspot.runtime.messages import Language
+
+_KEY = "findspot.access"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who calls, in which language, and at an MCP endpoint which tools can be called there."""
+
+    caller: Caller
+    language: Language
+    endpoint_id: int = 0
+    tools: tuple[Tool, ...] = ()
+
+
+def grant(scope: MutableMapping[str, Any], access: Access) -> None:
+    """Attach the result of the access check to an ASGI scope."""
+    scope[_KEY] = access
+
+
+def access_of(scope: MutableMapping[str, Any]) -> Access:
+    """Return the result of the access check. Routes that are open to everyone have none."""
+    access: Access = scope[_KEY]
+    return access

@@ -1,0 +1,109 @@
+"""The memory that request bodies in flight share. Past the budget a request waits, then gets a retryable error."""
+
+import asyncio
+from collections import deque
+from types import TracebackType
+
+from findspot.errors import FindspotError
+
+UNCOUNTED = 64 * 1024  # smaller bodies, such as searches, never wait behind uploads
+STEP = 1024 * 1024  # by which a body of unknown length reserves more
+WAIT_S = 10.0
+RETRY_AFTER_MS = 1000
+
+
+class BodyMemory:
+    """A budget of bytes. Reservations are granted in the order in which they were asked for."""
+
+    def __init__(self, budget: int, wait_s: float = WAIT_S) -> None:
+        self._budget = budget
+        self._wait_s = wait_s
+        self._free = budget
+        self._queue: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    def reservation(self) -> "Reservation":
+        """Return the (still empty) reservation of one request."""
+        return Reservation(self)
+
+    async def take(self, size: int) -> int:
+        """Reserve bytes and return how many: at most the whole budget. Wait for them if others hold them."""
+        size = min(size, self._budget)
+        if not self._queue and size <= self._free:
+            self._free -= size
+            return size
+        granted = asyncio.get_running_loop().create_future()
+        entry = (size, granted)
+        self._queue.append(entry)
+        try:
+            async with asyncio.timeout(self._wait_s):
+                await granted
+        except TimeoutError:
+            self._withdraw(entry)
+            raise _busy() from None
+        except asyncio.CancelledError:
+            self._withdraw(entry)
+            raise
+        return size
+
+    def grow(self, held: int, size: int) -> int:
+        """Reserve more for a body that has `held` bytes already, and return how many.
+
+        It does not wait: several half-received bodies that wait for each other would all time out.
+        """
+        size = min(size, self._budget - held)
+        if size > self._free:
+            raise _busy()
+        self._free -= size
+        return size
+
+    def give_back(self, size: int) -> None:
+        self._free += size
+        self._serve_queue()
+
+    def _withdraw(self, entry: tuple[int, asyncio.Future[None]]) -> None:
+        size, granted = entry
+        if granted.done() and not granted.cancelled():  # granted and timed out in the same step
+            self._free += size
+        elif entry in self._queue:
+            self._queue.remove(entry)
+        self._serve_queue()  # the next one may be smaller
+
+    def _serve_queue(self) -> None:
+        while self._queue and self._queue[0][0] <= self._free:
+            size, granted = self._queue.popleft()
+            if not granted.cancelled():
+                self._free -= size
+                granted.set_result(None)
+
+
+class Reservation:
+    """The bytes that one request holds, given back at the end of `with`."""
+
+    def __init__(self, memory: BodyMemory) -> None:
+        self._memory = memory
+        self._held = 0
+
+    async def announce(self, length: int) -> None:
+        """Reserve the announced length of a body."""
+        if length > UNCOUNTED:
+            self._held = await self._memory.take(length)
+
+    def received(self, seen: int) -> None:
+        """Reserve more if more has arrived than was announced, as with chunked bodies."""
+        if seen > max(self._held, UNCOUNTED):
+            self._held += self._memory.grow(self._held, max(seen - self._held, STEP))
+
+    def __enter__(self) -> "Reservation":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._held:
+            self._memory.give_back(self._held)
+            self._held = 0
+
+
+def _busy() -> FindspotError:
+    message = "Other large requests use the memory for request bodies. Nothing was changed."
+    return FindspotError("SERVER_BUSY", message, retryAfterMs=RETRY_AFTER_MS)

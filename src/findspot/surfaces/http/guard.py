@@ -1,0 +1,116 @@
+"""Access checks: who sends a request, and does the rule of its route admit them? Decided before the body is read.
+
+A project, table, document or tool that the caller may not see answers like one that does not exist.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import msgspec
+from fastapi import Request
+
+from findspot.app import App
+from findspot.errors import FindspotError, invalid, not_found
+from findspot.models import Caller, Document, Endpoint, Table, Tool
+from findspot.runtime import messages
+from findspot.store import documents as document_rows
+from findspot.store import endpoints as endpoint_rows
+from findspot.store import projects as project_rows
+from findspot.store import tables as table_rows
+from findspot.store import tools as tool_rows
+from findspot.surfaces.access import Access
+from findspot.surfaces.http.origins import check_address, is_own_page
+from findspot.surfaces.http.rules import Rule, Scope
+
+_ID = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
+
+_OWNED: dict[Scope, Callable[..., Awaitable[Table | Document | Tool | Endpoint | None]]] = {
+    Scope.TABLE: table_rows.get,
+    Scope.DOCUMENT: document_rows.get,
+    Scope.TOOL: tool_rows.get,
+    Scope.ENDPOINT: endpoint_rows.get,
+}
+
+
+async def authorise(app: App, request: Request, rule: Rule) -> Access:
+    """Return the caller's access, or raise the error that says why the rule does not admit them."""
+    assert rule.role is not None
+    language = messages.language(request.headers.get("accept-language"))
+    if rule.agents:
+        check_address(request, app.settings)
+        opened = await app.endpoints.opened_by(_secret(request) or "")
+        if opened is not None and request.path_params["endpoint_id"] == str(opened[0].id):
+            endpoint, tools = opened
+            return Access(endpoint.caller, language, endpoint.id, tuple(tools))
+    caller = await require_caller(app, request)
+    for name, value in request.path_params.items():
+        if not _ID.fullmatch(value):  # what cannot be an id does not exist
+            raise not_found(name.removesuffix("_id"))
+    if rule.scope is not Scope.INSTALLATION:
+        project_id = await _project_of(app, request, rule.scope)
+        if project_id is None or not caller.sees(project_id):
+            raise not_found("project" if rule.scope is Scope.BODY else rule.scope.name.lower())
+    if not caller.role.covers(rule.role):
+        raise FindspotError("FORBIDDEN", f"This needs the role '{rule.role}'; the key has '{caller.role}'.")
+    if not rule.agents:
+        return Access(caller, language)
+    endpoint_id = int(request.path_params["endpoint_id"])
+    return Access(caller, language, endpoint_id, tuple(await app.endpoints.tools_of(endpoint_id)))
+
+
+async def require_caller(app: App, request: Request) -> Caller:
+    """Return who sends this request; UNAUTHORIZED if nobody is known by its key or cookie."""
+    caller = await identify(app, request)
+    if caller is None:
+        raise FindspotError("UNAUTHORIZED", "A valid key is needed: 'Authorization: Bearer …' or 'X-API-Key'.")
+    return caller
+
+
+async def identify(app: App, request: Request) -> Caller | None:
+    """Return who sends this request, by header or by the cookie that the sign-in link sets in a browser."""
+    secret = _secret(request)
+    if secret is not None:
+        return await app.keys.identify(secret) if secret else None
+    browser_pass = request.cookies.get(cookie_name(request))
+    return app.keys.admits(browser_pass) if browser_pass and is_own_page(request) else None
+
+
+def _secret(request: Request) -> str | None:
+    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+    return bearer.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key")
+
+
+def cookie_name(request: Request) -> str:
+    """Return the cookie's name. It has the port in it, since browsers share cookies between the ports of a machine."""
+    try:
+        port = urlsplit(f"//{request.headers.get('host', '')}").port
+    except ValueError:
+        port = None
+    return f"findspot-{port or 80}"
+
+
+async def _project_of(app: App, request: Request, scope: Scope) -> int | None:
+    """Return the project that a request is about; None if there is none."""
+    if scope is Scope.BODY:
+        target = _project_in(await request.body())
+    else:
+        target = int(request.path_params[f"{scope.name.lower()}_id"])
+    async with app.store.lookup() as connection:
+        if scope in _OWNED:
+            owned = await _OWNED[scope](connection, target)
+            return owned.project_id if owned else None
+        project = await project_rows.get(connection, target)
+        return project.id if project else None
+
+
+class _ProjectInBody(msgspec.Struct):
+    project_id: Annotated[int, msgspec.Meta(ge=1, lt=10**18)]
+
+
+def _project_in(body: bytes) -> int:
+    try:
+        return msgspec.json.decode(body, type=_ProjectInBody).project_id
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise invalid("project_id", f"the body must name the project: {error}") from None

@@ -1,0 +1,78 @@
+"""Answers about projects, their keys and their status."""
+
+from typing import Annotated, Literal
+
+from typing_extensions import TypedDict
+
+from findspot.models import Role
+from findspot.surfaces.http.models.json import one_of
+
+IndexStatus = Annotated[str, one_of("pending", "indexing", "ready", "error")]
+
+
+class Project(TypedDict):
+    id: int
+    name: str
+    created_at: str
+
+
+class Projects(TypedDict):
+    projects: list[Project]
+
+
+class IssuedKey(TypedDict):
+    """A new key. `key` is its secret, which cannot be shown again."""
+
+    id: int
+    key: str
+    name: str
+    role: Role
+
+
+class Key(TypedDict):
+    """A key without its secret; `hint` is how the secret begins."""
+
+    id: int
+    name: str
+    role: Role
+    hint: str
+    created_at: str
+
+
+class Keys(TypedDict):
+    keys: list[Key]
+
+
+class Disk(TypedDict):
+    table_bytes: int
+    index_bytes: int
+
+
+class Progress(TypedDict):
+    done: int
+    total: int
+    chunks_per_second: float
+
+
+class NamespaceStatus(TypedDict):
+    namespace: str
+    status: IndexStatus
+    progress: Progress
+
+
+class NamespaceError(TypedDict):
+    namespace: str
+    message: str
+
+
+class ProjectStatus(TypedDict):
+    project_id: int
+    tables: int
+    documents: int
+    chunks: int
+    vectors: int
+    evicted_vectors: int
+    disk: Disk
+    index_state: Literal["ready", "rebuilding"]
+    namespaces: list[NamespaceStatus]
+    last_errors: list[NamespaceError]

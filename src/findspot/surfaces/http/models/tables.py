@@ -1,0 +1,56 @@
+"""Requests and answers about tables."""
+
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from findspot.surfaces.http.models.json import JsonValue
+
+
+class NewTable(TypedDict):
+    """A table to make; `data` is kept exactly as sent."""
+
+    name: str
+    data: JsonValue
+
+
+PatchOperation = TypedDict(
+    "PatchOperation",
+    {
+        "op": Literal["add", "remove", "replace", "move", "copy", "test"],
+        "path": str,
+        "from": NotRequired[str],
+        "value": NotRequired[JsonValue],
+    },
+)
+PatchOperation.__doc__ = "One operation of a JSON Patch (RFC 6902)."
+
+
+class CreatedTable(TypedDict):
+    id: int
+    project_id: int
+    name: str
+    revision: int
+
+
+class TableSummary(TypedDict):
+    """A table without its value; `size` counts the bytes of its JSON text."""
+
+    id: int
+    name: str
+    revision: int
+    size: int
+
+
+class Tables(TypedDict):
+    tables: list[TableSummary]
+
+
+class Table(CreatedTable):
+    """A table with its value, or the part of it at the pointer asked for."""
+
+    data: JsonValue
+
+
+class Revision(TypedDict):
+    revision: int

@@ -1,0 +1,110 @@
+"""Answers of the workspace channels."""
+
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from findspot.surfaces.http.models.errors import ErrorCode
+
+Fallback = Literal["none", "fts"]
+
+
+class ScoreBreakdown(TypedDict):
+    """The weighted parts of a score; their sum is `finalScore`."""
+
+    bm25: float
+    semantic: float
+    recency: float
+
+
+class SearchResult(TypedDict):
+    """A passage. `highlights` are ranges of `snippet`; the offsets count characters of the document's text."""
+
+    documentId: int
+    documentTitle: str
+    documentType: str
+    chunkId: int
+    snippet: str
+    highlights: list[list[int]]
+    startOffset: int
+    endOffset: int
+    chunkStart: int
+    chunkEnd: int
+    finalScore: float
+    scoreBreakdown: ScoreBreakdown
+    updatedAt: str | None
+
+
+class SearchPage(TypedDict):
+    """One page of results. `code` and `notice` say what could not be done."""
+
+    results: list[SearchResult]
+    total: int
+    totalIsLowerBound: NotRequired[bool]
+    hasMore: bool
+    page: int
+    offset: int
+    cursor: str
+    strategy: Literal["fts", "semantic", "hybrid"]
+    indexState: Literal["ready", "indexing", "rebuilding"]
+    fallback: Fallback
+    code: NotRequired[ErrorCode]
+    notice: NotRequired[str]
+    tookMs: float
+
+
+class RankedPart(TypedDict):
+    """One part of a score: the raw value, the normalised one, its weight, and the rank among the candidates."""
+
+    raw: float | None
+    normalised: float
+    weight: float
+    rank: int | None
+
+
+class KeywordPart(RankedPart):
+    allWords: bool
+
+
+class RecencyPart(TypedDict):
+    updatedAt: str | None
+    ageDays: float
+    normalised: float
+    weight: float
+
+
+class MatchedWord(TypedDict):
+    word: str
+    weight: float
+
+
+class RankExplanation(TypedDict):
+    """Why a passage has the score it has."""
+
+    documentId: int
+    documentTitle: str
+    chunkId: int
+    finalScore: float
+    scoreBreakdown: ScoreBreakdown
+    hidden: bool
+    bm25: KeywordPart
+    semantic: RankedPart
+    recency: RecencyPart
+    matchedWords: list[MatchedWord]
+    explanation: str
+    fallback: Fallback
+    code: NotRequired[ErrorCode]
+    notice: NotRequired[str]
+
+
+class ReindexJob(TypedDict):
+    jobId: str
+    position: int
+
+
+class Vectors(TypedDict):
+    """Vectors of length 1, in the order of the texts."""
+
+    model: str
+    dimensions: int
+    vectors: list[list[float]]
