@@ -429,7 +429,7 @@ async def test_a_search_that_nobody_waits_for_any_more_has_a_status_of_its_own(
         assert going_on.wait(flows.PATIENCE_S)
         return engine.engine.recall(*arguments, **more)
 
-    name = 'search_requests_total{{status="{}",tool_id="workspace"}}'
+    name = 'search_requests_total{{project_id="' + str(project) + '",status="{}",tool_id="workspace"}}'
     before = await figures()
     engine.instead["recall"] = slow
     asking = asyncio.create_task(ask(owner, project, "search:fts:query", query="林远"))

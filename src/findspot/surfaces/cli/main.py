@@ -29,7 +29,7 @@ COMMANDS = {
     "import": "Import folders, archives and files into a project.",
     "export": "Write all content of a project into a folder or an archive.",
     "reindex": "Rebuild the index of documents and of search tools.",
-    "openapi": "Write the OpenAPI description of the HTTP API.",
+    "openapi": "Write the OpenAPI description of the HTTP API to FILE, or to standard output.",
     "mcp": "Connect a desktop client to an endpoint: MCP on standard input and output.",
     "calibrate": "Calibrate the scores of the configured embedder with pairs of texts.",
     "doctor": "Check this installation and print what to do.",
