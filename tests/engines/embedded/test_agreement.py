@@ -1,4 +1,4 @@
-"""The embedded engine finds and scores what the exact one does."""
+"""The embedded engine finds the same chunks with the same scores as the exact one."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ limits = st.builds(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     texts=st.lists(st.tuples(sources, some_terms), min_size=1, max_size=30),
     parts=st.integers(1, 3),
     asked=st.lists(st.tuples(queries, limits, st.integers(1, 40)), min_size=1, max_size=8),
 )
-def test_words_are_scored_as_in_the_textbook(
+def test_keyword_scores_agree_with_textbook_bm25(
     texts: list[tuple[Source, list[str]]], parts: int, asked: list[tuple[Words, Within, int]]
 ) -> None:
-    """Up to 40 terms a text, for which tantivy keeps the length exactly; longer ones it rounds."""
+    """Texts have up to 40 terms. tantivy stores such lengths exactly, and rounds longer ones."""
     exact = ExactEngine()
     with tempfile.TemporaryDirectory() as folder:
         embedded = EmbeddedEngine(Path(folder))

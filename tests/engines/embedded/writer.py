@@ -1,6 +1,6 @@
-"""A process that writes until it is killed. After each call that returned, it says how many there were.
+"""A process that writes until it is killed, and prints the number of each finished step.
 
-What it does at which step follows from the number of the step, so the one who kills it knows what has to be there.
+Every step is derived from its number, so the test knows the expected state after it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ STEPS = 400
 
 
 def expected(steps: int) -> dict[int, int]:
-    """The chunks that are there after so many steps, and at which step each was written."""
-    there: dict[int, int] = {}
+    """Return the chunks after this many steps, and the step in which each was written."""
+    chunks_at: dict[int, int] = {}
     for step in range(1, steps + 1):
         kind, ids = plan(step)
         if kind == "delete":
             for id in ids:
-                there.pop(id, None)
+                chunks_at.pop(id, None)
         elif kind == "write":
-            there |= dict.fromkeys(ids, step)
+            chunks_at |= dict.fromkeys(ids, step)
         else:
-            there = dict.fromkeys(ids, step)
-    return there
+            chunks_at = dict.fromkeys(ids, step)
+    return chunks_at
 
 
 def plan(step: int) -> tuple[str, list[int]]:
@@ -38,7 +38,7 @@ def plan(step: int) -> tuple[str, list[int]]:
 
 
 def run(folder: Path, start: int) -> None:
-    index.MIN_DEAD = 20  # so that vectors are compacted now and then
+    index.MIN_DEAD = 20  # compact vectors often
     engine = EmbeddedEngine(folder)
     for step in range(start, start + STEPS):
         kind, ids = plan(step)
@@ -47,10 +47,10 @@ def run(folder: Path, start: int) -> None:
         elif kind == "write":
             engine.write(NAMESPACE, MODEL, chunks(ids, mark=f"step{step}"))
         else:
-            building = engine.files.build(NAMESPACE, MODEL, DIMENSION)
-            building.write(chunks(ids[:20], mark=f"step{step}"))
-            building.write(chunks(ids[20:], mark=f"step{step}"))
-            building.switch()
+            build = engine.files.build(NAMESPACE, MODEL, DIMENSION)
+            build.write(chunks(ids[:20], mark=f"step{step}"))
+            build.write(chunks(ids[20:], mark=f"step{step}"))
+            build.switch()
         print(step, flush=True)
 
 
