@@ -1,4 +1,4 @@
-"""The values of the domain: frozen, plain, known to everyone, knowing no one. Words as in docs/glossary.md."""
+"""The values of the domain: frozen, and free of imports from other packages. docs/glossary.md defines the terms."""
 
 import random
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from findspot.errors import Failure
 
 
 class Role(StrEnum):
-    """What a key may do in its project. Each role may do all that the ones before it may."""
+    """What a key may do in its project. Each role includes the ones before it."""
 
-    READ = "read"  # look and search
+    READ = "read"  # read and search
     WRITE = "write"  # change content
-    ADMIN = "admin"  # hand out keys, delete the project
+    ADMIN = "admin"  # create keys, delete the project
     OWNER = "owner"  # the whole installation; never stored as a key
 
     def covers(self, needed: "Role") -> bool:
@@ -24,7 +24,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who is asking: the owner (no project), or a key of one project."""
+    """The authenticated client: the owner (no project), or a key of one project."""
 
     role: Role
     name: str
@@ -49,7 +49,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An API key as it can still be shown: its secret is gone, only its hash is kept."""
+    """An API key without its secret. The store keeps only a hash of the secret."""
 
     id: int
     project_id: int
@@ -61,7 +61,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One JSON value of any shape, without the value itself. `size` counts the bytes of its JSON text."""
+    """The metadata of a table, which is one JSON value of any shape. `size` is the length of its JSON text in bytes."""
 
     id: int
     project_id: int
@@ -73,7 +73,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One rich text, without its content."""
+    """The metadata of a document."""
 
     id: int
     project_id: int
@@ -87,7 +87,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What a document held before a change, without the content."""
+    """The metadata of an earlier content of a document."""
 
     id: int
     document_id: int
@@ -140,7 +140,7 @@ class TableIndexState:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
-    """A chunk as the store has it: `text` stands at `char_start:char_end` of its node or document."""
+    """A chunk in the store: `text` is `char_start:char_end` of its node or document."""
 
     id: int
     table_id: int | None
@@ -160,7 +160,7 @@ class ChunkRow:
 
 
 class ChunkToIndex(NamedTuple):
-    """What an index needs of a chunk."""
+    """The fields of a chunk that the index worker needs."""
 
     id: int
     table_id: int | None
@@ -175,7 +175,7 @@ class ChunkToIndex(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FoundChunk:
-    """A chunk and its source: the revision that has now, the one its chunks are of, and what a document is called."""
+    """A chunk with its source: the current revision, the revision that was chunked, and a document's title."""
 
     chunk: ChunkRow
     revision: int
@@ -185,7 +185,7 @@ class FoundChunk:
     updated_at: datetime | None
 
 
-# ── what agents call ──
+# ── tools ──
 
 
 class ToolType(StrEnum):
@@ -208,7 +208,7 @@ class ToolType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """Something an agent may call: a type, a table and a scope in it. `metadata` is what its maker wrote there."""
+    """A function that an agent can call on a scope of a table. `metadata` belongs to the user who created it."""
 
     id: int
     project_id: int
@@ -225,7 +225,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolCard:
-    """A tool as an agent sees it. `name` is one that MCP takes; `title` is what people call it."""
+    """A tool as agents see it. `name` follows the rules of MCP; `title` is the tool's own name."""
 
     name: str
     title: str
@@ -237,7 +237,7 @@ class ToolCard:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An MCP server with a key of its own, to which tools are bound."""
+    """An MCP server with its own key, to which tools are bound."""
 
     id: int
     project_id: int
@@ -246,25 +246,25 @@ class Endpoint:
 
     @property
     def caller(self) -> Caller:
-        """Whoever holds its key: may call what is bound to it, editing tools included."""
+        """The client that has the endpoint's key. It may call all bound tools, also those that edit."""
         return Caller(Role.WRITE, f"endpoint {self.name}", self.project_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A tool at an endpoint. One that is not enabled is neither listed nor called there."""
+    """A tool at an endpoint. A disabled one is not listed and cannot be called."""
 
     tool: Tool
     enabled: bool
 
 
 def table_namespace(project_id: int, table_id: int) -> str:
-    """Where a table's chunks live in the engine."""
+    """Return the engine namespace of a table's chunks."""
     return f"project_{project_id}_table_{table_id}"
 
 
 def documents_namespace(project_id: int) -> str:
-    """Where the chunks of a project's documents live in the engine."""
+    """Return the engine namespace of the chunks of a project's documents."""
     return f"project_{project_id}_documents"
 
 
@@ -306,11 +306,11 @@ class Backoff:
         return min(self.first_s * self.factor**exponent, self.longest_s) * random.uniform(1 - self.jitter, 1)
 
 
-# ── what a backup tells of itself ──
+# ── backups ──
 
 
 class ColumnKind(StrEnum):
-    """What a column holds, whatever a database calls it."""
+    """The type of a column, independent of the database."""
 
     INTEGER = "integer"
     REAL = "real"
@@ -318,7 +318,7 @@ class ColumnKind(StrEnum):
     TEXT = "text"
     BYTES = "bytes"
     TIMESTAMP = "moment"  # the name in backup files since the first version
-    JSON = "json"  # as text, exactly as it stands in the database
+    JSON = "json"  # as text, exactly as in the database
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,37 +331,37 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class TableShape:
-    """A table of the store: its columns in order, and the last id that was given out (None: it counts none)."""
+    """A table of the store: its columns in order, and the last id that it assigned (None: it assigns no ids)."""
 
     name: str
     columns: tuple[Column, ...]
     last_id: int | None
 
 
-# ── what there is to search ──
+# ── what is chunked ──
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One string inside a table, and where it stands."""
+    """One string inside a table, and its JSON pointer."""
 
     pointer: str
     text: str
 
 
 class SkipReason(StrEnum):
-    """Why a node is not searched."""
+    """Why a node cannot be searched."""
 
-    POINTER_TOO_LONG = "pointer_too_long"  # longer than the store and the engines take
+    POINTER_TOO_LONG = "pointer_too_long"  # longer than the store and the engines accept
     POINTER_HOLDS_NUL = "pointer_holds_nul"  # a key with U+0000, which PostgreSQL does not store
     CONTENT_TOO_LONG = "content_too_long"  # more characters than SEARCH_MAX_CONTENT_SIZE
-    PROJECT_FULL = "project_full"  # it would pass FINDSPOT_MAX_CHUNKS
+    PROJECT_FULL = "project_full"  # its chunks would exceed FINDSPOT_MAX_CHUNKS
     TOO_MANY_CHUNKS = "too_many_chunks"  # more chunks than SEARCH_MAX_CHUNKS_PER_NODE
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A node that is left out, named so that no one wonders why it is not found."""
+    """A node that is not indexed, reported so that users know why it is not found."""
 
     pointer: str
     reason: SkipReason

@@ -1,15 +1,15 @@
-"""Names: what people call projects, keys, tables and documents."""
+"""Validates the names of projects, keys, tables and documents."""
 
 import unicodedata
 
 from findspot.errors import invalid
 
 MAX_LENGTH = 200
-_UNSHOWABLE = {"Cc", "Cs", "Zl", "Zp"}  # controls, half characters, line and paragraph separators
+_UNSHOWABLE = {"Cc", "Cs", "Zl", "Zp"}  # controls, lone surrogates, line and paragraph separators
 
 
 def checked(name: str, field: str = "name") -> str:
-    """The name, if it can be shown in one line and told from others; otherwise INVALID_ARGUMENT."""
+    """Return the name if it can be displayed in one line; otherwise raise INVALID_ARGUMENT."""
     problem = _problem(name)
     if problem:
         raise invalid(field, problem)

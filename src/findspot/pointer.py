@@ -1,4 +1,4 @@
-"""RFC 6901 JSON pointers: parse, write, and tell what lies below what."""
+"""RFC 6901 JSON pointers: parse, write and compare."""
 
 import re
 
@@ -10,11 +10,11 @@ _MAX_INDEX_DIGITS = 18
 
 
 class Missing(LookupError):
-    """A pointer leads nowhere in this value; the sentence says at which step, and why."""
+    """A pointer does not resolve in a value. The message names the step and the reason."""
 
 
 def parse(pointer: str, field: str = "json_pointer") -> tuple[str, ...]:
-    """Split a pointer into its reference tokens, unescaped; "" is the whole value."""
+    """Return the unescaped reference tokens of a pointer. The empty pointer is the whole value."""
     if pointer == "":
         return ()
     if not pointer.startswith("/"):
@@ -25,24 +25,24 @@ def parse(pointer: str, field: str = "json_pointer") -> tuple[str, ...]:
 
 
 def write(tokens: tuple[str, ...]) -> str:
-    """The pointer of these tokens: the inverse of `parse`."""
+    """Return the pointer of these tokens: the inverse of `parse`."""
     return "".join(map(step, tokens))
 
 
 def step(token: str) -> str:
-    """What one token adds to a pointer."""
+    """Return one token, escaped, as it is appended to a pointer."""
     if "~" in token or "/" in token:
         token = token.replace("~", "~0").replace("/", "~1")
     return "/" + token
 
 
 def holds(scope: str, pointer: str) -> bool:
-    """Whether `pointer` is `scope` itself or lies below it: `/a` holds `/a/b`, never `/ab`."""
+    """Return whether `pointer` is `scope` or below it: `/a` holds `/a/b`, but not `/ab`."""
     return pointer == scope or pointer.startswith(scope + "/")
 
 
 def index(token: str) -> int | None:
-    """The list index a token names, or None if it is not one (`01`, `-1`, `1e0` and `-` are not)."""
+    """Return the list index that a token names, or None (`01`, `-1`, `1e0` and `-` are no indexes)."""
     if len(token) > _MAX_INDEX_DIGITS or not _INDEX.fullmatch(token):
         return None
     return int(token)

@@ -1,4 +1,4 @@
-"""The data folder: made on first use, private, and owned by one process at a time."""
+"""The data folder: created on first use, private, and owned by one process at a time."""
 
 import fcntl
 import json
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-_LOOK_S, _AGAIN_S = 0.2, 0.01
-_GOING_S = 2.0
+_PROBE_S = 0.2  # other processes may hold the lock this long to read who owns it
+_POLL_S = 0.01
+_EXIT_S = 2.0
 
 
 class FolderInUse(Exception):
@@ -27,30 +28,30 @@ class FolderInUse(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The process that owns a data folder, and where it answers."""
+    """The process that owns a data folder, and the address of its API."""
 
     pid: int | None
     url: str | None
 
     @property
     def lingers_s(self) -> float:
-        """How long its hold may outlast it: a server ends a moment after the process that watches over it is killed."""
-        return 0 if self.pid is None or _alive(self.pid) else _GOING_S
+        """How long the lock may outlive this process: a server exits shortly after its supervisor is killed."""
+        return 0 if self.pid is None or _alive(self.pid) else _EXIT_S
 
 
 class DataFolder:
-    """A hold on the data folder. The operating system lets go of it when the process ends, however it ends.
+    """A lock on the data folder. The operating system releases it when the process ends, also after a crash.
 
-    A process that is forked from the owner shares the hold: it lasts until both have ended.
+    A forked process shares the lock: it is held until both processes have ended.
     """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder
         self._handle: int | None = None
-        self._pid: int | None = None  # the owner's, also in a process that is forked from it
+        self._pid: int | None = None  # of the process that claimed the folder, also after a fork
 
     def claim(self) -> Self:
-        """Make the folder if need be and become its owner, or raise FolderInUse."""
+        """Create the folder if it is missing and lock it, or raise FolderInUse."""
         make(self.path)
         handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         started = time.monotonic()
@@ -60,18 +61,18 @@ class DataFolder:
                 break
             except BlockingIOError:
                 owner = _read_owner(handle)
-                # one that left no name only looks who owns it
-                if time.monotonic() - started > (_LOOK_S if owner.pid is None else owner.lingers_s):
+                # a holder without a pid is a command that reads who owns the folder
+                if time.monotonic() - started > (_PROBE_S if owner.pid is None else owner.lingers_s):
                     os.close(handle)
                     raise FolderInUse(self.path, owner) from None
-                time.sleep(_AGAIN_S)
+                time.sleep(_POLL_S)
         self._handle = handle
         self._pid = os.getpid()
         self.announce(None)
         return self
 
     def announce(self, url: str | None) -> None:
-        """Leave word where this process answers, for commands that look for it."""
+        """Write the address of this process into the lock file, for commands that connect to it."""
         if self._handle is None:
             return
         text = json.dumps({"pid": self._pid, "url": url}).encode()
@@ -90,14 +91,14 @@ def make(folder: Path) -> None:
 
 
 def owner_of(folder: Path) -> Owner | None:
-    """Who owns the folder at this moment; None if no one does. An owner that is just ending is waited for."""
+    """Return the owner of the folder, or None. Wait for an owner that is about to exit."""
     started = time.monotonic()
-    while (owner := _look(folder)) and time.monotonic() - started < owner.lingers_s:
-        time.sleep(_AGAIN_S)
+    while (owner := _current_owner(folder)) and time.monotonic() - started < owner.lingers_s:
+        time.sleep(_POLL_S)
     return owner
 
 
-def _look(folder: Path) -> Owner | None:
+def _current_owner(folder: Path) -> Owner | None:
     try:
         handle = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -116,7 +117,7 @@ def _alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # it is there, and someone else's
+    except PermissionError:  # it exists and belongs to another user
         return True
     return True
 
@@ -125,5 +126,5 @@ def _read_owner(handle: int) -> Owner:
     try:
         found = json.loads(os.pread(handle, 4096, 0))
         return Owner(found["pid"], found["url"])
-    except (ValueError, KeyError):  # the owner is just writing it
+    except (ValueError, KeyError):  # the owner is writing it
         return Owner(None, None)

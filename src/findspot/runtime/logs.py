@@ -1,4 +1,4 @@
-"""Structured logs: one line an event, with the request's id, and never a secret."""
+"""Structured logs: one line per event, with the request id and without secrets."""
 
 import logging
 import re
@@ -16,15 +16,15 @@ _SECRET = re.compile(r"fs[ke]_[A-Za-z0-9_-]{8,}|(?<=[?&]token=)[^&\s\"']+")
 def configure(
     level: str, form: Literal["auto", "json", "console"], secrets: tuple[str, ...] = (), stream: TextIO | None = None
 ) -> None:
-    """Set up logging for the process. `secrets` are blacked out wherever they would appear."""
+    """Set up logging for the process. Replace `secrets` wherever they appear."""
     stream = stream or sys.stderr
-    people = form == "console" or (form == "auto" and stream.isatty())
+    readable = form == "console" or (form == "auto" and stream.isatty())
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.ExceptionRenderer(_trace),
-        _without(secrets),
+        _redact(secrets),
     ]
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
@@ -32,7 +32,7 @@ def configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         cache_logger_on_first_use=False,
     )
-    renderer = structlog.dev.ConsoleRenderer() if people else structlog.processors.JSONRenderer(ensure_ascii=False)
+    renderer = structlog.dev.ConsoleRenderer() if readable else structlog.processors.JSONRenderer(ensure_ascii=False)
     handler = logging.StreamHandler(stream)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -42,12 +42,12 @@ def configure(
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(logging.WARNING)  # libraries log statements and addresses at lower levels, with what people wrote
+    root.setLevel(logging.WARNING)  # at lower levels libraries log statements and addresses, which contain user content
     logging.getLogger("findspot").setLevel(level.upper())
 
 
 def _trace(exc_info: ExcInfo) -> str:
-    """A traceback in which databases are brief: after the first line come values and SQL."""
+    """Return a traceback with only the first line of database errors: the other lines hold values and SQL."""
     text, error = "".join(traceback.format_exception(*exc_info)).rstrip(), exc_info[1] or None
     while error is not None:
         if type(error).__module__.partition(".")[0] in _DATABASES:
@@ -56,8 +56,8 @@ def _trace(exc_info: ExcInfo) -> str:
     return text
 
 
-def _without(secrets: tuple[str, ...]) -> Processor:
-    def black_out(logger: Any, method: str, event: EventDict) -> EventDict:
+def _redact(secrets: tuple[str, ...]) -> Processor:
+    def redact(logger: Any, method: str, event: EventDict) -> EventDict:
         for name, value in event.items():
             if isinstance(value, str):
                 for secret in secrets:
@@ -65,4 +65,4 @@ def _without(secrets: tuple[str, ...]) -> Processor:
                 event[name] = _SECRET.sub("…", value)
         return event
 
-    return black_out
+    return redact

@@ -1,4 +1,4 @@
-"""The owner's token: what opens everything, kept in the data folder. Reading it loads no database."""
+"""The owner's token: it gives access to everything and is kept in the data folder. Reading it opens no database."""
 
 import contextlib
 import os
@@ -11,11 +11,11 @@ from findspot.errors import FindspotError
 if TYPE_CHECKING:
     from findspot.settings import Settings
 
-PREFIX = "fsk_"  # of every secret that Findspot makes
+PREFIX = "fsk_"  # of every secret that Findspot generates
 
 
 def owner_token(settings: "Settings") -> str:
-    """The owner's token: from the settings, else from the data folder, where the first start leaves a new one."""
+    """Return the owner's token: from the settings, else from the data folder. The first start generates one."""
     if settings.token is not None:
         return settings.token.get_secret_value()
     file = token_file(settings.data)
@@ -28,7 +28,7 @@ def owner_token(settings: "Settings") -> str:
 
 
 def kept(folder: Path) -> str | None:
-    """The token that a data folder holds, if it does."""
+    """Return the token in a data folder, if there is one."""
     try:
         return token_file(folder).read_text().strip() or None
     except FileNotFoundError:
@@ -40,13 +40,13 @@ def token_file(folder: Path) -> Path:
 
 
 def _write(file: Path) -> None:
-    """Leave a new token, whole: written aside and linked into place, so that of two processes one wins."""
-    aside = file.with_name(f".{file.name}-{secrets.token_hex(4)}")
-    handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    """Generate a token and write it atomically: if two processes do so at once, the first file is kept."""
+    temporary = file.with_name(f".{file.name}-{secrets.token_hex(4)}")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "w") as stream:
         stream.write(PREFIX + secrets.token_urlsafe(32) + "\n")
         stream.flush()
         os.fsync(handle)
     with contextlib.suppress(FileExistsError):
-        os.link(aside, file)
-    aside.unlink()
+        os.link(temporary, file)
+    temporary.unlink()
