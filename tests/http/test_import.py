@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from findspot.content import importing
+from findspot.content import import_batch
 from findspot.settings import Settings
 from tests.archives import tar_of, zip_of
 
@@ -146,7 +146,7 @@ async def test_a_file_that_becomes_another_kind_is_left_alone(owner: httpx2.Asyn
 
 
 async def test_progress_is_told_a_line_a_batch(owner: httpx2.AsyncClient, project: int) -> None:
-    files = {f"{number}.md": b"# %d" % number for number in range(importing.BATCH_FILES * 2 + 10)}
+    files = {f"{number}.md": b"# %d" % number for number in range(import_batch.BATCH_FILES * 2 + 10)}
     for body, total in ((zip_of(files), len(files)), (tar_of(files), None)):
         lines = await send(owner, project, body)
         assert [line["done"] for line in lines] == [256, 512, 522, 522]
@@ -158,7 +158,7 @@ async def test_progress_is_told_a_line_a_batch(owner: httpx2.AsyncClient, projec
 async def test_the_reasons_are_many_but_not_without_end(
     owner: httpx2.AsyncClient, project: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing, "REASONS_KEPT", 5)
+    monkeypatch.setattr("findspot.content.importing.REASONS_KEPT", 5)
     *_, last = await send(owner, project, zip_of({f"{number}.exe": b"x" for number in range(9)}))
     assert (last["skipped"], len(last["skipped_files"])) == (9, 5)
 
@@ -220,14 +220,16 @@ async def test_a_file_that_ends_its_helper_spoils_only_itself(
 async def test_a_project_deleted_meanwhile_ends_the_import_with_an_error_line(
     owner: httpx2.AsyncClient, project: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = importing.Importing._read
+    from findspot.runtime.helpers import Helpers
 
-    async def late(self: importing.Importing, project_id: int, batch: Any) -> Any:
-        outcome = await read(self, project_id, batch)
+    run: Any = Helpers.run
+
+    async def delete_project_after(self: Helpers, function: Any, *arguments: Any) -> Any:
+        converted = await run(self, function, *arguments)
         await owner.delete(f"/api/v1/projects/{project}")
-        return outcome
+        return converted
 
-    monkeypatch.setattr(importing.Importing, "_read", late)
+    monkeypatch.setattr(Helpers, "run", delete_project_after)
     *_, last = await send(owner, project, tar_of(FILES))
     assert last["error"]["code"] == "NOT_FOUND"
     assert last["created"] == 0

@@ -107,11 +107,6 @@ async def test_another_fingerprint_is_another_vector(store: Store, threads: Thre
     for each in (one, two):
         await Embeddings(store, each, threads, 60).documents(["a"])
     assert one.asked == two.asked == ["a"]
-    async with store.write() as connection:
-        assert await stored.forget(connection, "two") == 1
-    await Embeddings(store, two, threads, 60).documents(["a"])
-    await Embeddings(store, one, threads, 60).documents(["a"])
-    assert (one.asked, two.asked) == (["a", "a"], ["a"])
 
 
 async def test_a_vector_of_zeros_stays_one_and_is_not_made_again(

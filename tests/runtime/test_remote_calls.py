@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from findspot.agents import views
-from findspot.content import drafts, intake
+from findspot.content import document_bodies
+from findspot.content.import_files import ImportFile, SizeLimits, convert_files
 from findspot.errors import FindspotError
 from findspot.indexing import cutting
 from findspot.jsontext import operations
@@ -46,11 +47,14 @@ def test_arguments_and_results_travel_as_the_type_hints_say() -> None:
     parts = call(cutting.cut_documents, [document], [b"alpha\n\nbeta"])
     assert [each.text for part in parts for each in part] == ["alpha", "beta"]
     became, contents = call(
-        intake.read_files, [intake.Given("a.md"), intake.Given("b.md")], intake.Sizes(9, 9), [b"a", b"b"]
+        convert_files,
+        [ImportFile("a.md"), ImportFile("b.md")],
+        SizeLimits(9, 9),
+        [b"a", b"b"],
     )
     assert ([each.kind for each in became], contents) == (["document", "document"], [b"a", b"b"])
     assert call(cutting.index_terms, ["Rivers"]) == cutting.index_terms(["Rivers"])
-    draft, content = call(drafts.open_document, b'{"title":"t","content":"x","format":"text"}', "", 100)
+    draft, content = call(document_bodies.parse_body, b'{"title":"t","content":"x","format":"text"}', "", 100)
     assert (draft.title, draft.word_count, content) == ("t", 1, b"x")
     assert b"rows" in call(views.view, views.View("get_all_data", "", {}, 500, "en"), b'{"rows":[]}')
 
@@ -108,7 +112,7 @@ def test_a_helper_imports_nothing_heavy_for_json_and_documents() -> None:
     """It starts in a fraction of a second and takes little memory."""
     script = (
         "import sys, findspot.runtime.processes\n"
-        "import findspot.jsontext.operations, findspot.content.drafts, findspot.content.intake\n"
+        "import findspot.jsontext.operations, findspot.content.document_bodies, findspot.content.import_files\n"
         "import findspot.indexing.cutting, findspot.agents.views\n"
         "print(*{name.partition('.')[0] for name in sys.modules})"
     )

@@ -89,7 +89,7 @@ async def test_rows_are_read_a_megabyte_at_a_time_whatever_their_length(store: S
         ids = await fill(connection)
         many = [{"name": f"p{number}"} for number in range(1200)]
         await connection.execute(sa.insert(projects), many)
-        for number, group in enumerate(table_rows.cut(bytes(12 * table_rows.PIECE))):
+        for number, group in enumerate(table_rows.split(bytes(12 * table_rows.PIECE))):
             await table_rows.write_pieces(connection, ids["table"], 5, number, group)
         await connection.execute(sa.update(tables).values(text_id=5))
         document = {"project_id": ids["project"], "title": "", "type": "note", "format": "text", "revision": 1}

@@ -92,14 +92,14 @@ class ToolIndex:
         while after is not None:
             async with self._store.write() as connection:
                 await request(connection, tool.project_id, tool.table_id)
-                after = await rows.mark_seen_as_waiting(connection, *self._scope(tool), after, CHUNKS_AT_ONCE)
+                after = await rows.mark_unindexed(connection, *self._scope(tool), after, CHUNKS_AT_ONCE)
 
     async def delete(self, tool: Tool) -> None:
         """Delete the chunks of a tool. They come back with the next change of the table, or with a rebuild."""
         more = True
         while more:
             async with self._store.write() as connection:
-                more = await rows.delete_seen(connection, *self._scope(tool), CHUNKS_AT_ONCE)
+                more = await rows.delete_in_scope(connection, *self._scope(tool), CHUNKS_AT_ONCE)
 
     async def lack_of_room(self, tool: Tool) -> FindspotError | None:
         """Return an error if there was no room for the chunks of a new tool."""
@@ -113,8 +113,8 @@ class ToolIndex:
         """Return what was indexed for a new tool; `last` is the last chunk that existed before."""
         scope = self._scope(tool)
         async with self._store.read() as connection:
-            nodes, _, _, new = await rows.count_seen(connection, *scope, last)
-            listed = await rows.nodes_seen(connection, *scope, NODES_LISTED)
+            nodes, _, _, new = await rows.count_in_scope(connection, *scope, last)
+            listed = await rows.nodes_in_scope(connection, *scope, NODES_LISTED)
         status = tool.metadata["search_index"]["status"]
         notice = None
         if not nodes and status == "ready":
@@ -128,7 +128,7 @@ class ToolIndex:
         if tool.type is not ToolType.SEARCH:
             return tool
         state = await index_states.of_table(connection, tool.table_id)
-        nodes, found, indexed, _ = await rows.count_seen(connection, *self._scope(tool))
+        nodes, found, indexed, _ = await rows.count_in_scope(connection, *self._scope(tool))
         configured = tool.metadata.get("search_index", {}).get("configured_at", _iso(tool.created_at))
         indexed_at = state.indexed_at if state else None
         if indexed_at is not None and indexed_at < datetime.fromisoformat(configured):

@@ -1,4 +1,4 @@
-"""Backups: the store at one moment, without what the index makes of it, as one file; and back into an empty store."""
+"""Backups: a snapshot of the store without index data, as one file; and restoring it into an empty store."""
 
 import asyncio
 import contextlib
@@ -22,21 +22,21 @@ from findspot.settings import Settings
 from findspot.store import migrate, snapshot
 from findspot.store.database import Store, make_private
 
-_AHEAD = 2  # blocks that are packed while the next rows are read
+_AHEAD = 2  # batches that are packed while the next rows are read
 _SLICE = 256 * 1024
-_BESIDE = "findspot.db.restoring"
+_TEMPORARY = "findspot.db.restoring"
 _SQLITE_FILES = ("", "-wal", "-shm", "-journal")
 
-Watch = Callable[[int], None]  # told how many bytes of the file have been read
+OnProgress = Callable[[int], None]  # called with the number of bytes read so far
 
 
 class NotEmpty(Exception):
-    """The store that is to be restored into holds something."""
+    """The store to restore into is not empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """A backup that was read from its first byte to its last and found whole."""
+    """A backup that was read completely and is intact."""
 
     file: Path
     header: Header
@@ -46,11 +46,11 @@ class Verified:
     digest: bytes
 
 
-# ── making one ──
+# ── creating ──
 
 
 async def stream(store: Store, *, embeddings: bool = True) -> AsyncGenerator[bytes, None]:
-    """The bytes of a backup of this moment, while others go on writing."""
+    """Yield the bytes of a backup. It is a snapshot, and other writers continue meanwhile."""
     async with store.snapshot() as connection:
         schema = str(await migrate.revision(connection))
         tables = await snapshot.shapes(connection, embeddings=embeddings)
@@ -59,13 +59,13 @@ async def stream(store: Store, *, embeddings: bool = True) -> AsyncGenerator[byt
         async with contextlib.aclosing(_blocks(connection, tables)) as blocks:
             async for block in blocks:
                 frame = memoryview(await asyncio.to_thread(writer.seal, block))
-                for start in range(0, len(frame), _SLICE):  # no connection's buffer is filled at a stroke
+                for start in range(0, len(frame), _SLICE):  # small pieces, so that no connection buffers a whole block
                     yield bytes(frame[start : start + _SLICE])
         yield writer.end()
 
 
 async def _blocks(connection: AsyncConnection, tables: tuple[TableShape, ...]) -> AsyncGenerator[Block, None]:
-    """Rows, packed in threads: the event loop only hands them on."""
+    """Yield rows as blocks, which threads pack."""
     ahead: deque[asyncio.Future[list[Block]]] = deque()
     loop = asyncio.get_running_loop()
     for number, table in enumerate(tables):
@@ -80,15 +80,15 @@ async def _blocks(connection: AsyncConnection, tables: tuple[TableShape, ...]) -
             yield block
 
 
-# ── looking at one ──
+# ── verifying ──
 
 
-def verify(file: Path, watch: Watch = lambda read: None) -> Verified:
-    """Read a backup to its end. Raises BadBackup unless it is whole and can be restored by this Findspot."""
+def verify(file: Path, on_progress: OnProgress = lambda read: None) -> Verified:
+    """Read a backup to its end. Raise BadBackup unless it is intact and this Findspot can restore it."""
     with _opened(file) as reader:
         _check_schema(reader.header)
         for _ in reader.blocks():
-            watch(reader.position)
+            on_progress(reader.position)
         assert reader.end is not None
         rows = {table.name: count for table, count in zip(reader.header.tables, reader.end.rows, strict=True)}
         return Verified(file, reader.header, rows, reader.position, reader.end.size, reader.digest)
@@ -108,7 +108,7 @@ def _check_schema(header: Header) -> None:
         )
     if header.schema < migrate.HEAD:
         if not migrate.known(header.schema):
-            raise BadBackup(f"The backup has a schema that no Findspot had: {header.schema}.")
+            raise BadBackup(f"The backup has an unknown schema: {header.schema}.")
         return
     given = [(table.name, table.columns) for table in header.tables]
     both = [snapshot.contained(embeddings=embeddings) for embeddings in (True, False)]
@@ -116,73 +116,73 @@ def _check_schema(header: Header) -> None:
         raise BadBackup(f"The backup was altered: its tables are not those of schema {header.schema}.")
 
 
-# ── going back to one ──
+# ── restoring ──
 
 
-async def restore(verified: Verified, settings: Settings, watch: Watch = lambda read: None) -> None:
-    """Put everything from a backup into the empty store of these settings: all of it, or nothing."""
+async def restore(verified: Verified, settings: Settings, on_progress: OnProgress = lambda read: None) -> None:
+    """Restore a backup into the empty store of these settings, completely or not at all."""
     with contextlib.ExitStack() as closing:
         if not settings.shared:
             folder = DataFolder(settings.data).claim()
             closing.callback(folder.release)
         if settings.database_url:
             async with _unprepared(settings.database_url.get_secret_value(), settings.data) as store:
-                await _fill(verified, store, watch)
+                await _fill(verified, store, on_progress)
         else:
-            await _into_sqlite(verified, settings.data / "findspot.db", watch)
+            await _into_sqlite(verified, settings.data / "findspot.db", on_progress)
 
 
-async def _into_sqlite(verified: Verified, file: Path, watch: Watch) -> None:
-    """Into a new file beside the empty one, which it replaces in one step when it is whole and on the disk."""
-    if _is_there(file):
+async def _into_sqlite(verified: Verified, file: Path, on_progress: OnProgress) -> None:
+    """Restore into a temporary file, and replace the empty database with it once it is complete and on disk."""
+    if _exists(file):
         async with _unprepared(None, file) as store, store.write() as connection:
             await _check_target(connection)
-    beside = file.with_name(_BESIDE)
-    _remove(beside)
+    temporary = file.with_name(_TEMPORARY)
+    _remove(temporary)
     _check_room(verified, file.parent)
-    make_private(beside)
+    make_private(temporary)
     try:
-        async with _unprepared(None, beside) as store:
-            await _fill(verified, store, watch)
-        _sync(beside)
-        _remove(file)  # with its log, which must not be taken for the new one's
-        beside.replace(file)
+        async with _unprepared(None, temporary) as store:
+            await _fill(verified, store, on_progress)
+        _sync(temporary)
+        _remove(file)  # also its log, which SQLite would apply to the new file
+        temporary.replace(file)
         _sync(file.parent)
     except BaseException:
-        _remove(beside)
+        _remove(temporary)
         raise
 
 
-async def _fill(verified: Verified, store: Store, watch: Watch) -> None:
-    """One transaction: the schema of that time, the rows, and then what has been added to the schema since."""
+async def _fill(verified: Verified, store: Store, on_progress: OnProgress) -> None:
+    """In one transaction: create the schema of the backup, load the rows, then apply newer migrations."""
     try:
         async with store.write() as connection:
             await _check_target(connection)
             await migrate.rebuild(connection, verified.header.schema)
             await snapshot.defer_references(connection)
-            await _load(verified, connection, watch)
+            await _load(verified, connection, on_progress)
             await snapshot.check_references(connection)
             await snapshot.set_last_ids(connection, verified.header.tables)
             await migrate.upgrade(connection)
-    except DBAPIError as error:  # a database that cannot be used is told otherwise, by the store
-        said = str(error.orig).splitlines()[0].rstrip(".")
-        raise BadBackup(f"The rows of the backup do not fit this database: {said}. Nothing was changed.") from error
+    except DBAPIError as error:  # the store turns an unusable database into STORE_UNAVAILABLE
+        reason = str(error.orig).splitlines()[0].rstrip(".")
+        raise BadBackup(f"The rows of the backup do not fit this database: {reason}. Nothing was changed.") from error
 
 
-async def _load(verified: Verified, connection: AsyncConnection, watch: Watch) -> None:
+async def _load(verified: Verified, connection: AsyncConnection, on_progress: OnProgress) -> None:
     with _opened(verified.file) as reader:
         blocks = reader.blocks()
         while (block := await asyncio.to_thread(next, blocks, None)) is not None:
             await snapshot.load(connection, *block)
-            watch(reader.position)
+            on_progress(reader.position)
         if reader.digest != verified.digest:
-            raise BadBackup("The backup was exchanged while it was being restored. Nothing was changed.")
+            raise BadBackup("The backup file changed while it was being restored. Nothing was changed.")
 
 
 async def _check_target(connection: AsyncConnection) -> None:
     await migrate.check(connection)
     if not await snapshot.is_empty(connection):
-        raise NotEmpty("There is something in this store already, and a backup is only restored into an empty one.")
+        raise NotEmpty("The store is not empty. A backup can only be restored into an empty store.")
 
 
 @contextlib.asynccontextmanager
@@ -197,11 +197,11 @@ async def _unprepared(url: str | None, file: Path) -> AsyncIterator[Store]:
 def _check_room(verified: Verified, folder: Path) -> None:
     free = shutil.disk_usage(folder).free
     if free < verified.unpacked:
-        message = f"{verified.unpacked:,} bytes are to be restored, but the disk has room for {free:,}."
+        message = f"The backup needs {verified.unpacked:,} bytes, but the disk has only {free:,} free."
         raise FindspotError("STORE_UNAVAILABLE", message)
 
 
-def _is_there(file: Path) -> bool:
+def _exists(file: Path) -> bool:
     return file.exists()
 
 

@@ -1,6 +1,6 @@
-"""The file of a backup: frames of rows, each sealed with a digest of all that came before it. See docs/backup.md.
+"""The file format of backups: frames of rows, each followed by a digest of everything before it (docs/backup.md).
 
-Whoever reads one trusts nothing: no length before it is held against a limit and the file, no block before its seal.
+The reader trusts nothing: it checks lengths against limits and the file size, and each block against its digest.
 """
 
 import hashlib
@@ -17,15 +17,15 @@ from findspot.models import ColumnKind, TableShape
 
 Row: TypeAlias = tuple[Any, ...]
 
-MAGIC = b"\x89findspot backup\r\n\x1a\n"  # shows at once when a transfer has changed line ends
+MAGIC = b"\x89findspot backup\r\n\x1a\n"  # detects a transfer that changed line endings
 FORMAT = 1
 BLOCK = 1 << 20  # bytes of a block before it is packed; only a single row may be longer
 LONGEST_ROW = 1 << 30  # about what either database can hold
 _DESCRIPTION = 1 << 20
 _HEAD = struct.Struct("!cHII")  # kind, number of the table, length packed, length unpacked
-_COUNT = struct.Struct("!BI")  # MessagePack's mark of a long list, and how many follow
+_COUNT = struct.Struct("!BI")  # MessagePack's marker of a long list, and its length
 _LIST = 0xDD
-_LEVEL = 1  # higher ones take several times as long for a few per cent
+_LEVEL = 1  # higher levels take several times as long and save a few per cent
 _HEADER, _ROWS, _END = b"H", b"R", b"E"
 
 _int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
@@ -42,12 +42,12 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class BadBackup(Exception):
-    """A file that is no backup, is damaged, or does not fit this Findspot. Says so in a sentence."""
+    """A file is no backup, is damaged, or does not fit this Findspot. The message says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a backup says of itself before its rows."""
+    """The description of a backup, before its rows."""
 
     findspot: str
     schema: str
@@ -58,7 +58,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """What a backup says of itself after its rows: how many each table has, and their bytes before packing."""
+    """The totals of a backup, after its rows: rows per table, and their unpacked size in bytes."""
 
     rows: tuple[int, ...]
     size: int
@@ -75,7 +75,7 @@ class Block:
 
 
 def pack(table: int, rows: Sequence[Row]) -> list[Block]:
-    """Rows of one table as blocks. Long work that needs nothing else: it may run in any thread."""
+    """Return rows of one table as blocks. It shares no state, so any thread may run it."""
     blocks, some, size = [], list[bytes](), _COUNT.size
     for row in rows:
         encoded = _encoder.encode(row)
@@ -95,7 +95,7 @@ def _block(table: int, rows: Sequence[bytes]) -> Block:
 
 
 class Writer:
-    """Makes the bytes of a backup, in order."""
+    """Produces the bytes of a backup in order."""
 
     def __init__(self, header: Header) -> None:
         self._header = header
@@ -128,36 +128,36 @@ class Writer:
 
 
 class Reader:
-    """Reads a backup of `size` bytes from its start, and raises BadBackup at the first thing that is not right."""
+    """Reads a backup of `size` bytes, and raises BadBackup at the first error."""
 
     def __init__(self, stream: BinaryIO, size: int) -> None:
         self._stream = stream
         self._size = size
         self._digest = hashlib.sha256()
-        self._begun = 0  # where the frame at hand begins
+        self._frame_start = 0
         self.position = 0
         self.end: End | None = None
         self._start()
         kind, _, plain = self._frame()
         if kind != _HEADER:
-            raise self._altered()
+            raise self._damaged()
         self.header = self._decoded(plain, msgspec.msgpack.Decoder(Header))
         self._decoders = [_decoder(table) for table in self.header.tables]
 
     @property
     def digest(self) -> bytes:
-        """Tells this backup, as far as it is read, from every other."""
+        """The digest of everything read so far. It identifies the backup."""
         return self._digest.digest()
 
     def blocks(self) -> Iterator[tuple[TableShape, list[Row]]]:
-        """Every block of rows. After the last, the counts are checked and nothing may follow."""
+        """Yield every block of rows. After the last one, check the totals and that nothing follows."""
         counts, size, latest = [0] * len(self._decoders), 0, 0
         while True:
             kind, table, plain = self._frame()
             if kind == _END:
                 break
             if kind != _ROWS or not latest <= table < len(self._decoders):
-                raise self._altered()
+                raise self._damaged()
             rows = self._rows(plain, table)
             latest = table
             counts[table] += len(rows)
@@ -165,7 +165,7 @@ class Reader:
             yield self.header.tables[table], rows
         self.end = self._decoded(plain, msgspec.msgpack.Decoder(End))
         if self.end != End(tuple(counts), size):
-            raise self._altered()
+            raise self._damaged()
         if self.position != self._size:
             raise BadBackup(f"The backup was altered: {self._size - self.position} bytes follow its end.")
 
@@ -175,50 +175,50 @@ class Reader:
             raise BadBackup("This is not a Findspot backup.")
         self.position = len(start)
         if len(start) <= len(MAGIC):
-            raise self._cut_off()
+            raise self._truncated()
         if start[-1] != FORMAT:
             raise BadBackup(f"This backup has the format {start[-1]}; this Findspot reads the format {FORMAT}.")
         self._digest.update(start)
 
     def _frame(self) -> tuple[bytes, int, bytes]:
-        self._begun = self.position
+        self._frame_start = self.position
         head = self._take(_HEAD.size)
         kind, table, length, size = _HEAD.unpack(head)
         limit = LONGEST_ROW if kind == _ROWS else _DESCRIPTION
         if not 0 < size <= limit or not 0 < length <= limit:
-            raise self._altered()
+            raise self._damaged()
         packed = self._take(length)
         self._digest.update(head)
         self._digest.update(packed)
         if self._take(self._digest.digest_size) != self._digest.digest():
-            raise self._altered()
+            raise self._damaged()
         return kind, table, self._unpacked(packed, size)
 
     def _take(self, length: int) -> bytes:
         if length > self._size - self.position:
-            raise self._cut_off()
+            raise self._truncated()
         taken = self._stream.read(length)
         self.position += len(taken)
         if len(taken) < length:
-            raise self._cut_off()
+            raise self._truncated()
         return taken
 
     def _unpacked(self, packed: bytes, size: int) -> bytes:
-        """Never more than what was announced, however much there is."""
+        """Unpack, but never more than the announced size."""
         unpacking = zlib.decompressobj()
         try:
             plain = unpacking.decompress(packed, size + 1)
         except zlib.error:
-            raise self._altered() from None
+            raise self._damaged() from None
         if len(plain) != size or not unpacking.eof or unpacking.unused_data:
-            raise self._altered()
+            raise self._damaged()
         return plain
 
     def _rows(self, plain: bytes, table: int) -> list[Row]:
-        """A small block may hold many rows, a large one only one: rows take far more memory than their bytes."""
-        mark, count = _COUNT.unpack_from(plain) if len(plain) >= _COUNT.size else (0, 0)
-        if mark != _LIST or count == 0 or (len(plain) > BLOCK and count > 1):
-            raise self._altered()
+        """Decode a block. A large one must hold a single row, because rows need far more memory than their bytes."""
+        marker, count = _COUNT.unpack_from(plain) if len(plain) >= _COUNT.size else (0, 0)
+        if marker != _LIST or count == 0 or (len(plain) > BLOCK and count > 1):
+            raise self._damaged()
         rows: list[Row] = self._decoded(plain, self._decoders[table])
         return rows
 
@@ -226,12 +226,14 @@ class Reader:
         try:
             return decoder.decode(plain)
         except (msgspec.DecodeError, RecursionError):
-            raise self._altered() from None
+            raise self._damaged() from None
 
-    def _altered(self) -> BadBackup:
-        return BadBackup(f"The backup is damaged or was altered: what begins at byte {self._begun} is not as written.")
+    def _damaged(self) -> BadBackup:
+        return BadBackup(
+            f"The backup is damaged or was altered: the block at byte {self._frame_start} is not as it was written."
+        )
 
-    def _cut_off(self) -> BadBackup:
+    def _truncated(self) -> BadBackup:
         return BadBackup(f"The backup is cut off: it ends after {self._size} bytes, in the middle of a block.")
 
 

@@ -1,7 +1,7 @@
-"""Exporting: everything of a project as a tar archive, readable without Findspot, written while it is read.
+"""Exporting: a project as a tar archive, readable without Findspot, streamed while the store is read.
 
-Each document is read with its content in one statement, so it is whole; the export as a whole is no moment in time. In
-memory are at most a megabyte of documents, or one document or table if that is larger.
+Each document is consistent, because it is read with its content in one statement. The export as a whole is no
+snapshot. Memory holds at most a megabyte of documents, or one document or table if that is larger.
 """
 
 import contextlib
@@ -25,22 +25,22 @@ from findspot.store.database import Store
 
 FORMAT = 1
 _PAGE = 500
-_AT_ONCE = 1024 * 1024
+_GROUP_BYTES = 1024 * 1024
 _SLICE = 256 * 1024
 _MANIFEST = "manifest.json"
 _LISTS = ("documents", "versions", "tables")
 
 
 class Exporting:
-    """Writes projects as archives."""
+    """Exports projects as tar archives."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def tar(self, project: Project) -> AsyncIterator[bytes]:
-        """The archive: documents with their versions, tables, and last a manifest that says what each file is."""
+        """Yield the archive: documents with their versions, tables, and a manifest that describes each file."""
         with contextlib.ExitStack() as closing:
-            lists = [closing.enter_context(tempfile.SpooledTemporaryFile(_AT_ONCE)) for _ in _LISTS]
+            lists = [closing.enter_context(tempfile.SpooledTemporaryFile(_GROUP_BYTES)) for _ in _LISTS]
             manifest, names = _Manifest(dict(zip(_LISTS, lists, strict=True))), ExportNames()
             async for part in self._documents(project.id, names, manifest):
                 yield part
@@ -64,7 +64,7 @@ class Exporting:
                     kept = await version_rows.sizes(connection, ids)
                 files = {}
                 for document, path, content in found:
-                    files[document.id] = file = names.document(path or _flat(document.title), document.format)
+                    files[document.id] = file = names.document(path or _file_name(document.title), document.format)
                     manifest.add("documents", _document(document, path, file))
                     known = ExportRecord("document", path or file, document.title, document.type)
                     for part in _entry(f"documents/{file}", [content], document.updated_at, known):
@@ -79,7 +79,7 @@ class Exporting:
             async with self._store.read() as connection:
                 found = await version_rows.load_many(connection, ids)
             for version, content in found:
-                if version.document_id not in files:  # deleted a moment ago, document and all
+                if version.document_id not in files:  # the document was deleted meanwhile
                     continue
                 folder = f"versions/{files[version.document_id]}"
                 file = f"{folder}/{version.id}-{version.reason}{extension(version.format)}"
@@ -99,7 +99,7 @@ class Exporting:
                 if loaded is None:
                     continue
                 table, text = loaded
-                file = names.table(path or _flat(table.name))
+                file = names.table(path or _file_name(table.name))
                 manifest.add("tables", _table(table, path, file))
                 known = ExportRecord("table", path or file, table.name)
                 for part in _entry(f"tables/{file}", text, table.updated_at, known):
@@ -109,7 +109,7 @@ class Exporting:
 
 
 class _Manifest:
-    """The list of what is where, kept in files of its own while the archive is written, since it comes last."""
+    """The description of all files. It comes last in the archive, so it is collected in temporary files."""
 
     def __init__(self, parts: dict[str, IO[bytes]]) -> None:
         self._parts = parts
@@ -142,9 +142,9 @@ class _Manifest:
         yield padding(size)
 
 
-def _entry(name: str, pieces: Sequence[bytes], moment: datetime, known: ExportRecord) -> Iterator[bytes]:
+def _entry(name: str, pieces: Sequence[bytes], changed_at: datetime, known: ExportRecord) -> Iterator[bytes]:
     size = sum(map(len, pieces))
-    yield tar_header(name, size, moment, tar_records_of(known))
+    yield tar_header(name, size, changed_at, tar_records_of(known))
     for piece in pieces:
         for start in range(0, len(piece), _SLICE):
             yield piece[start : start + _SLICE]
@@ -153,11 +153,11 @@ def _entry(name: str, pieces: Sequence[bytes], moment: datetime, known: ExportRe
 
 
 def _groups(sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
-    """Ids in groups that are read at once."""
+    """Yield ids in groups whose contents are read together."""
     group: list[int] = []
     total = 0
     for number, size in sizes:
-        if group and total + size > _AT_ONCE:
+        if group and total + size > _GROUP_BYTES:
             yield group
             group, total = [], 0
         group.append(number)
@@ -166,8 +166,8 @@ def _groups(sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
         yield group
 
 
-def _flat(title: str) -> str:
-    """A title is no path: its slashes make no folders."""
+def _file_name(title: str) -> str:
+    """Return a title as a file name: its slashes do not become folders."""
     return title.replace("/", "_")
 
 

@@ -1,4 +1,4 @@
-"""Keys: who is calling? Secrets are shown once and kept as hashes; the owner's token opens everything."""
+"""API keys: issue and identify. Secrets are shown once and stored as hashes; the owner's token allows everything."""
 
 import hashlib
 import hmac
@@ -14,13 +14,12 @@ _HINT = len(PREFIX) + 4
 
 
 def hashed(secret: str) -> str:
-    """A plain hash is enough here: the secret is 256 random bits, so there is nothing to guess."""
+    """Return the hash of a secret. It needs no salt or stretching: a secret has 256 random bits."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def query_hash(token: str) -> Callable[[str], str]:
-    """What stands for a query in logs: a hash with a secret of this installation, since what people type can be
-    guessed."""
+    """Return a function that hashes queries for logs. It is keyed per installation, because queries can be guessed."""
     key = hashlib.sha256(f"queries:{token}".encode()).digest()
     return lambda query: hmac.new(key, query.encode(errors="surrogatepass"), hashlib.sha256).hexdigest()[:16]
 
@@ -31,10 +30,10 @@ class Keys:
     def __init__(self, store: Store, token: str) -> None:
         self._store = store
         self._token = hashed(token)
-        self.browser_pass = hashed(f"browser:{token}")  # what a signed-in browser keeps: useless for anything else
+        self.browser_pass = hashed(f"browser:{token}")  # the cookie of a signed-in browser; it is no API key
 
     async def issue(self, project_id: int, name: str, role: Role) -> tuple[Key, str]:
-        """A new key and its secret, which cannot be shown again."""
+        """Create a key. Return it with its secret, which cannot be shown again."""
         secret = PREFIX + secrets.token_urlsafe(32)
         async with self._store.write() as connection:
             key = await rows.create(connection, project_id, name, role, hashed(secret), secret[:_HINT])
@@ -46,7 +45,7 @@ class Keys:
         return OWNER if hmac.compare_digest(sent, self.browser_pass.encode()) else None
 
     async def identify(self, secret: str) -> Caller | None:
-        """Who this secret belongs to; None for no one (any more)."""
+        """Return the client that a secret belongs to, or None."""
         digest = hashed(secret)
         if hmac.compare_digest(digest, self._token):
             return OWNER

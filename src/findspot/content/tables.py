@@ -1,9 +1,9 @@
-"""Tables: create, read at a pointer, set, patch. The one door through which a JSON value is changed."""
+"""Tables: create, read at a pointer, set, patch and delete. Every change of a JSON value goes through here."""
 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, NoReturn, TypeAlias
 from weakref import WeakValueDictionary
 
 from sqlalchemy.exc import IntegrityError
@@ -21,16 +21,16 @@ from findspot.store import tables as rows
 from findspot.store.database import Store
 from findspot.store.index_states import note_changes
 
-Part: TypeAlias = bytes | Sequence[bytes]  # a text, whole or in pieces
-Fate: TypeAlias = Literal["created", "changed", "unchanged"]
+Part: TypeAlias = bytes | Sequence[bytes]  # a JSON text, whole or in pieces
+Change: TypeAlias = Literal["created", "changed", "unchanged"]
 
-EVERYWHERE = ("",)
+WHOLE_TABLE = ("",)
 
-_TRIES = 100  # against writers in other processes; those of this one take turns
+_ATTEMPTS = 100  # writers of other processes may interfere; those of this process take turns
 
 
 class Tables:
-    """The tables of every project, over the store. bytess go in and out in pieces, never as one large copy."""
+    """The tables of all projects. Their texts are read and written in pieces, never as one large copy."""
 
     def __init__(self, store: Store, helpers: Helpers, max_table: int) -> None:
         self._store = store
@@ -39,7 +39,7 @@ class Tables:
         self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     async def create(self, project_id: int, body: Part) -> Table:
-        """Make a table from the body `{name, data}`."""
+        """Create a table from the body `{name, data}`."""
         given, text = await self._helpers.run_unless_small(operations.open_table, joined_there(body), self._limit)
         name = checked(given)
         try:
@@ -48,7 +48,7 @@ class Tables:
             raise not_found("project") from None
 
     async def read(self, table_id: int, pointer: str) -> tuple[Table, list[bytes]]:
-        """A table and the JSON text of its value at a pointer."""
+        """Return a table and the JSON text of its value at a pointer."""
         pointers.parse(pointer)
         async with self._store.read() as connection:
             loaded = await rows.load(connection, table_id)
@@ -60,23 +60,24 @@ class Tables:
         return table, list(text)
 
     async def put(self, table_id: int, pointer: str, body: Part, expected: int | None) -> int:
-        """Set the value at a pointer; answers the new revision."""
+        """Set the value at a pointer. Return the new revision."""
         pointers.parse(pointer)
         if pointer:
             return await self._edit(table_id, expected, lambda text: self._put(text, pointer, body))
         if expected is not None:
-            await self._require(table_id, expected)  # before the work; the switch decides
+            await self._require(table_id, expected)  # fail early; `switch` checks again
         text = await self._helpers.run_unless_small(operations.accept, joined_there(body), self._limit)
-        revision = await self._place(table_id, text, expected, EVERYWHERE)
-        return revision if revision is not None else await self._moved_on(table_id)
+        revision = await self._replace(table_id, text, expected, WHOLE_TABLE)
+        if revision is None:
+            await self._raise_conflict(table_id)
+        return revision
 
     async def patch(self, table_id: int, body: Part, expected: int | None) -> int:
-        """Apply a JSON Patch, all of it or nothing; answers the new revision."""
+        """Apply a JSON Patch completely or not at all. Return the new revision."""
         return await self._edit(table_id, expected, lambda text: self._patch(text, body))
 
     async def edit(self, table_id: int, action: Edit, scope: str, arguments: bytes) -> list[Key]:
-        """Create, update or delete elements of the object or list at a pointer: all that the arguments name, or none.
-        Returns their keys."""
+        """Create, update or delete elements of the object or list at `scope`, all or none. Return their keys."""
         keys: list[Key] = []
 
         async def change(text: list[bytes]) -> tuple[bytes, Sequence[str]]:
@@ -98,8 +99,8 @@ class Tables:
     async def _patch(self, text: list[bytes], body: Part) -> tuple[bytes, Sequence[str]]:
         return await self._helpers.run(operations.patch, joined_there(text), joined_there(body), self._limit)
 
-    async def import_file(self, project_id: int, path: str, name: str, text: bytes) -> Fate:
-        """Make the table of a file, or make it equal to the file."""
+    async def import_file(self, project_id: int, path: str, name: str, text: bytes) -> Change:
+        """Create the table of a file, or make the existing one equal to the file."""
         async with self._store.read() as connection:
             present = (await rows.by_paths(connection, project_id, [path])).get(path)
             if present is not None and present.size == len(text):
@@ -109,7 +110,7 @@ class Tables:
         if present is None:
             await self._insert(project_id, name, text, path)
             return "created"
-        if await self._place(present.id, text, None, EVERYWHERE) is None:
+        if await self._replace(present.id, text, None, WHOLE_TABLE) is None:
             raise not_found("table")
         return "changed"
 
@@ -119,53 +120,57 @@ class Tables:
         expected: int | None,
         change: Callable[[list[bytes]], Awaitable[tuple[bytes, Sequence[str]]]],
     ) -> int:
-        """Read, change, write. If someone else wrote in between, the change is made again on what they left."""
+        """Read, change and write a table. If another writer was faster, repeat the change on the new text."""
         async with self._turns.setdefault(table_id, asyncio.Lock()):
-            for _ in range(_TRIES):
+            for _ in range(_ATTEMPTS):
                 async with self._store.read() as connection:
                     loaded = await rows.load(connection, table_id)
                 if loaded is None:
                     raise not_found("table")
                 table, text = loaded
                 if expected is not None and table.revision != expected:
-                    return await self._moved_on(table_id)
+                    await self._raise_conflict(table_id)
                 changed, places = await change(text)
                 if _equal(text, changed):
                     return table.revision
-                revision = await self._place(table_id, changed, table.revision, places)
+                revision = await self._replace(table_id, changed, table.revision, places)
                 if revision is not None:
                     return revision
-        raise FindspotError("VERSION_CONFLICT", "Others keep changing this table. Nothing was changed; try again.")
+        raise FindspotError(
+            "VERSION_CONFLICT", "Other writers keep changing this table. Nothing was changed; try again."
+        )
 
     async def _insert(self, project_id: int, name: str, text: bytes, path: str | None = None) -> Table:
         text_id, size = rows.new_text_id(), len(text)
-        groups = list(rows.cut(text))
+        groups = list(rows.split(text))
         small = len(groups) == 1
         async with self._store.write() as connection:
-            revision, known_as = (1, path) if small else (0, None)
-            table = await rows.create(connection, project_id, name, text_id, size, revision, known_as)
+            revision, visible_path = (1, path) if small else (0, None)
+            table = await rows.create(connection, project_id, name, text_id, size, revision, visible_path)
             if small:
                 await rows.write_pieces(connection, table.id, text_id, 0, groups[0])
                 return table
-        async with self._nothing_left(table.id, text_id, new=True):
+        async with self._cleanup(table.id, text_id, new=True):
             await self._stage(table.id, text_id, text)
         async with self._store.write() as connection:
             await rows.switch(connection, table.id, text_id, size, expected=0)
-            if path is not None:  # not before: what a killed process leaves behind must not stand in the way
+            if path is not None:  # set last: the rest of a killed import must not block the path
                 await rows.set_path(connection, table.id, path)
-            shown = await rows.get(connection, table.id)
-        if shown is None:
+            created = await rows.get(connection, table.id)
+        if created is None:
             raise not_found("project")
-        return shown
+        return created
 
-    async def _place(self, table_id: int, text: bytes, expected: int | None, places: Sequence[str]) -> int | None:
-        """Make `text` the table's value; None if the table is not at revision `expected` any more. It differs from what
-        was there at these places or below."""
+    async def _replace(self, table_id: int, text: bytes, expected: int | None, places: Sequence[str]) -> int | None:
+        """Make `text` the value of the table. Return the new revision, or None if it is not at revision `expected`.
+
+        `places` are the pointers at or below which the new text differs.
+        """
         text_id = rows.new_text_id()
-        groups = list(rows.cut(text))
+        groups = list(rows.split(text))
         small = len(groups) == 1
         if not small:
-            async with self._nothing_left(table_id, text_id):
+            async with self._cleanup(table_id, text_id):
                 await self._stage(table_id, text_id, text)
         async with self._store.write() as connection:
             switched = await rows.switch(connection, table_id, text_id, len(text), expected)
@@ -173,51 +178,51 @@ class Tables:
                 await note_changes(connection, table_id, switched[0], places)
             if switched and small:
                 await rows.write_pieces(connection, table_id, text_id, 0, groups[0])
-                more = await rows.forget(connection, table_id, switched[1])
+                more = await rows.delete_pieces(connection, table_id, switched[1])
         if switched is None or not small or more:
-            await self._forget(table_id, switched[1] if switched else text_id)
+            await self._delete_text(table_id, switched[1] if switched else text_id)
         return switched[0] if switched else None
 
     async def _stage(self, table_id: int, text_id: int, text: bytes) -> None:
-        """Write a large text beside the one in place, a little at a time, so that no other writer waits long."""
+        """Write a large text beside the current one, in small transactions that do not block other writers."""
         try:
-            for number, group in enumerate(rows.cut(text)):
+            for number, group in enumerate(rows.split(text)):
                 async with self._store.write(durable=False) as connection:
                     await rows.write_pieces(connection, table_id, text_id, number, group)
         except IntegrityError:
             raise not_found("table") from None
 
-    async def _forget(self, table_id: int, text_id: int) -> None:
+    async def _delete_text(self, table_id: int, text_id: int) -> None:
         more = True
         while more:
             async with self._store.write(durable=False) as connection:
-                more = await rows.forget(connection, table_id, text_id)
+                more = await rows.delete_pieces(connection, table_id, text_id)
 
     @contextlib.asynccontextmanager
-    async def _nothing_left(self, table_id: int, text_id: int, *, new: bool = False) -> AsyncIterator[None]:
-        """If a large write is broken off, take away what it has written so far."""
+    async def _cleanup(self, table_id: int, text_id: int, *, new: bool = False) -> AsyncIterator[None]:
+        """Remove the pieces of a large write if it fails or is cancelled."""
         try:
             yield
         except BaseException:
-            await asyncio.shield(self._take_away(table_id, text_id, new))
+            await asyncio.shield(self._remove_pieces(table_id, text_id, new))
             raise
 
-    async def _take_away(self, table_id: int, text_id: int, new: bool) -> None:
-        with contextlib.suppress(FindspotError):  # a database that is gone keeps it; the next start sweeps
-            await self._forget(table_id, text_id)
+    async def _remove_pieces(self, table_id: int, text_id: int, new: bool) -> None:
+        with contextlib.suppress(FindspotError):  # without the database the pieces stay; a later start removes them
+            await self._delete_text(table_id, text_id)
             if new:
                 async with self._store.write() as connection:
                     await rows.delete_hidden(connection, table_id)
 
     async def delete(self, table_id: int) -> None:
-        """Hide a table at once, then remove it little by little, so that no writer waits long."""
+        """Hide a table at once, then delete it in small transactions that do not block other writers."""
         async with self._store.write() as connection:
             if not await rows.hide(connection, table_id):
                 raise not_found("table")
         await self._remove(table_id)
 
     async def delete_all(self, project_id: int) -> None:
-        """Remove every table of a project."""
+        """Delete every table of a project."""
         async with self._store.write() as connection:
             hidden = await rows.hide_all(connection, project_id)
         for table_id in hidden:
@@ -227,7 +232,7 @@ class Tables:
         more = True
         while more:
             async with self._store.write(durable=False) as connection:
-                more = await rows.forget_any(connection, table_id)
+                more = await rows.delete_any_pieces(connection, table_id)
         async with self._store.write() as connection:
             await rows.delete_hidden(connection, table_id)
 
@@ -235,22 +240,22 @@ class Tables:
         async with self._store.read() as connection:
             table = await rows.get(connection, table_id)
         if table is None or table.revision != expected:
-            await self._moved_on(table_id)
+            await self._raise_conflict(table_id)
 
-    async def _moved_on(self, table_id: int) -> int:
-        """Say why a write with an expected revision did not happen."""
+    async def _raise_conflict(self, table_id: int) -> NoReturn:
+        """Raise the reason why a write with an expected revision did not happen."""
         async with self._store.read() as connection:
             table = await rows.get(connection, table_id)
         if table is None:
             raise not_found("table")
-        message = f"The table is at revision {table.revision} now. Nothing was changed."
+        message = f"The table is now at revision {table.revision}. Nothing was changed."
         raise FindspotError("PRECONDITION_FAILED", message, revision=table.revision)
 
 
 def _equal(pieces: Sequence[bytes], text: bytes) -> bool:
     view, at = memoryview(text), 0
     for piece in pieces:
-        if bytes(view[at : at + len(piece)]) != piece:  # a view would be compared byte by byte
+        if bytes(view[at : at + len(piece)]) != piece:  # comparing a view would be slow: byte by byte
             return False
         at += len(piece)
     return at == len(view)

@@ -1,1 +1,1 @@
-"""What is true? Everything Findspot knows stands here; every index is derived from it and can be rebuilt."""
+"""What is stored? All data that cannot be computed from other data. Every index is derived from it."""

@@ -1,4 +1,4 @@
-"""Is the database whole? Looks without changing anything."""
+"""Checks the database without changing it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ _SQLITE_SIZE = "SELECT page_count * page_size FROM pragma_page_count(), pragma_p
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a look at the database found. `damage` is None when SQLite finds its file in order."""
+    """The result of a check. `damage` is None if SQLite finds its file intact."""
 
     name: str
     schema: str | None
@@ -29,30 +29,30 @@ class Report:
 
 
 async def examine(url: str | None, file: Path) -> Report:
-    """Open the database as it is, without migrating it, and report."""
+    """Open the database without migrating it, and check it."""
     store = Store.unprepared(url, file)
     try:
         async with store.read() as connection:
             schema = await migrate.revision(connection)
-            look = _look_at_sqlite if store.kind == "sqlite" else _look_at_postgres
-            return await look(connection, schema)
+            check = _check_sqlite if store.kind == "sqlite" else _check_postgres
+            return await check(connection, schema)
     except FindspotError as error:
         cause = error.__cause__
         if store.kind == "sqlite" and isinstance(cause, DatabaseError) and not isinstance(cause, OperationalError):
-            return Report("SQLite", None, 0, str(cause.orig))  # there, but not a database any more
+            return Report("SQLite", None, 0, str(cause.orig))  # the file exists, but is no database
         raise
     finally:
         await store.close()
 
 
-async def _look_at_sqlite(connection: AsyncConnection, schema: str | None) -> Report:
+async def _check_sqlite(connection: AsyncConnection, schema: str | None) -> Report:
     version = (await connection.execute(sa.text("SELECT sqlite_version()"))).scalar_one()
     found = (await connection.execute(sa.text("PRAGMA quick_check(1)"))).scalar_one()
     size = (await connection.execute(sa.text(_SQLITE_SIZE))).scalar_one()
     return Report(f"SQLite {version}", schema, size, None if found == "ok" else found)
 
 
-async def _look_at_postgres(connection: AsyncConnection, schema: str | None) -> Report:
+async def _check_postgres(connection: AsyncConnection, schema: str | None) -> Report:
     version = (await connection.execute(sa.text("SHOW server_version"))).scalar_one()
     size = (await connection.execute(sa.text("SELECT pg_database_size(current_database())"))).scalar_one()
     return Report(f"PostgreSQL {version}", schema, size, None)

@@ -1,4 +1,4 @@
-"""Documents in the store: the content as it was sent, and a revision that grows with every change."""
+"""Rows of documents: the content as it was sent, and a revision that increases with every change."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _columns = (
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
-    """A document that is not in the store yet."""
+    """The values of a new document."""
 
     title: str
     type: str
@@ -64,7 +64,7 @@ async def get(connection: Reader, document_id: int) -> Document | None:
 
 
 async def load(connection: AsyncConnection, document_id: int, *, lock: bool = False) -> tuple[Document, bytes] | None:
-    """A document with its content; locked, when it is about to be changed."""
+    """Return a document with its content. Lock it if it is going to be changed."""
     query = sa.select(*_columns, documents.c.content).where(documents.c.id == document_id)
     row = (await connection.execute(query.with_for_update() if lock else query)).one_or_none()
     return (Document(*row[:-1]), row.content) if row else None
@@ -76,7 +76,7 @@ async def every(connection: AsyncConnection, project_id: int) -> list[Document]:
 
 
 async def change(connection: AsyncConnection, document: Document, **values: Any) -> Document:
-    """Change a document that is locked; its revision grows by one."""
+    """Change a locked document and increase its revision by one."""
     query = (
         sa.update(documents)
         .where(documents.c.id == document.id)
@@ -89,17 +89,17 @@ async def change(connection: AsyncConnection, document: Document, **values: Any)
 async def by_paths(
     connection: AsyncConnection, project_id: int, paths: Sequence[str], *, lock: bool = False
 ) -> dict[str, tuple[Document, bytes]]:
-    """The documents that were imported from these files, with their contents; locked, when they may be changed."""
+    """Return the documents that were imported from these files, with their contents. Lock them to change them."""
     query = sa.select(*_columns, documents.c.path, documents.c.content).where(
         documents.c.project_id == project_id, documents.c.path.in_(paths)
     )
-    if lock:  # in one order, so that two imports never wait for each other; by path, which the index knows already
+    if lock:  # the same order in every import avoids deadlocks; the path has an index
         query = query.order_by(documents.c.path).with_for_update()
     return {row.path: (Document(*row[:-2]), row.content) for row in await connection.execute(query)}
 
 
 async def sizes(connection: AsyncConnection, project_id: int, after: int, limit: int) -> list[tuple[int, int]]:
-    """The ids of some documents of a project, in order, and how many bytes each has."""
+    """Return the ids and content sizes in bytes of the next documents of a project, by id."""
     query = (
         sa.select(documents.c.id, sa.func.length(documents.c.content))
         .where(documents.c.project_id == project_id, documents.c.id > after)
@@ -110,14 +110,14 @@ async def sizes(connection: AsyncConnection, project_id: int, after: int, limit:
 
 
 async def load_many(connection: AsyncConnection, ids: Sequence[int]) -> list[tuple[Document, str | None, bytes]]:
-    """Some documents, each with its path and its content."""
+    """Return documents with their paths and contents."""
     query = sa.select(*_columns, documents.c.path, documents.c.content).where(documents.c.id.in_(ids))
     found = await connection.execute(query.order_by(documents.c.id))
     return [(Document(*row[:-2]), row.path, row.content) for row in found]
 
 
 async def delete_some(connection: AsyncConnection, project_id: int, limit: int) -> bool:
-    """Delete some documents of a project with their versions; whether there may be more."""
+    """Delete up to `limit` documents of a project with their versions. Return whether there may be more."""
     some = sa.select(documents.c.id).where(documents.c.project_id == project_id).limit(limit)
     return (await connection.execute(sa.delete(documents).where(documents.c.id.in_(some)))).rowcount == limit
 

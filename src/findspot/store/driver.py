@@ -1,5 +1,4 @@
-"""Statements that go to the driver as they are, where there are so many rows that SQLAlchemy's care for each of them
-would take longer than the database does."""
+"""Sends statements for many rows directly to the driver, because SQLAlchemy's work per row would take too long."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -7,23 +6,26 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-_AT_ONCE = 500  # rows in one statement, which is one moment of the event loop
+_BATCH = 500  # rows in one statement, so that the event loop is not blocked for long
 
 
 async def insert(
     connection: AsyncConnection, table: sa.Table, columns: Sequence[str], rows: Sequence[Any], *, if_new: bool = False
 ) -> None:
-    """Add rows, each a tuple of values as the driver takes them; with `if_new`, only those that are not there yet."""
-    places = ", ".join([_place(connection)] * len(columns))
+    """Insert rows, each a tuple of driver values. With `if_new`, skip rows that already exist."""
+    places = ", ".join([_placeholder(connection)] * len(columns))
     query = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({places})"
     if if_new:
         query += " ON CONFLICT DO NOTHING"
-    for start in range(0, len(rows), _AT_ONCE):
-        await connection.exec_driver_sql(query, list(rows[start : start + _AT_ONCE]))
+    for start in range(0, len(rows), _BATCH):
+        await connection.exec_driver_sql(query, list(rows[start : start + _BATCH]))
 
 
 async def run(connection: AsyncConnection, query: str, *values: Any, among: Sequence[Any]) -> list[Any]:
-    """The rows of a statement, `?` standing for a value each and `(??)` for those to look among."""
+    """Run a statement and return its rows. `?` stands for a value, and `(??)` for the list `among`.
+
+    Long lists are split over several statements.
+    """
     found: list[Any] = []
     for statement in _statements(connection, query, values, among):
         answer = await connection.exec_driver_sql(*statement)
@@ -33,7 +35,7 @@ async def run(connection: AsyncConnection, query: str, *values: Any, among: Sequ
 
 
 def rows(connection: sa.Connection, query: str, *values: Any, among: Sequence[Any]) -> list[Any]:
-    """The same, for a question that is asked in one go."""
+    """Run a query on a synchronous connection, like `run`."""
     statements = _statements(connection, query, values, among)
     return [row for statement in statements for row in connection.exec_driver_sql(*statement).fetchall()]
 
@@ -41,12 +43,12 @@ def rows(connection: sa.Connection, query: str, *values: Any, among: Sequence[An
 def _statements(
     connection: AsyncConnection | sa.Connection, query: str, values: tuple[Any, ...], among: Sequence[Any]
 ) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    for start in range(0, len(among), _AT_ONCE):
-        some = among[start : start + _AT_ONCE]
-        written = query.replace("(??)", f"({', '.join('?' * len(some))})").replace("?", _place(connection))
+    for start in range(0, len(among), _BATCH):
+        some = among[start : start + _BATCH]
+        written = query.replace("(??)", f"({', '.join('?' * len(some))})").replace("?", _placeholder(connection))
         yield written, (*values, *some)
 
 
-def _place(connection: AsyncConnection | sa.Connection) -> str:
-    """What stands in a statement for a value."""
+def _placeholder(connection: AsyncConnection | sa.Connection) -> str:
+    """Return the placeholder of a value in the SQL of this driver."""
     return "?" if connection.dialect.paramstyle == "qmark" else "%s"

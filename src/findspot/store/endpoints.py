@@ -1,4 +1,4 @@
-"""Endpoints and their bindings in the store. A key is there only as its hash."""
+"""Rows of endpoints and their bindings. Of a key only the hash is stored."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -47,7 +47,7 @@ async def delete(connection: AsyncConnection, endpoint_id: int) -> bool:
     return (await connection.execute(sa.delete(endpoints).where(endpoints.c.id == endpoint_id))).rowcount > 0
 
 
-# Built once: every call of an agent asks it.
+# Built once: every call of an agent runs it.
 _OPENED_BY = (
     sa.select(*_columns, *tool_rows.columns)
     .select_from(endpoints)
@@ -59,8 +59,7 @@ _OPENED_BY = (
 
 
 async def opened_by(connection: Reader, key_hash: str) -> tuple[Endpoint, list[Tool]] | None:
-    """The endpoint of a key and the tools that can be called there, in order of their ids: all that a call has to know,
-    in one statement."""
+    """Return the endpoint of a key and its enabled tools by id. One statement, because every call runs it."""
     found = (await connection.execute(_OPENED_BY, {"key_hash": key_hash})).all()
     if not found:
         return None
@@ -72,7 +71,7 @@ async def opened_by(connection: Reader, key_hash: str) -> tuple[Endpoint, list[T
 
 
 async def bound(connection: AsyncConnection, endpoint_id: int) -> list[Binding]:
-    """The tools of an endpoint, in order of their ids."""
+    """Return the tools of an endpoint by id."""
     query = (
         sa.select(*tool_rows.columns, bindings.c.enabled)
         .join_from(bindings, tools, tools.c.id == bindings.c.tool_id)
@@ -89,18 +88,18 @@ async def bind(connection: AsyncConnection, endpoint_id: int, tool_id: int, tool
 
 async def is_bound(connection: AsyncConnection, endpoint_id: int, tool_id: int) -> bool:
     return (
-        await connection.execute(sa.select(bindings.c.tool_id).where(_one(endpoint_id, tool_id)))
+        await connection.execute(sa.select(bindings.c.tool_id).where(_binding(endpoint_id, tool_id)))
     ).first() is not None
 
 
 async def unbind(connection: AsyncConnection, endpoint_id: int, tool_id: int) -> bool:
-    return (await connection.execute(sa.delete(bindings).where(_one(endpoint_id, tool_id)))).rowcount > 0
+    return (await connection.execute(sa.delete(bindings).where(_binding(endpoint_id, tool_id)))).rowcount > 0
 
 
 async def enable(connection: AsyncConnection, endpoint_id: int, tool_id: int, enabled: bool) -> bool:
-    query = sa.update(bindings).where(_one(endpoint_id, tool_id)).values(enabled=enabled)
+    query = sa.update(bindings).where(_binding(endpoint_id, tool_id)).values(enabled=enabled)
     return (await connection.execute(query)).rowcount > 0
 
 
-def _one(endpoint_id: int, tool_id: int) -> sa.ColumnElement[bool]:
+def _binding(endpoint_id: int, tool_id: int) -> sa.ColumnElement[bool]:
     return sa.and_(bindings.c.endpoint_id == endpoint_id, bindings.c.tool_id == tool_id)

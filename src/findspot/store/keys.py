@@ -1,4 +1,4 @@
-"""API keys in the store: only their hashes. A deleted key is a revoked one."""
+"""Rows of API keys. Only the hash of a secret is stored. Deleting a key revokes it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Brings a database to the newest schema. Alembic is loaded only when there is something to do."""
+"""Migrates a database to the newest schema. Alembic is imported only if a migration is missing."""
 
 from pathlib import Path
 
@@ -8,12 +8,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from findspot.errors import FindspotError
 
 HEAD = "0006"
-_LOCK = 0x66696E64  # any constant: two processes that start at once migrate one after the other
+_LOCK = 0x66696E64  # any constant: processes that start together migrate one after the other
 _FOLDER = Path(__file__).parent / "migrations"
 
 
 async def revision(connection: AsyncConnection) -> str | None:
-    """The revision the database is at; None for an empty one."""
+    """Return the schema revision of a database; None for an empty one."""
     if not await connection.run_sync(lambda sync: sa.inspect(sync).has_table("alembic_version")):
         return None
     found = await connection.execute(sa.text("SELECT version_num FROM alembic_version"))
@@ -21,13 +21,13 @@ async def revision(connection: AsyncConnection) -> str | None:
 
 
 async def upgrade(connection: AsyncConnection) -> None:
-    """Apply what is missing, in the transaction of this connection."""
+    """Apply missing migrations in the transaction of this connection."""
     await check(connection)
     await connection.run_sync(_run, "upgrade", HEAD)
 
 
 async def rebuild(connection: AsyncConnection, target: str) -> None:
-    """Give a database without rows the schema of an older or the present revision."""
+    """Give a database without rows the schema of the revision `target`."""
     current = await revision(connection)
     if current == target:
         return
@@ -37,7 +37,7 @@ async def rebuild(connection: AsyncConnection, target: str) -> None:
 
 
 async def check(connection: AsyncConnection) -> None:
-    """Wait until no one else migrates, and refuse a database that is ahead of this Findspot."""
+    """Wait until no other process migrates, and raise an error if the schema is newer than this Findspot."""
     if connection.dialect.name == "postgresql":
         await connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
     current = await revision(connection)
@@ -49,7 +49,7 @@ async def check(connection: AsyncConnection) -> None:
 
 
 def known(wanted: str) -> bool:
-    """Whether there is such a revision."""
+    """Return whether a revision exists."""
     from alembic.script import ScriptDirectory
 
     return wanted in {each.revision for each in ScriptDirectory(str(_FOLDER)).walk_revisions()}

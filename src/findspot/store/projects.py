@@ -1,4 +1,4 @@
-"""Projects in the store."""
+"""Rows of projects."""
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -20,7 +20,7 @@ async def get(connection: Reader, project_id: int) -> Project | None:
 
 
 async def every(connection: AsyncConnection, only: int | None = None) -> list[Project]:
-    """All projects in order of their ids, or the one with the id `only`."""
+    """Return all projects by id, or only the one with the id `only`."""
     query = sa.select(*_columns).order_by(projects.c.id)
     if only is not None:
         query = query.where(projects.c.id == only)
@@ -28,5 +28,5 @@ async def every(connection: AsyncConnection, only: int | None = None) -> list[Pr
 
 
 async def delete(connection: AsyncConnection, project_id: int) -> bool:
-    """Delete a project and, by cascade, all that it owns."""
+    """Delete a project and, by cascade, everything in it."""
     return (await connection.execute(sa.delete(projects).where(projects.c.id == project_id))).rowcount > 0

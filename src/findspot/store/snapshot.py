@@ -1,5 +1,7 @@
-"""The rows that make up a store: read at one moment, and written into an empty database. What follows from them is not
-read: triggers and the index make it anew."""
+"""Reads the rows of a store for a backup, and writes them into an empty database.
+
+Rows that triggers and the index worker derive from others are left out.
+"""
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Any
@@ -25,9 +27,9 @@ from findspot.store.schema import (
 
 _BATCH_BYTES = 1 << 20
 _BATCH_ROWS = 512
-# How far an index is, and which store it belongs to: another store has another index, and begins with none.
+# The progress of the index, and the identity of the store: a restored store has a new, empty index.
 _DERIVED = (chunks, gone_chunks, changes, index_states, namespace_states, index_requests, installation)
-_COUNTER = "id"  # the column whose values are never used twice
+_COUNTER = "id"  # the column whose values are never reused
 _WAIT_FOR_LOCKS = sa.text("SET LOCAL lock_timeout = '10s'")
 
 _KINDS: tuple[tuple[type[sa.types.TypeEngine[Any]], ColumnKind], ...] = (
@@ -55,7 +57,7 @@ _LONG = (ColumnKind.BYTES, ColumnKind.TEXT, ColumnKind.JSON)
 
 
 def contained(*, embeddings: bool = True) -> list[sa.Table]:
-    """The tables of a backup, those that others refer to first. Embeddings can be calculated anew."""
+    """Return the tables of a backup, referenced tables first. Embeddings can be left out and computed again."""
     return [
         table
         for table in metadata.sorted_tables
@@ -68,40 +70,40 @@ def columns(table: sa.Table) -> tuple[Column, ...]:
 
 
 async def shapes(connection: AsyncConnection, *, embeddings: bool = True) -> tuple[TableShape, ...]:
-    """What is to be read, and the last ids that were given out: those of deleted rows are not given out again."""
+    """Return the tables to read, with the last ids they assigned. Ids of deleted rows are never reused."""
     found = contained(embeddings=embeddings)
     last = await _last_ids(connection, [table.name for table in found if table.autoincrement_column is not None])
     return tuple(TableShape(str(table.name), columns(table), last.get(table.name)) for table in found)
 
 
 async def rows(connection: AsyncConnection, name: str) -> AsyncGenerator[list[tuple[Any, ...]], None]:
-    """The rows of one table in the order of their keys, about a megabyte at a time."""
+    """Yield the rows of a table by primary key, about a megabyte at a time."""
     table = metadata.tables[name]
-    query = sa.select(*map(_plain, table.columns)).where(*_kept(table)).order_by(*table.primary_key)
+    query = sa.select(*map(_unconverted, table.columns)).where(*_complete(table)).order_by(*table.primary_key)
     batch = await _batch(connection, table)
     found = await connection.stream(query, execution_options={"yield_per": batch})
     try:
         async for part in found.partitions():
             yield [tuple(row) for row in part]
-    finally:  # `async with` would leave it open to a reader that stops early
+    finally:  # `async with` would not close it if the consumer stops early
         await found.close()
 
 
 def _kind(column: sa.Column[Any]) -> ColumnKind:
-    kept_as = column.type.impl_instance if isinstance(column.type, sa.types.TypeDecorator) else column.type
-    return next(kind for base, kind in _KINDS if isinstance(kept_as, base))
+    stored_type = column.type.impl_instance if isinstance(column.type, sa.types.TypeDecorator) else column.type
+    return next(kind for base, kind in _KINDS if isinstance(stored_type, base))
 
 
-def _plain(column: sa.Column[Any]) -> sa.ColumnElement[Any]:
-    """A column as it stands in the database: text that is kept as bytes stays bytes, JSON stays text."""
+def _unconverted(column: sa.Column[Any]) -> sa.ColumnElement[Any]:
+    """Return a column without conversion: text that is stored as bytes stays bytes, and JSON stays text."""
     kind = _kind(column)
     if kind is ColumnKind.JSON:
         return sa.cast(column, sa.Text).label(column.name)
     return sa.type_coerce(column, _TYPES[kind]).label(column.name)
 
 
-def _kept(table: sa.Table) -> Iterable[sa.ColumnElement[bool]]:
-    """All rows but leftovers: a table still being written for the first time, and texts that are not in place."""
+def _complete(table: sa.Table) -> Iterable[sa.ColumnElement[bool]]:
+    """Exclude leftovers: tables whose first text is still being written, and texts that are not current."""
     if table is tables:
         yield tables.c.revision > 0
     if table is pieces:
@@ -111,8 +113,8 @@ def _kept(table: sa.Table) -> Iterable[sa.ColumnElement[bool]]:
 
 
 async def _batch(connection: AsyncConnection, table: sa.Table) -> int:
-    """How many rows of a table are read at once: as many as even its longest would not make too much of."""
-    long = [sa.func.length(_plain(column)) for column in table.columns if _kind(column) in _LONG]
+    """Return how many rows of a table to read at once, so that even its longest rows stay below the batch size."""
+    long = [sa.func.length(_unconverted(column)) for column in table.columns if _kind(column) in _LONG]
     longest = sum((sa.func.coalesce(length, 0) for length in long), sa.literal(1))
     found = (await connection.execute(sa.select(sa.func.max(longest)))).scalar_one()
     return max(1, min(_BATCH_ROWS, _BATCH_BYTES // (found or 1)))
@@ -135,7 +137,7 @@ async def _last_ids(connection: AsyncConnection, names: Sequence[str]) -> dict[s
 
 
 async def is_empty(connection: AsyncConnection) -> bool:
-    """Whether nothing was made in any of our tables; on PostgreSQL, nothing is until this transaction ends."""
+    """Return whether all tables are empty. On PostgreSQL, lock them so that they stay empty in this transaction."""
     present = set(await connection.run_sync(lambda sync: sa.inspect(sync).get_table_names()))
     ours = [table for table in metadata.sorted_tables if table.name in present and table is not installation]
     if connection.dialect.name == "postgresql" and ours:
@@ -149,7 +151,7 @@ async def is_empty(connection: AsyncConnection) -> bool:
 
 
 async def load(connection: AsyncConnection, shape: TableShape, some: Sequence[tuple[Any, ...]]) -> None:
-    """Add rows with the ids they have."""
+    """Insert rows with their ids."""
     names = [column.name for column in shape.columns]
     query = _insert(shape, connection.dialect.name)
     await connection.execute(query, [dict(zip(names, row, strict=True)) for row in some])
@@ -169,7 +171,7 @@ def _insert(shape: TableShape, dialect: str) -> sa.Insert:
 
 
 async def set_last_ids(connection: AsyncConnection, shapes: Iterable[TableShape]) -> None:
-    """Have new ids continue after the last that were given out, and after all that are there."""
+    """Let new ids continue after the last assigned ids and after all existing rows."""
     for shape in shapes:
         if shape.last_id is None:
             continue
@@ -185,23 +187,23 @@ async def set_last_ids(connection: AsyncConnection, shapes: Iterable[TableShape]
 
 
 async def defer_references(connection: AsyncConnection) -> None:
-    """Let a row refer to one that comes later, until `check_references`."""
+    """Allow references to rows that are inserted later, until `check_references`."""
     if connection.dialect.name == "sqlite":
         await connection.execute(sa.text("PRAGMA defer_foreign_keys = ON"))  # until the transaction ends
         return
-    await _alter_own_references(connection, "DEFERRABLE")
+    await _alter_self_references(connection, "DEFERRABLE")
     await connection.execute(sa.text("SET CONSTRAINTS ALL DEFERRED"))
 
 
 async def check_references(connection: AsyncConnection) -> None:
-    """Now every row that is referred to has to be there. SQLite looks when the transaction ends."""
+    """Check that all referenced rows exist. SQLite does so at the end of the transaction."""
     if connection.dialect.name == "postgresql":
         await connection.execute(sa.text("SET CONSTRAINTS ALL IMMEDIATE"))
-        await _alter_own_references(connection, "NOT DEFERRABLE")
+        await _alter_self_references(connection, "NOT DEFERRABLE")
 
 
-async def _alter_own_references(connection: AsyncConnection, how: str) -> None:
-    """Those between rows of one table; the order of the tables sees to all others."""
+async def _alter_self_references(connection: AsyncConnection, how: str) -> None:
+    """Alter references between rows of one table. The order of the tables takes care of all others."""
 
     def found(sync: sa.Connection) -> list[tuple[str, str]]:
         inspector = sa.inspect(sync)

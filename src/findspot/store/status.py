@@ -1,4 +1,4 @@
-"""What the store can tell of a project as a whole."""
+"""Counts of what a project holds."""
 
 from dataclasses import dataclass
 
@@ -21,11 +21,11 @@ async def contents(connection: AsyncConnection, project_id: int) -> Contents:
     def count(of: sa.Table, *where: sa.ColumnElement[bool]) -> sa.ScalarSelect[int]:
         return sa.select(sa.func.count()).select_from(of).where(*where).scalar_subquery()
 
-    shown = (tables.c.project_id == project_id, tables.c.revision > 0)
-    size = sa.select(sa.func.coalesce(sa.func.sum(tables.c.size), 0)).where(*shown)
+    visible = (tables.c.project_id == project_id, tables.c.revision > 0)
+    size = sa.select(sa.func.coalesce(sa.func.sum(tables.c.size), 0)).where(*visible)
     row = await connection.execute(
         sa.select(
-            count(tables, *shown),
+            count(tables, *visible),
             size.scalar_subquery(),
             count(documents, documents.c.project_id == project_id),
         )

@@ -1,4 +1,4 @@
-"""JSON tables in the store: the text as it was sent, and a revision that grows with every change."""
+"""Rows of JSON tables: the text as it was sent, in pieces, and a revision that increases with every change."""
 
 import secrets
 import time
@@ -15,8 +15,8 @@ from findspot.store.schema import pieces, tables
 Text: TypeAlias = bytes | bytearray
 
 PIECE = 256 * 1024
-PIECES_AT_ONCE = 2  # in one transaction, so that no writer waits long for another
-_FORGOTTEN_S = 3600
+PIECES_AT_ONCE = 2  # in one transaction, so that it does not block other writers for long
+_ABANDONED_S = 3600
 
 _columns = (
     tables.c.id,
@@ -30,7 +30,7 @@ _visible = tables.c.revision > 0
 
 
 def new_text_id() -> int:
-    """A number for a text about to be written. It grows with time, so that leftovers can be told by their age."""
+    """Return an id for a new text. Ids increase with time, so `sweep` can recognise old leftovers."""
     return (time.time_ns() // 1000 << 12) | secrets.randbits(12)
 
 
@@ -43,7 +43,7 @@ async def create(
     revision: int,
     path: str | None = None,
 ) -> Table:
-    """Add the row of a table whose text is, or will be, in the pieces of `text_id`."""
+    """Add a table whose text is, or will be, the pieces of `text_id`."""
     values = {"project_id": project_id, "name": name, "revision": revision, "size": size, "text_id": text_id}
     if path is not None:
         values["path"] = path
@@ -62,7 +62,7 @@ async def every(connection: AsyncConnection, project_id: int) -> list[Table]:
 
 
 async def by_paths(connection: AsyncConnection, project_id: int, paths: Sequence[str]) -> dict[str, Table]:
-    """The tables that were imported from these files."""
+    """Return the tables that were imported from these files."""
     where = (tables.c.project_id == project_id, tables.c.path.in_(paths), _visible)
     query = sa.select(*_columns, tables.c.path).where(*where)
     return {row.path: Table(*row[:-1]) for row in await connection.execute(query)}
@@ -71,7 +71,7 @@ async def by_paths(connection: AsyncConnection, project_id: int, paths: Sequence
 async def with_paths(
     connection: AsyncConnection, project_id: int, after: int, limit: int
 ) -> list[tuple[Table, str | None]]:
-    """Some tables of a project in order of their ids, and the files they were imported from."""
+    """Return the next tables of a project by id, with the files they were imported from."""
     query = (
         sa.select(*_columns, tables.c.path)
         .where(tables.c.project_id == project_id, tables.c.id > after, _visible)
@@ -82,12 +82,12 @@ async def with_paths(
 
 
 async def set_path(connection: AsyncConnection, table_id: int, path: str) -> None:
-    """Say which file a table was imported from."""
+    """Record the file that a table was imported from."""
     await connection.execute(sa.update(tables).where(tables.c.id == table_id).values(path=path))
 
 
 async def load(connection: AsyncConnection, table_id: int) -> tuple[Table, list[bytes]] | None:
-    """A table with the pieces of its JSON text, both of the same revision."""
+    """Return a table with the pieces of its JSON text, both of the same revision."""
     query = (
         sa.select(*_columns, pieces.c.piece)
         .join_from(tables, pieces, sa.and_(pieces.c.table_id == tables.c.id, pieces.c.text_id == tables.c.text_id))
@@ -102,8 +102,8 @@ async def load(connection: AsyncConnection, table_id: int) -> tuple[Table, list[
     return (table, text) if table else None
 
 
-def cut(text: Text) -> Iterator[Sequence[memoryview]]:
-    """The pieces of a text, in groups that go into one transaction each."""
+def split(text: Text) -> Iterator[Sequence[memoryview]]:
+    """Yield the pieces of a text, in groups that are written in one transaction each."""
     view, group = memoryview(text), PIECE * PIECES_AT_ONCE
     for start in range(0, len(view), group):
         part = view[start : start + group]
@@ -124,7 +124,10 @@ async def write_pieces(
 async def switch(
     connection: AsyncConnection, table_id: int, text_id: int, size: int, expected: int | None
 ) -> tuple[int, int] | None:
-    """Put a written text in place: the new revision and the text before. None if it is gone or not at `expected`."""
+    """Make a written text the current one. Return the new revision and the previous text id.
+
+    Return None if the table was deleted or is not at revision `expected`.
+    """
     query = sa.select(tables.c.revision, tables.c.text_id).where(tables.c.id == table_id).with_for_update()
     row = (await connection.execute(query)).one_or_none()
     if row is None or (expected is not None and row.revision != expected):
@@ -134,8 +137,8 @@ async def switch(
     return row.revision + 1, row.text_id
 
 
-async def forget(connection: AsyncConnection, table_id: int, text_id: int, limit: int = PIECES_AT_ONCE) -> bool:
-    """Remove some pieces of a text that is not in place; whether there may be more."""
+async def delete_pieces(connection: AsyncConnection, table_id: int, text_id: int, limit: int = PIECES_AT_ONCE) -> bool:
+    """Delete up to `limit` pieces of a text that is not current. Return whether there may be more."""
     where = (pieces.c.table_id == table_id, pieces.c.text_id == text_id)
     some = sa.select(pieces.c.number).where(*where).order_by(pieces.c.number).limit(limit)
     query = sa.delete(pieces).where(*where, pieces.c.number.in_(some))
@@ -143,28 +146,28 @@ async def forget(connection: AsyncConnection, table_id: int, text_id: int, limit
 
 
 async def sweep(connection: AsyncConnection) -> None:
-    """Remove what a process that died in the middle of a write left behind, once it is an hour old."""
-    old = (time.time_ns() // 1000 - _FORGOTTEN_S * 1_000_000) << 12
-    in_place = sa.exists().where(tables.c.id == pieces.c.table_id, tables.c.text_id == pieces.c.text_id)
-    await connection.execute(sa.delete(pieces).where(pieces.c.text_id < old, ~in_place))
+    """Delete what a killed process left of an unfinished write, once it is an hour old."""
+    old = (time.time_ns() // 1000 - _ABANDONED_S * 1_000_000) << 12
+    is_current = sa.exists().where(tables.c.id == pieces.c.table_id, tables.c.text_id == pieces.c.text_id)
+    await connection.execute(sa.delete(pieces).where(pieces.c.text_id < old, ~is_current))
     await connection.execute(sa.delete(tables).where(tables.c.text_id < old, ~_visible))
 
 
 async def hide(connection: AsyncConnection, table_id: int) -> bool:
-    """Make a table invisible; whether it was there."""
+    """Hide a table. Return whether it was visible."""
     query = sa.update(tables).where(tables.c.id == table_id, _visible).values(revision=0, path=None)
     return (await connection.execute(query)).rowcount > 0
 
 
 async def hide_all(connection: AsyncConnection, project_id: int) -> list[int]:
-    """Make the tables of a project invisible; their ids, with those that were so already."""
+    """Hide the tables of a project. Return their ids, also of those that were hidden before."""
     mine = tables.c.project_id == project_id
     await connection.execute(sa.update(tables).where(mine).values(revision=0, path=None))
     return list((await connection.execute(sa.select(tables.c.id).where(mine))).scalars())
 
 
-async def forget_any(connection: AsyncConnection, table_id: int, limit: int = PIECES_AT_ONCE) -> bool:
-    """Remove some pieces of a hidden table, whatever text they are of; whether there may be more."""
+async def delete_any_pieces(connection: AsyncConnection, table_id: int, limit: int = PIECES_AT_ONCE) -> bool:
+    """Delete up to `limit` pieces of a hidden table. Return whether there may be more."""
     some = sa.select(pieces.c.text_id, pieces.c.number).where(pieces.c.table_id == table_id).limit(limit)
     found = (await connection.execute(some)).all()
     if found:
@@ -174,5 +177,5 @@ async def forget_any(connection: AsyncConnection, table_id: int, limit: int = PI
 
 
 async def delete_hidden(connection: AsyncConnection, table_id: int) -> None:
-    """Delete a hidden table and, by cascade, what is left of its text, its tools, chunks and index state."""
+    """Delete a hidden table and, by cascade, its remaining pieces, tools, chunks and index state."""
     await connection.execute(sa.delete(tables).where(tables.c.id == table_id, ~_visible))

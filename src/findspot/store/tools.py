@@ -1,4 +1,4 @@
-"""Tools in the store."""
+"""Rows of tools, and the chunks in the scope of a search tool."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -45,7 +45,7 @@ async def every(connection: AsyncConnection, project_id: int) -> list[Tool]:
 
 
 async def change(connection: AsyncConnection, tool_id: int, values: dict[str, Any]) -> Tool | None:
-    """Change some columns of a tool. Its bindings follow a new name, unless an endpoint has a tool of that name."""
+    """Change columns of a tool. A new name is passed on to its bindings, where no endpoint has a tool of that name."""
     query = sa.update(tools).where(tools.c.id == tool_id).values(values).returning(*columns)
     row = (await connection.execute(query)).one_or_none()
     return read_row(row) if row else None
@@ -57,7 +57,7 @@ async def delete(connection: AsyncConnection, tool_id: int) -> Tool | None:
 
 
 async def search_scopes(connection: AsyncConnection, table_id: int) -> list[tuple[str, dict[str, Any]]]:
-    """The scopes of a table's search tools, each with the tool's configuration."""
+    """Return the scopes and configurations of a table's search tools."""
     query = (
         sa.select(tools.c.json_pointer, tools.c.search_config)
         .where(tools.c.table_id == table_id, tools.c.type == "search")
@@ -66,43 +66,42 @@ async def search_scopes(connection: AsyncConnection, table_id: int) -> list[tupl
     return [(row[0], row[1] or {}) for row in await connection.execute(query)]
 
 
-# ── what a search tool sees ──
+# ── chunks in the scope of a search tool ──
 
 
-def _seen(table_id: int, pointer: str, cut: tuple[int, int], threshold: int) -> sa.ColumnElement[bool]:
-    """The chunks of a scope under one way of cutting, of nodes that are long enough."""
+def _in_scope(table_id: int, pointer: str, chunking: tuple[int, int], threshold: int) -> sa.ColumnElement[bool]:
+    """Match the chunks of a scope with this chunk size and overlap, of nodes with at least `threshold` characters."""
     below = sa.func.substr(chunks.c.json_pointer, 1, len(pointer) + 1) == pointer + "/"
     return sa.and_(
         chunks.c.table_id == table_id,
         sa.or_(chunks.c.json_pointer == pointer, below) if pointer else sa.true(),
-        chunks.c.chunk_size == cut[0],
-        chunks.c.chunk_overlap == cut[1],
+        chunks.c.chunk_size == chunking[0],
+        chunks.c.chunk_overlap == chunking[1],
         chunks.c.node_length >= threshold,
     )
 
 
-async def count_seen(
-    connection: AsyncConnection, table_id: int, pointer: str, cut: tuple[int, int], threshold: int, after: int = 0
+async def count_in_scope(
+    connection: AsyncConnection, table_id: int, pointer: str, chunking: tuple[int, int], threshold: int, after: int = 0
 ) -> tuple[int, int, int, int]:
-    """How many nodes and chunks a search tool sees, how many of these the engine has, and how many have an id above
-    `after`."""
+    """Count the nodes and chunks in a scope, the chunks in the engine, and the chunks with an id above `after`."""
     query = sa.select(
         sa.func.count(chunks.c.json_pointer.distinct()),
         sa.func.count(),
         sa.func.coalesce(sa.func.sum(sa.case((chunks.c.indexed, 1), else_=0)), 0),
         sa.func.coalesce(sa.func.sum(sa.case((chunks.c.id > after, 1), else_=0)), 0),
-    ).where(_seen(table_id, pointer, cut, threshold))
+    ).where(_in_scope(table_id, pointer, chunking, threshold))
     nodes, found, indexed, new = (await connection.execute(query)).one()
     return nodes, found, int(indexed), int(new)
 
 
-async def nodes_seen(
-    connection: AsyncConnection, table_id: int, pointer: str, cut: tuple[int, int], threshold: int, limit: int
+async def nodes_in_scope(
+    connection: AsyncConnection, table_id: int, pointer: str, chunking: tuple[int, int], threshold: int, limit: int
 ) -> list[tuple[str, int, int]]:
-    """The nodes a search tool sees, in the order they were cut: pointer, characters and number of chunks."""
+    """Return the nodes in a scope in the order they were chunked: pointer, characters and number of chunks."""
     query = (
         sa.select(chunks.c.json_pointer, sa.func.max(chunks.c.node_length), sa.func.count())
-        .where(_seen(table_id, pointer, cut, threshold))
+        .where(_in_scope(table_id, pointer, chunking, threshold))
         .group_by(chunks.c.json_pointer)
         .order_by(sa.func.min(chunks.c.id))
         .limit(limit)
@@ -110,35 +109,34 @@ async def nodes_seen(
     return [(row[0], row[1], row[2]) for row in await connection.execute(query)]
 
 
-async def delete_seen(
-    connection: AsyncConnection, table_id: int, pointer: str, cut: tuple[int, int], threshold: int, limit: int
+async def delete_in_scope(
+    connection: AsyncConnection, table_id: int, pointer: str, chunking: tuple[int, int], threshold: int, limit: int
 ) -> bool:
-    """Delete some of the chunks that a search tool sees; whether there may be more."""
-    some = sa.select(chunks.c.id).where(_seen(table_id, pointer, cut, threshold)).limit(limit)
+    """Delete up to `limit` chunks in a scope. Return whether there may be more."""
+    some = sa.select(chunks.c.id).where(_in_scope(table_id, pointer, chunking, threshold)).limit(limit)
     return (await connection.execute(sa.delete(chunks).where(chunks.c.id.in_(some)))).rowcount >= limit
 
 
-async def mark_seen_as_waiting(
+async def mark_unindexed(
     connection: AsyncConnection,
     table_id: int,
     pointer: str,
-    cut: tuple[int, int],
+    chunking: tuple[int, int],
     threshold: int,
     after: int,
     limit: int,
 ) -> int | None:
-    """Have the engine take some of the chunks that a search tool sees again; return the last of them, or None if there
-    are no more."""
-    seen = _seen(table_id, pointer, cut, threshold)
-    some = sa.select(chunks.c.id).where(seen, chunks.c.id > after).order_by(chunks.c.id).limit(limit)
+    """Mark up to `limit` chunks in a scope for indexing again. Return the last id, or None if there are no more."""
+    in_scope = _in_scope(table_id, pointer, chunking, threshold)
+    some = sa.select(chunks.c.id).where(in_scope, chunks.c.id > after).order_by(chunks.c.id).limit(limit)
     ids: list[int] = list((await connection.execute(some)).scalars())
     if not ids:
         return None
     between = chunks.c.id.between(ids[0], ids[-1])
-    await connection.execute(sa.update(chunks).where(seen, between).values(indexed=False))
+    await connection.execute(sa.update(chunks).where(in_scope, between).values(indexed=False))
     return ids[-1]
 
 
 async def last_chunk(connection: AsyncConnection) -> int:
-    """The highest id of a chunk so far."""
+    """Return the highest chunk id so far."""
     return int((await connection.execute(sa.select(sa.func.coalesce(sa.func.max(chunks.c.id), 0)))).scalar_one())

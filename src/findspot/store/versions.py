@@ -1,4 +1,4 @@
-"""Versions in the store: only ever added, never changed."""
+"""Rows of versions. They are only added, never changed."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -22,8 +22,8 @@ _columns = (
 )
 
 
-async def keep(connection: AsyncConnection, document: Document, content: bytes, reason: str, caller: Caller) -> int:
-    """Add what a document holds now as a version, behind the newest one; answers its id."""
+async def add(connection: AsyncConnection, document: Document, content: bytes, reason: str, caller: Caller) -> int:
+    """Add the current content of a document as its newest version. Return the version's id."""
     newest = sa.select(sa.func.max(versions.c.id)).where(versions.c.document_id == document.id).scalar_subquery()
     values = {
         "document_id": document.id,
@@ -39,8 +39,8 @@ async def keep(connection: AsyncConnection, document: Document, content: bytes, 
     return int((await connection.execute(sa.insert(versions).values(values).returning(versions.c.id))).scalar_one())
 
 
-async def autosaved_since(connection: AsyncConnection, document_id: int, caller: Caller, moment: datetime) -> bool:
-    """Whether the newest version of a document is an autosave of this caller, made after a moment."""
+async def autosaved_since(connection: AsyncConnection, document_id: int, caller: Caller, since: datetime) -> bool:
+    """Return whether the newest version of a document is an autosave of this caller, made after `since`."""
     query = (
         sa.select(versions.c.reason, versions.c.key_id, versions.c.created_at)
         .where(versions.c.document_id == document_id)
@@ -48,11 +48,11 @@ async def autosaved_since(connection: AsyncConnection, document_id: int, caller:
         .limit(1)
     )
     row = (await connection.execute(query)).one_or_none()
-    return row is not None and row.reason == "autosave" and row.key_id == caller.key_id and row.created_at > moment
+    return row is not None and row.reason == "autosave" and row.key_id == caller.key_id and row.created_at > since
 
 
 async def every(connection: AsyncConnection, document_id: int) -> list[Version]:
-    """The versions of a document, newest first."""
+    """Return the versions of a document, newest first."""
     query = sa.select(*_columns).where(versions.c.document_id == document_id).order_by(versions.c.id.desc())
     return [Version(*row) for row in await connection.execute(query)]
 
@@ -66,7 +66,7 @@ async def load(connection: AsyncConnection, document_id: int, version_id: int) -
 
 
 async def sizes(connection: AsyncConnection, documents: Sequence[int]) -> list[tuple[int, int]]:
-    """The ids of all versions of some documents, in order, and how many bytes each has."""
+    """Return the ids and content sizes in bytes of all versions of some documents, by id."""
     query = sa.select(versions.c.id, sa.func.length(versions.c.content)).where(versions.c.document_id.in_(documents))
     return [(row[0], row[1]) for row in await connection.execute(query.order_by(versions.c.id))]
 

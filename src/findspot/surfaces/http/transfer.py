@@ -10,7 +10,8 @@ from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 
 from findspot.app import App
-from findspot.content.importing import Source, Tally
+from findspot.content.import_batch import Source
+from findspot.content.importing import Progress
 from findspot.errors import FindspotError, not_found
 from findspot.models import Caller
 from findspot.store import projects as project_rows
@@ -37,36 +38,36 @@ async def import_files(request: Request, project_id: int, path: str | None = Non
 
 async def _lines(app: App, project_id: int, caller: Caller, source: Source) -> AsyncIterator[bytes]:
     """Yield one line per batch, and a last one with the skipped files and, if the import broke off, the error."""
-    tally = Tally(source.total)
+    progress = Progress(source.total)
     try:
         async with contextlib.aclosing(app.importing.run(project_id, caller, source)) as steps:
-            async for tally in steps:
-                yield _line(_progress(tally))
+            async for progress in steps:
+                yield _line(_progress(progress))
     except FindspotError as error:
         _log.warning("import_broken_off", code=error.code, cause=repr(error.__cause__))
-        yield _line({**_progress(tally), "skipped_files": _skipped(tally), "error": error.body()})
+        yield _line({**_progress(progress), "skipped_files": _skipped(progress), "error": error.body()})
         return
-    tally.total = tally.done  # a zip's list also counts folders; a skipped folder counts as one file
-    yield _line({**_progress(tally), "skipped_files": _skipped(tally)})
+    progress.total = progress.done  # a zip's list also counts folders; a skipped folder counts as one file
+    yield _line({**_progress(progress), "skipped_files": _skipped(progress)})
 
 
 def _line(value: Mapping[str, Any]) -> bytes:
     return msgspec.json.encode(value) + b"\n"
 
 
-def _progress(tally: Tally) -> ImportProgress:
+def _progress(progress: Progress) -> ImportProgress:
     return {
-        "done": tally.done,
-        "total": tally.total,
-        "created": tally.created,
-        "changed": tally.changed,
-        "unchanged": tally.unchanged,
-        "skipped": tally.skipped,
+        "done": progress.done,
+        "total": progress.total,
+        "created": progress.created,
+        "changed": progress.changed,
+        "unchanged": progress.unchanged,
+        "skipped": progress.skipped,
     }
 
 
-def _skipped(tally: Tally) -> list[SkippedFile]:
-    return [{"path": each.name, "reason": each.reason} for each in tally.reasons]
+def _skipped(progress: Progress) -> list[SkippedFile]:
+    return [{"path": each.name, "reason": each.reason} for each in progress.reasons]
 
 
 @api.get("/api/v1/projects/{project_id}/export", answer=Media({"application/x-tar": None}))

@@ -1,10 +1,10 @@
-"""Turns imported files into documents and tables, in helper processes."""
+"""Converts imported files to documents and tables. Runs in helper processes."""
 
 from typing import Literal
 
 import msgspec
 
-from findspot.content.drafts import Format
+from findspot.content.document_bodies import Format
 from findspot.errors import FindspotError
 from findspot.jsontext.check import check
 from findspot.sources import Extract
@@ -17,8 +17,8 @@ _SKIM = msgspec.json.Decoder(msgspec.Raw)
 _UNNAMED = "untitled"
 
 
-class Given(msgspec.Struct, frozen=True):
-    """A file without its bytes, and what is known about it already."""
+class ImportFile(msgspec.Struct, frozen=True):
+    """A file without its bytes, and what an export recorded about it."""
 
     name: str
     kind: str | None = None
@@ -26,8 +26,8 @@ class Given(msgspec.Struct, frozen=True):
     type: str | None = None
 
 
-class Became(msgspec.Struct, frozen=True):
-    """What a file became, without its content; or why it became nothing."""
+class Converted(msgspec.Struct, frozen=True):
+    """The result of a conversion without the content. For "nothing", `reason` says why."""
 
     kind: Literal["document", "table", "nothing"]
     title: str = ""
@@ -37,7 +37,7 @@ class Became(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-class Sizes(msgspec.Struct, frozen=True):
+class SizeLimits(msgspec.Struct, frozen=True):
     """The largest document and the largest table, in bytes."""
 
     document: int
@@ -54,62 +54,64 @@ class _Tree(msgspec.Struct):
 _TREE = msgspec.json.Decoder(_Tree)
 
 
-def read_files(files: list[Given], sizes: Sizes, contents: list[bytes]) -> tuple[list[Became], list[bytes]]:
-    """Return for each file what it becomes, and the content to store."""
-    became, kept = [], []
+def convert_files(
+    files: list[ImportFile], limits: SizeLimits, contents: list[bytes]
+) -> tuple[list[Converted], list[bytes]]:
+    """Return for each file the result and the content to store."""
+    results, stored = [], []
     for each, data in zip(files, contents, strict=True):
         try:
-            what, content = _read(each, data, sizes)
+            result, content = _convert(each, data, limits)
         except UnsupportedFile as error:
-            what, content = Became("nothing", reason=error.reason), b""
+            result, content = Converted("nothing", reason=error.reason), b""
         except FindspotError as error:
-            what, content = Became("nothing", reason=_reason(error)), b""
-        became.append(what)
-        kept.append(content)
-    return became, kept
+            result, content = Converted("nothing", reason=_reason(error)), b""
+        results.append(result)
+        stored.append(content)
+    return results, stored
 
 
-def _read(given: Given, data: bytes, sizes: Sizes) -> tuple[Became, bytes]:
-    if not data.strip() and given.kind != "document":
+def _convert(file: ImportFile, data: bytes, limits: SizeLimits) -> tuple[Converted, bytes]:
+    if not data.strip() and file.kind != "document":
         raise UnsupportedFile("it is empty")
-    form = file_type(given.name)
+    form = file_type(file.name)
     text = decode_text(data)
     if form == "markdown" or form == "text":
-        return _document(given, form, text, sizes)
+        return _document(file, form, text, limits)
     value = _lines(text) if form == "jsonl" else check(text)
-    if form == "json" and given.kind != "table" and _is_tree(value):
-        return _document(given, "tiptap", value, sizes)
-    if len(value) > sizes.table:
+    if form == "json" and file.kind != "table" and _is_tree(value):
+        return _document(file, "tiptap", value, limits)
+    if len(value) > limits.table:
         raise UnsupportedFile(
-            f"a table may have {sizes.table:,} bytes (FINDSPOT_MAX_TABLE); this one has {len(value):,}"
+            f"a table may have {limits.table:,} bytes (FINDSPOT_MAX_TABLE); this one has {len(value):,}"
         )
-    return Became("table", _title(given.title, base_name(given.name))), value
+    return Converted("table", _title(file.title, base_name(file.name))), value
 
 
-def _document(given: Given, form: Format, content: bytes, sizes: Sizes) -> tuple[Became, bytes]:
-    if len(content) > sizes.document:
-        most = f"{sizes.document:,} bytes (FINDSPOT_MAX_DOCUMENT)"
+def _document(file: ImportFile, form: Format, content: bytes, limits: SizeLimits) -> tuple[Converted, bytes]:
+    if len(content) > limits.document:
+        most = f"{limits.document:,} bytes (FINDSPOT_MAX_DOCUMENT)"
         raise UnsupportedFile(f"a document may have {most}; this one has {len(content):,}")
     found = read_stored(content, form)
     heading = _heading(content, found) if form == "markdown" else ""
-    title = _title(given.title, heading, base_name(given.name))
-    return Became("document", title, _title(given.type, "document"), form, word_count(found.text)), content
+    title = _title(file.title, heading, base_name(file.name))
+    return Converted("document", title, _title(file.type, "document"), form, word_count(found.text)), content
 
 
 def _heading(content: bytes, found: Extract) -> str:
-    """The words of the heading that opens a Markdown document; '' if none does."""
+    """Return the text of the heading that opens a Markdown document, or an empty string."""
     if not found.blocks or found.blocks[0].kind != "heading" or not opens_with_title(content.decode()):
         return ""
     return found.text[found.blocks[0].start : found.blocks[0].end]
 
 
-def _title(*wishes: str | None) -> str:
-    """The first of these that leaves something when it is made to fit."""
-    return next((title for wish in wishes if wish and (title := clean_title(wish))), _UNNAMED)
+def _title(*candidates: str | None) -> str:
+    """Return the first candidate that is not empty after cleaning."""
+    return next((title for each in candidates if each and (title := clean_title(each))), _UNNAMED)
 
 
 def _lines(text: bytes) -> bytes:
-    """JSONL as the list of its lines. Lines end with a line feed only: U+2028 may stand in a string."""
+    """Return JSONL as a JSON list. Only line feeds end a line: U+2028 may occur inside a string."""
     lines = []
     for number, line in enumerate(text.split(b"\n"), 1):
         line = line.strip(b" \t\r")
@@ -143,6 +145,6 @@ def _is_tree(value: bytes) -> bool:
 
 
 def _reason(error: FindspotError) -> str:
-    """The sentence of an error about a field, said of a file."""
+    """Return the message of an error about a field, rewritten for a file."""
     field = error.fields.get("field")
     return f"it {error.message.removeprefix(f'{field}: ')}" if field else error.message

@@ -1,4 +1,4 @@
-"""Operations on the contents of documents, run in helper processes."""
+"""Reads, renders and compares the contents of documents. Runs in helper processes."""
 
 import re
 from typing import Literal
@@ -20,7 +20,7 @@ _TEXT = msgspec.json.Decoder(str)
 
 
 class _Body(msgspec.Struct, forbid_unknown_fields=True):
-    """What a client sends to make or change a document; which fields are needed depends on which of the two."""
+    """The JSON body that creates or changes a document. Which fields are required depends on the request."""
 
     title: str | None = None
     type: str | None = None
@@ -30,8 +30,8 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
     reason: Literal["manual", "autosave", "replace", "restore"] | None = None
 
 
-class Draft(msgspec.Struct, frozen=True):
-    """A body that was read and checked, without the content."""
+class DocumentBody(msgspec.Struct, frozen=True):
+    """A validated body without its content."""
 
     has_content: bool
     word_count: int
@@ -45,8 +45,8 @@ class Draft(msgspec.Struct, frozen=True):
 _BODY = msgspec.json.Decoder(_Body)
 
 
-def open_document(body: bytes, default_format: str, limit: int) -> tuple[Draft, bytes]:
-    """Return a body as a draft, and its content as it will be stored: a tree as JSON, other formats as their source."""
+def parse_body(body: bytes, default_format: str, limit: int) -> tuple[DocumentBody, bytes]:
+    """Validate a body. Return its fields, and the content to store: a tree as JSON, other formats as their source."""
     try:
         sent = _BODY.decode(check(body))
     except msgspec.ValidationError as error:
@@ -59,10 +59,10 @@ def open_document(body: bytes, default_format: str, limit: int) -> tuple[Draft, 
             raise invalid("format", "is missing: 'tiptap', 'markdown' or 'text'")
         content = _content(sent.content, form, limit)
         words = word_count(read_stored(content, form).text)
-    draft = Draft(
+    parsed = DocumentBody(
         sent.content is not msgspec.UNSET, words, sent.title, sent.type, sent.format, sent.baseRevision, sent.reason
     )
-    return draft, content
+    return parsed, content
 
 
 def _content(sent: msgspec.Raw, form: str, limit: int) -> bytes:
@@ -79,15 +79,15 @@ def _content(sent: msgspec.Raw, form: str, limit: int) -> bytes:
     return content
 
 
-def show_document(content: bytes, form: str) -> bytes:
-    """Return a stored content and its text as two JSON members: `"content":…,"text":…`."""
+def content_members(content: bytes, form: str) -> bytes:
+    """Return a stored content and its text as two members of a JSON object: `"content":…,"text":…`."""
     text = read_stored(content, form).text
     kept = content if form == "tiptap" else msgspec.json.encode(content.decode())
     return b'"content":' + kept + b',"text":' + msgspec.json.encode(text)
 
 
 def compare_documents(old: bytes, old_form: str, new: bytes, new_form: str) -> bytes:
-    """Return the changes from one content's text to another's, by word, as a JSON list."""
+    """Return the changes from one text to the other, word by word, as a JSON list."""
     texts = read_stored(old, old_form).text, read_stored(new, new_form).text
     for text in texts:
         if len(text.encode()) > MAX_DIFF:
