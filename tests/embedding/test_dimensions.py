@@ -42,7 +42,7 @@ async def test_the_offline_model_says_how_long_its_vectors_are(settings: Setting
         await settle(app)
         status = app.engine.status(documents_namespace(project))
         assert (status.dimension, status.vectors) == (app.embeddings.embedder.dimension, 2)
-        assert (await app.embeddings.passing(["a heron 苍鹭"])).shape == (1, status.dimension)
+        assert (await app.embeddings.for_search(["a heron 苍鹭"])).shape == (1, status.dimension)
 
 
 @pytest.mark.scenario("004.embedding.dimension")
@@ -101,7 +101,7 @@ async def test_a_batch_of_another_length_is_set_aside_while_searches_go_on(
         assert (await found(app, project, "苍鹭", Strategy.HYBRID))[0][0] == "A heron 苍鹭"
         assert set((await found(app, project, "鹤", Strategy.KEYWORD))[0]) == {"A crane 鹤", "Another crane 另一只鹤"}
         with pytest.raises(FindspotError) as caught:
-            await app.embeddings.passing(["a crane"])
+            await app.embeddings.for_search(["a crane"])
         assert caught.value.code == "EMBEDDING_DIMENSION_MISMATCH"
         server.behave = service.well
         await settle(app)

@@ -1,10 +1,10 @@
-"""Vectors are made once: the cache in the store, on both databases, and the one for queries in memory."""
+"""Vectors of texts are cached in the store, vectors of queries in memory, and a failing service is left alone."""
 
 import asyncio
 import hashlib
 import random
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from findspot.embedding.calibration import Calibration
 from findspot.embedding.protocol import Vector, Vectors, refused
 from findspot.errors import FindspotError
 from findspot.runtime import embeddings as embeddings_module
-from findspot.runtime.embeddings import Embeddings, QueryCache
+from findspot.runtime.embeddings import Embeddings
 from findspot.runtime.threads import EMBED_QUERIES, Threads
 from findspot.settings import Settings
 from findspot.store import embeddings as stored
@@ -23,7 +23,7 @@ from findspot.store.database import Store
 
 
 class Counting:
-    """An embedder that notes what it is asked. Texts about nothing are zero; 'bad' is refused; 'away' fails."""
+    """An embedder that records its calls. Blank texts are zeros, 'bad…' is refused, 'away' fails."""
 
     id = "counting"
     dimension = 8
@@ -35,6 +35,7 @@ class Counting:
     def __init__(self, fingerprint: str = "one") -> None:
         self.fingerprint = fingerprint
         self.calls: list[list[str]] = []
+        self.queries: list[str] = []
 
     def documents(self, texts: Sequence[str], *, soon: bool = False) -> Vectors:
         self.calls.append(list(texts))
@@ -43,14 +44,11 @@ class Counting:
                 raise refused(index, "it is bad.")
             if text == "away":
                 raise FindspotError("EMBEDDING_UNAVAILABLE", "away")
-        return np.stack([self.query(text) for text in texts])
+        return np.stack([vector(text) for text in texts])
 
     def query(self, text: str) -> Vector:
-        if not text.strip():
-            return np.zeros(8, np.float32)
-        values = np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8)[:8].astype(np.float32) - 127.5
-        unit: Vector = values / np.linalg.norm(values)
-        return unit
+        self.queries.append(text)
+        return vector(text)
 
     def knows(self, text: str) -> bool:
         return True
@@ -63,6 +61,15 @@ class Counting:
         return [text for call in self.calls for text in call]
 
 
+def vector(text: str) -> Vector:
+    """Return a vector that depends on the text alone."""
+    if not text.strip():
+        return np.zeros(8, np.float32)
+    values = np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8)[:8].astype(np.float32) - 127.5
+    unit: Vector = values / np.linalg.norm(values)
+    return unit
+
+
 @pytest.fixture
 def embedder() -> Counting:
     return Counting()
@@ -72,13 +79,13 @@ async def test_vectors_come_in_the_order_of_the_texts(store: Store, threads: Thr
     texts = [f"text {number}" for number in range(11)]
     vectors = await Embeddings(store, embedder, threads, 60).documents(texts)
     assert vectors.dtype == np.float32
-    np.testing.assert_allclose(vectors, [embedder.query(text) for text in texts], atol=1e-3)
+    np.testing.assert_allclose(vectors, [vector(text) for text in texts], atol=1e-3)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
     assert [len(call) for call in embedder.calls] == [4, 4, 3]
 
 
 @pytest.mark.scenario("003.cache.same-text")
-async def test_the_same_text_is_embedded_once_in_a_batch_across_batches_and_after_a_restart(
+async def test_a_text_is_embedded_once_in_a_batch_across_batches_and_after_a_restart(
     database_url: str | None, tmp_path: Path, threads: Threads, embedder: Counting
 ) -> None:
     texts = ["a", "b", "a", "c", "b", "d", "a", "e", "e"]
@@ -92,7 +99,7 @@ async def test_the_same_text_is_embedded_once_in_a_batch_across_batches_and_afte
     assert all(np.array_equal(found[0], each) for each in found)
 
 
-async def test_two_who_need_the_same_texts_at_once_have_them_embedded_once(
+async def test_two_concurrent_calls_embed_the_same_texts_once(
     store: Store, threads: Threads, embedder: Counting
 ) -> None:
     embeddings = Embeddings(store, embedder, threads, 60)
@@ -102,16 +109,14 @@ async def test_two_who_need_the_same_texts_at_once_have_them_embedded_once(
     assert sorted(embedder.asked) == sorted(texts)
 
 
-async def test_another_fingerprint_is_another_vector(store: Store, threads: Threads) -> None:
+async def test_each_fingerprint_has_its_own_vectors(store: Store, threads: Threads) -> None:
     one, two = Counting("one"), Counting("two")
-    for each in (one, two):
+    for each in (one, two, one, two):
         await Embeddings(store, each, threads, 60).documents(["a"])
     assert one.asked == two.asked == ["a"]
 
 
-async def test_a_vector_of_zeros_stays_one_and_is_not_made_again(
-    store: Store, threads: Threads, embedder: Counting
-) -> None:
+async def test_a_vector_of_zeros_is_cached_too(store: Store, threads: Threads, embedder: Counting) -> None:
     for _ in range(2):
         vectors = await Embeddings(store, embedder, threads, 60).documents(["a", " ", "b"])
         assert vectors.any(axis=1).tolist() == [True, False, True]
@@ -122,7 +127,7 @@ async def test_no_texts(store: Store, threads: Threads, embedder: Counting) -> N
     assert (await Embeddings(store, embedder, threads, 60).documents([])).shape == (0, 8)
 
 
-async def test_a_refused_text_is_zeros_and_the_others_are_what_they_are(
+async def test_a_refused_text_is_zeros_and_the_others_are_embedded(
     store: Store, threads: Threads, embedder: Counting
 ) -> None:
     embeddings = Embeddings(store, embedder, threads, 60)
@@ -131,15 +136,15 @@ async def test_a_refused_text_is_zeros_and_the_others_are_what_they_are(
     for _ in range(2):
         vectors = await embeddings.documents(texts)
         assert vectors.any(axis=1).tolist() == [text != "bad" for text in texts]
-        np.testing.assert_allclose(vectors[7], embedder.query("e"), atol=1e-3)
+        np.testing.assert_allclose(vectors[7], vector("e"), atol=1e-3)
     assert [call for call in embedder.calls if "e" in call] == [
         ["d", "bad", "e"],
         ["e"],
     ]  # it was kept, the other was not
 
 
-@pytest.mark.parametrize("bad", [1, 30, 63, 64])
-async def test_many_refused_texts_are_told_from_others_without_asking_for_all_again_and_again(
+@pytest.mark.parametrize("bad", [1, 30, 64])
+async def test_many_refused_texts_are_found_with_few_calls(
     store: Store, threads: Threads, embedder: Counting, bad: int
 ) -> None:
     embedder.batch = 64
@@ -152,7 +157,7 @@ async def test_many_refused_texts_are_told_from_others_without_asking_for_all_ag
     assert sum(map(len, embedder.calls)) <= 64 * 7
 
 
-async def test_a_failure_loses_no_more_than_its_own_batch(store: Store, threads: Threads, embedder: Counting) -> None:
+async def test_a_failure_loses_only_its_own_batch(store: Store, threads: Threads, embedder: Counting) -> None:
     embeddings = Embeddings(store, embedder, threads, 60)
     with pytest.raises(FindspotError, match="away"):
         await embeddings.documents(["a", "b", "c", "d", "away"])
@@ -160,29 +165,29 @@ async def test_a_failure_loses_no_more_than_its_own_batch(store: Store, threads:
     assert embedder.calls == [["a", "b", "c", "d"], ["away"]]
 
 
-async def test_whoever_is_broken_off_after_vectors_were_made_leaves_nothing_behind(
+async def test_vectors_of_a_cancelled_call_are_stored_nevertheless(
     store: Store, threads: Threads, embedder: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    is_busy, going_on, unpacked = threading.Event(), threading.Event(), embeddings_module._unpacked
+    storing, going_on, put = asyncio.Event(), asyncio.Event(), stored.put
 
-    def slowly(vectors: Sequence[bytes]) -> Vectors:
-        is_busy.set()
-        assert going_on.wait(PATIENCE_S)
-        return unpacked(vectors)
+    async def late(*arguments: Any) -> None:
+        storing.set()
+        await going_on.wait()
+        await put(*arguments)
 
-    monkeypatch.setattr(embeddings_module, "_unpacked", slowly)
-    embeddings = Embeddings(store, embedder, threads, 60)
+    monkeypatch.setattr(stored, "put", late)
+    own_threads = Threads.open()
+    embeddings = Embeddings(store, embedder, own_threads, 60)
     work = asyncio.create_task(embeddings.documents(["a", "文"]))
-    assert await asyncio.to_thread(is_busy.wait, PATIENCE_S)
+    await asyncio.wait_for(storing.wait(), PATIENCE_S)
     work.cancel()
-    await asyncio.gather(work, return_exceptions=True)
+    with pytest.raises(asyncio.CancelledError):
+        await work
     going_on.set()
     await embeddings.close()
-    assert embeddings._unstored == {}
-    other = Threads.open()
-    await Embeddings(store, embedder, other, 60).documents(["a", "文"])
-    await other.close()
-    assert embedder.calls == [["a", "文"]]  # it was stored nevertheless
+    await own_threads.close()
+    await Embeddings(store, embedder, threads, 60).documents(["a", "文"])
+    assert embedder.calls == [["a", "文"]]
 
 
 async def test_thousands_of_vectors_are_found_again(store: Store) -> None:
@@ -199,67 +204,57 @@ async def test_thousands_of_vectors_are_found_again(store: Store) -> None:
 
 
 @pytest.mark.scenario("003.cache.embedding")
-async def test_a_query_is_kept_for_its_time_and_no_longer(store: Store, threads: Threads, embedder: Counting) -> None:
+async def test_a_query_is_cached_until_its_time_to_live_has_passed(
+    store: Store, threads: Threads, embedder: Counting
+) -> None:
     now = [0.0]
-    asked: list[str] = []
-    embed: Callable[[str], Vector] = embedder.query
-
-    def noted(text: str) -> Vector:
-        asked.append(text)
-        return embed(text)
-
-    embedder.query = noted  # type: ignore[method-assign]
     embeddings = Embeddings(store, embedder, threads, 3600, lambda: now[0])
-    for moment, calls in ((0.0, 1), (3599.0, 1), (3600.0, 2), (3601.0, 2)):
-        now[0] = moment
-        assert np.array_equal(await embeddings.query("why"), embed("why"))
-        assert len(asked) == calls
+    for second, calls in ((0.0, 1), (3599.0, 1), (3600.0, 2), (3601.0, 2)):
+        now[0] = second
+        assert np.array_equal(await embeddings.query("why"), vector("why"))
+        assert len(embedder.queries) == calls
 
 
 @pytest.mark.scenario("003.cache.embedding")
-def test_the_number_of_queries_that_are_kept_is_bounded() -> None:
-    cache = QueryCache(60, lambda: 0.0, most=3)
-    for number in range(5):
-        cache.put(str(number), np.full(2, number, np.float32))
-    assert len(cache) == 3
-    assert [cache.get(str(number)) is not None for number in range(5)] == [False, False, True, True, True]
-
-
-def test_queries_whose_time_has_passed_leave_the_memory() -> None:
-    now = [0.0]
-    cache = QueryCache(10, lambda: now[0])
-    cache.put("old", np.zeros(2, np.float32))
-    now[0] = 11.0
-    cache.put("new", np.zeros(2, np.float32))
-    assert len(cache) == 1
+async def test_the_number_of_cached_queries_is_limited(
+    store: Store, threads: Threads, embedder: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embeddings_module, "QUERIES_KEPT", 3)
+    embeddings = Embeddings(store, embedder, threads, 60)
+    for text in ("a", "b", "c", "d", "b", "c", "d", "a"):
+        await embeddings.query(text)
+    assert embedder.queries == ["a", "b", "c", "d", "a"]
 
 
 @pytest.mark.scenario("003.setting.enable-embedding-cache")
 @pytest.mark.parametrize(
-    ("changes", "kept"), [({}, 1), ({"enable_embedding_cache": False}, 0), ({"embedding_cache_ttl": 0}, 0)]
+    ("changes", "asked"), [({}, 1), ({"enable_embedding_cache": False}, 2), ({"embedding_cache_ttl": 0}, 2)]
 )
-async def test_queries_are_kept_unless_the_settings_say_otherwise(
-    tmp_path: Path, threads: Threads, changes: dict[str, Any], kept: int
+async def test_queries_are_cached_unless_the_settings_switch_it_off(
+    store: Store,
+    threads: Threads,
+    embedder: Counting,
+    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, Any],
+    asked: int,
 ) -> None:
-    store = await Store.open(None, tmp_path / "findspot.db")
+    monkeypatch.setattr(embeddings_module, "open_embedder", lambda settings: embedder)
     embeddings = Embeddings.open(store, Settings(**changes), threads)
     await embeddings.query("why")
-    assert len(embeddings._queries) == kept
-    await embeddings.close()
-    await store.close()
+    await embeddings.query("why")
+    assert len(embedder.queries) == asked
 
 
-# ── outages ──
+# ── the circuit breaker ──
 
 PATIENCE_S = 30.0
 
 
 class Remote(Counting):
-    """An embedder like a service: it notes the queries it is asked, and fails, or holds them, as it is told to."""
+    """An embedder like a service: it fails with `error` if that is set, and answers only while it is `open`."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.queries: list[str] = []
         self.error: FindspotError | None = None
         self.open = threading.Event()
         self.open.set()
@@ -269,10 +264,10 @@ class Remote(Counting):
         self.queries.append(text)
         self.is_busy.release()
         if not self.open.wait(PATIENCE_S):
-            raise TimeoutError("no one opened the embedder")
+            raise TimeoutError("the test did not open the embedder")
         if self.error is not None:
             raise self.error
-        return super().query(text)
+        return vector(text)
 
 
 @pytest.fixture
@@ -311,16 +306,16 @@ async def busy(remote: Remote, queries: int = 1) -> None:
         assert await asyncio.to_thread(remote.is_busy.acquire, timeout=PATIENCE_S)
 
 
-async def test_a_service_that_is_away_is_not_asked_by_every_query(away: Embeddings, remote: Remote) -> None:
+async def test_while_the_breaker_is_open_no_query_reaches_the_service(away: Embeddings, remote: Remote) -> None:
     for number in range(20):
         assert await fails(away, f"text {number} 文字") == "EMBEDDING_UNAVAILABLE"
     with pytest.raises(FindspotError, match="away"):
-        await away.passing(["now"])
+        await away.for_search(["now"])
     assert (remote.queries, remote.calls) == ([], [])
 
 
 @pytest.mark.parametrize("code", ["EMBEDDING_UNAVAILABLE", "EMBEDDING_DIMENSION_MISMATCH"])
-async def test_whatever_is_wrong_with_a_service_is_said_again_without_asking(
+async def test_the_breaker_repeats_the_error_of_the_service(
     away: Embeddings, remote: Remote, now: list[float], code: str
 ) -> None:
     now[0] += 1
@@ -330,7 +325,7 @@ async def test_whatever_is_wrong_with_a_service_is_said_again_without_asking(
     assert remote.queries == ["text 0"]
 
 
-async def test_a_query_that_is_refused_is_no_outage(away: Embeddings, remote: Remote, now: list[float]) -> None:
+async def test_a_refused_query_does_not_open_the_breaker(away: Embeddings, remote: Remote, now: list[float]) -> None:
     now[0] += 1
     remote.error = None
     await away.query("back")
@@ -341,14 +336,12 @@ async def test_a_query_that_is_refused_is_no_outage(away: Embeddings, remote: Re
     assert remote.queries == ["back", "a query 查询", "now"]
 
 
-async def test_a_query_that_was_asked_before_has_its_vector_while_the_service_is_away(
-    away: Embeddings, remote: Remote
-) -> None:
-    assert np.array_equal(await away.query("before"), Counting().query("before"))
+async def test_a_cached_query_has_its_vector_while_the_breaker_is_open(away: Embeddings, remote: Remote) -> None:
+    assert np.array_equal(await away.query("before"), vector("before"))
     assert remote.queries == []
 
 
-async def test_a_service_that_is_back_is_asked_by_one_while_the_others_do_not_wait(
+async def test_one_query_probes_the_service_while_the_others_fail_at_once(
     away: Embeddings, remote: Remote, now: list[float]
 ) -> None:
     now[0] += 1
@@ -366,7 +359,7 @@ async def test_a_service_that_is_back_is_asked_by_one_while_the_others_do_not_wa
     assert remote.queries == ["first", "second"]
 
 
-async def test_queries_that_waited_for_a_thread_while_the_service_failed_do_not_ask_it(
+async def test_queries_that_wait_for_a_thread_do_not_call_a_service_that_failed_meanwhile(
     away: Embeddings, remote: Remote, now: list[float]
 ) -> None:
     remote.error = None
@@ -381,9 +374,7 @@ async def test_queries_that_waited_for_a_thread_while_the_service_failed_do_not_
     assert len(remote.queries) == 1 + EMBED_QUERIES
 
 
-async def test_texts_that_are_embedded_for_an_index_show_that_the_service_is_back(
-    away: Embeddings, remote: Remote
-) -> None:
+async def test_indexing_a_text_closes_the_breaker(away: Embeddings, remote: Remote) -> None:
     remote.error = None
     await away.documents(["a", "b"])
     remote.queries.clear()
@@ -391,38 +382,16 @@ async def test_texts_that_are_embedded_for_an_index_show_that_the_service_is_bac
     assert remote.queries == ["now"]
 
 
-async def test_a_query_that_no_one_waits_for_any_more_is_not_asked(away: Embeddings, remote: Remote) -> None:
+async def test_a_cancelled_query_that_waits_for_a_thread_is_never_sent(away: Embeddings, remote: Remote) -> None:
     remote.error = None
     await away.documents(["a"])
     remote.open.clear()
     before = len(remote.queries)
     asking = [asyncio.create_task(away.query(f"text {number}")) for number in range(50)]
-    await busy(remote, 3 + EMBED_QUERIES)
+    await busy(remote, 2 + EMBED_QUERIES)
     for each in asking:
         each.cancel()
     await asyncio.gather(*asking, return_exceptions=True)
     remote.open.set()
     await away.query("now")
     assert len(remote.queries) - before == EMBED_QUERIES + 1
-
-
-# ── the loop ──
-
-
-async def test_the_event_loop_goes_on_while_many_texts_are_embedded(tmp_path: Path, threads: Threads) -> None:
-    """99 of 100 turns of the loop are quick, however busy the machine; bench/ measures the longest."""
-    from findspot.embedding.offline import OfflineEmbedder
-
-    store = await Store.open(None, tmp_path / "findspot.db")
-    embeddings = Embeddings(store, OfflineEmbedder(), threads, 60)
-    await embeddings.prepare()
-    work = asyncio.create_task(embeddings.documents([f"{n} 号文件 about number {n} " * 30 for n in range(3000)]))
-    loop, waits = asyncio.get_running_loop(), []
-    while not work.done():
-        started = loop.time()
-        await asyncio.sleep(0)
-        waits.append(loop.time() - started)
-    assert (await work).shape == (3000, 384)
-    assert sorted(waits)[len(waits) * 99 // 100] < 0.01
-    await embeddings.close()
-    await store.close()

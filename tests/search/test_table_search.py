@@ -312,7 +312,7 @@ async def test_a_query_that_the_embedder_refuses_is_answered_by_words_and_others
         await search(app, document, "swimming pool", strategy=Strategy.VECTOR)
     assert caught.value.body() == {
         "code": "EMBEDDING_UNAVAILABLE",
-        "message": "The embedder does not take this query.",
+        "message": "The embedder refuses this query.",
     }
     embedder.query_error = None
     assert (await search(app, document, "library cards")).degraded is None

@@ -222,7 +222,7 @@ async def test_who_reads_on_without_the_embedder_gets_words_and_with_it_the_rest
         pages.append(await app.workspace_search.search(question, cursor=pages[-1].cursor))
     assert {page.degraded for page in pages} == {None}
     embedder.query_error = FindspotError("EMBEDDING_UNAVAILABLE", "away")
-    app.embeddings._queries._kept.clear()
+    app.embeddings._queries.clear()
     pages += await read_on(app, await app.workspace_search.search(question, cursor=pages[-1].cursor), question)
     assert pages[-1].degraded == AWAY
     assert (pages[-1].has_more, pages[-1].total.exact) == (False, False)

@@ -1,15 +1,16 @@
-"""Vectors of texts and queries: looked up where they were made before, made in a thread where not.
+"""Vectors of texts and queries, from a cache or from the embedder.
 
-An embedder may be a service that is slow or away. Whoever waits for it does so in threads that nothing else needs."""
+Calls of the embedder block, possibly for as long as a service takes. They run in thread pools that nothing else uses.
+"""
 
 import asyncio
 import hashlib
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+
+from cachetools import TTLCache
 
 from findspot.embedding.protocol import Embedder, Vector, Vectors
 from findspot.errors import FindspotError
@@ -27,11 +28,9 @@ QUERIES_KEPT = 10_000
 BREAKER_BACKOFF = Backoff(first_s=1.0, longest_s=5.0)  # short: searches use vectors again soon after an outage
 OUTAGE_CODES = ("EMBEDDING_UNAVAILABLE", "EMBEDDING_DIMENSION_MISMATCH")
 
-T = TypeVar("T")
-
 
 class Embeddings:
-    """The one way from text to vector. A text is embedded once for an embedder, for as long as the store lives."""
+    """The only caller of the embedder. The store keeps every vector, so each embedder embeds a text once."""
 
     def __init__(
         self,
@@ -42,9 +41,9 @@ class Embeddings:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
-        self._queries = QueryCache(query_ttl_s, clock)
+        self._queries: TTLCache[str, Vector] = TTLCache(QUERIES_KEPT, query_ttl_s, clock)
         self._turn = asyncio.Lock()
-        self._unstored: dict[bytes, bytes] = {}  # made, but not yet in the store
+        self._unstored: dict[bytes, bytes] = {}  # vectors by hash that are not in the store yet
         self._storing: set[asyncio.Task[None]] = set()
         self._breaker = CircuitBreaker(BREAKER_BACKOFF, OUTAGE_CODES, clock)
         self._query_threads = threads.embed_queries
@@ -53,12 +52,12 @@ class Embeddings:
 
     @classmethod
     def open(cls, store: Store, settings: Settings, threads: Threads) -> "Embeddings":
-        """With the embedder that is set. Nothing is loaded yet; `prepare` does that."""
+        """Return embeddings with the embedder of the settings. `prepare` loads it."""
         ttl_s = settings.embedding_cache_ttl if settings.enable_embedding_cache else 0
         return cls(store, open_embedder(settings), threads, ttl_s)
 
     async def prepare(self) -> None:
-        """Load the model, or find out about the service, before anyone waits for it."""
+        """Load the model, or ask the service for its dimension, before the first search needs it."""
         await self.kind()
 
     async def close(self) -> None:
@@ -72,24 +71,28 @@ class Embeddings:
         await asyncio.to_thread(self.embedder.close)
 
     async def kind(self) -> tuple[str, int]:
-        """The embedder's fingerprint and dimension; a service may have to be asked for them."""
+        """Return the embedder's fingerprint and dimension. This may ask a service."""
         return await self._text_threads.run(self._kind)
 
     async def query(self, text: str) -> Vector:
-        """The vector to look for documents with. While the service is away, this fails at once; that it refuses one
-        query is no outage. Whoever has a vector can read the embedder's fingerprint without waiting."""
+        """Return the vector of a query. While the circuit breaker is open, this fails at once.
+
+        A refused query does not open the breaker. Afterwards the embedder's fingerprint is known without waiting.
+        """
         vector = self._queries.get(text)
         if vector is None:
             self._breaker.check()
-            with _accepted():
+            with _refusal_as_unavailable():
                 vector = await self._query_threads.run(self._query, text)
-            vector.setflags(write=False)  # it is shared from now on
-            self._queries.put(text, vector)
+            vector.setflags(write=False)  # several searches share it
+            self._queries[text] = vector
         return vector
 
     async def documents(self, texts: Sequence[str]) -> Vectors:
-        """A row for every text, in their order; of zeros for one that the embedder refuses. What is embedded is stored
-        batch by batch, so that a failure loses no more than one."""
+        """Return a row for every text, in order; zeros for a text that the embedder refuses.
+
+        Vectors are stored batch by batch, so that a failure loses one batch at most.
+        """
         import numpy as np
 
         fingerprint, dimension = await self.kind()
@@ -97,22 +100,22 @@ class Embeddings:
         storing: asyncio.Task[None] | None = None
         try:
             for start in range(0, len(texts), self.embedder.batch):
-                before = storing  # while the next ones are made
+                before = storing  # it goes on while the next batch is embedded
                 part, storing = await self._batch(texts[start : start + self.embedder.batch], fingerprint, dimension)
                 parts.append(part)
                 if before is not None:
-                    await before
+                    await asyncio.shield(before)
         finally:
             if storing is not None:
-                await storing
+                await asyncio.shield(storing)
         if len(parts) == 1:
             return parts[0]
         return await asyncio.to_thread(np.concatenate, parts) if parts else np.zeros((0, dimension), np.float32)
 
-    async def passing(self, texts: Sequence[str]) -> Vectors:
-        """Vectors for someone who asks, not for an index: nothing is kept of them."""
+    async def for_search(self, texts: Sequence[str]) -> Vectors:
+        """Return the vectors of texts that a search ranks. They are not stored."""
         self._breaker.check()
-        return await self._text_threads.run(self._passing, texts)
+        return await self._text_threads.run(self._for_search, texts)
 
     def _query(self, text: str) -> Vector:
         with self._breaker.calling():
@@ -120,111 +123,84 @@ class Embeddings:
             self._kind()
             return vector
 
-    def _passing(self, texts: Sequence[str]) -> Vectors:
+    def _for_search(self, texts: Sequence[str]) -> Vectors:
         with self._breaker.calling():
             return self.embedder.documents(texts, soon=True)
 
     def _kind(self) -> tuple[str, int]:
-        """What tells this embedder's vectors from others."""
         return self.embedder.fingerprint, self.embedder.dimension
 
     async def _batch(
         self, texts: Sequence[str], fingerprint: str, dimension: int
     ) -> "tuple[Vectors, asyncio.Task[None] | None]":
-        """A row for every text, and what stores those that were made."""
+        """Return a row for every text, and the task that stores the new vectors."""
         hashes = await asyncio.to_thread(_hashes, texts)
-        places: dict[bytes, int] = {}
-        for place, each in enumerate(hashes):
-            places.setdefault(each, place)  # the first of equal texts
+        wanted = dict(zip(hashes, texts, strict=True))  # equal texts once
         storing = None
-        async with self._turn:  # two who need the same text at the same time: the second finds it
-            found = {each: self._unstored[each] for each in places if each in self._unstored}
+        async with self._turn:  # of two callers with the same text, the second finds the vector
+            found = {each: self._unstored[each] for each in wanted if each in self._unstored}
             async with self._store.read() as connection:
-                found |= await stored.get(connection, fingerprint, [each for each in places if each not in found])
-            missing = {each: texts[place] for each, place in places.items() if each not in found}
-            if missing and (made := await self._make(missing)):
-                storing = self._begin_to_store(fingerprint, made)
-                found |= made
-        nothing = bytes(2 * dimension)
-        return await asyncio.to_thread(_unpacked, [found.get(each, nothing) for each in hashes]), storing
+                found |= await stored.get(connection, fingerprint, [each for each in wanted if each not in found])
+            missing = {each: text for each, text in wanted.items() if each not in found}
+            if missing and (new := await self._embed(missing)):
+                storing = self._start_storing(fingerprint, new)
+                found |= new
+        zeros = bytes(2 * dimension)
+        return await asyncio.to_thread(_unpacked, [found.get(each, zeros) for each in hashes]), storing
 
-    def _begin_to_store(self, fingerprint: str, made: Mapping[bytes, bytes]) -> asyncio.Task[None]:
-        """Until it is stored, others find what was made here; however that ends, also if no one waits for it any
-        more."""
+    def _start_storing(self, fingerprint: str, new: Mapping[bytes, bytes]) -> asyncio.Task[None]:
+        """Store vectors in a task of its own, which goes on if the caller is cancelled. Until it ends, other callers
+        find them in `_unstored`."""
 
         def ended(task: asyncio.Task[None]) -> None:
             self._storing.discard(task)
-            for each in made:
+            for each in new:
                 self._unstored.pop(each, None)
 
-        self._unstored |= made
-        task = asyncio.create_task(self._put(fingerprint, made))
+        self._unstored |= new
+        task = asyncio.create_task(self._put(fingerprint, new))
         self._storing.add(task)
         task.add_done_callback(ended)
         return task
 
-    async def _put(self, fingerprint: str, made: Mapping[bytes, bytes]) -> None:
+    async def _put(self, fingerprint: str, new: Mapping[bytes, bytes]) -> None:
         async with self._store.write(durable=False) as connection:
-            await stored.put(connection, fingerprint, made)
+            await stored.put(connection, fingerprint, new)
 
-    async def _make(self, texts: Mapping[bytes, str]) -> dict[bytes, bytes]:
-        """The vectors of texts by their hashes, without those that the embedder refuses. What stands before such a text
-        is taken; what stands behind it is asked for by halves, since one is seldom alone."""
+    async def _embed(self, texts: Mapping[bytes, str]) -> dict[bytes, bytes]:
+        """Return the vectors of texts by hash, without the texts that the embedder refuses."""
         try:
-            made = await self._text_threads.run(lambda: _packed(self.embedder.documents(list(texts.values()))))
+            vectors = await self._text_threads.run(lambda: _packed(self.embedder.documents(list(texts.values()))))
         except FindspotError as error:
             if "index" not in error.fields:
                 raise
-            log.warning("a text is found by its words alone: %s", error.fields["reason"])
-            return await self._make_around(texts, error.fields["index"])
+            log.warning("a text is indexed by its words alone: %s", error.fields["reason"])
+            return await self._embed_others(texts, error.fields["index"])
         self._breaker.succeeded()
-        return dict(zip(texts, made, strict=True))
+        return dict(zip(texts, vectors, strict=True))
 
-    async def _make_around(self, texts: Mapping[bytes, str], place: int) -> dict[bytes, bytes]:
-        """The same without the text at this place."""
+    async def _embed_others(self, texts: Mapping[bytes, str], refused: int) -> dict[bytes, bytes]:
+        """Embed all texts but the refused one. Those after it go in two halves: more of them may be refused."""
         hashes = list(texts)
-        before, behind = hashes[:place], hashes[place + 1 :]
-        made: dict[bytes, bytes] = {}
-        for part in filter(None, (before, behind[: len(behind) // 2], behind[len(behind) // 2 :])):
-            made |= await self._make({each: texts[each] for each in part})
-        return made
-
-
-class QueryCache:
-    """The vectors of recent queries, in memory, each for a limited time. With no time to live it keeps nothing."""
-
-    def __init__(self, ttl_s: float, clock: Callable[[], float] = time.monotonic, most: int = QUERIES_KEPT) -> None:
-        self._ttl_s = ttl_s
-        self._clock = clock
-        self._most = most
-        self._kept: OrderedDict[str, tuple[float, Vector]] = OrderedDict()  # the oldest first
-
-    def get(self, text: str) -> "Vector | None":
-        until, vector = self._kept.get(text, (0.0, None))
-        return vector if vector is not None and self._clock() < until else None
-
-    def put(self, text: str, vector: Vector) -> None:
-        if self._ttl_s <= 0:
-            return
-        self._kept.pop(text, None)
-        self._kept[text] = (self._clock() + self._ttl_s, vector)
-        while len(self._kept) > self._most or next(iter(self._kept.values()))[0] <= self._clock():
-            self._kept.popitem(last=False)
-
-    def __len__(self) -> int:
-        return len(self._kept)
+        before, after = hashes[:refused], hashes[refused + 1 :]
+        found: dict[bytes, bytes] = {}
+        for part in filter(None, (before, after[: len(after) // 2], after[len(after) // 2 :])):
+            found |= await self._embed({each: texts[each] for each in part})
+        return found
 
 
 @contextmanager
-def _accepted() -> Iterator[None]:
-    """A query that the embedder refuses has no meaning to go by. What the service says of it may repeat it, and stays
-    here."""
+def _refusal_as_unavailable() -> Iterator[None]:
+    """Turn the refusal of a query into EMBEDDING_UNAVAILABLE, so that the search uses keywords.
+
+    The reason is left out: the words of a service may repeat the query.
+    """
     try:
         yield
     except FindspotError as error:
         if "index" not in error.fields:
             raise
-        raise FindspotError("EMBEDDING_UNAVAILABLE", "The embedder does not take this query.") from None
+        raise FindspotError("EMBEDDING_UNAVAILABLE", "The embedder refuses this query.") from None
 
 
 def _hashes(texts: Sequence[str]) -> list[bytes]:
@@ -232,13 +208,13 @@ def _hashes(texts: Sequence[str]) -> list[bytes]:
 
 
 def _packed(vectors: Vectors) -> list[bytes]:
-    """Half precision takes half the room and changes no ranking worth mentioning: docs/decisions/008."""
-
+    """Return vectors in half precision: half the size, and no relevant change of ranking (docs/decisions/008)."""
     return [row.tobytes() for row in vectors.astype("<f2")]
 
 
 def _unpacked(vectors: Sequence[bytes]) -> Vectors:
-    """What was made just now comes back as it will after a restart: by way of half precision, and of length 1 again."""
+    """Return stored vectors as rows of length 1. New vectors take this way too, so that they equal those after a
+    restart."""
     import numpy as np
 
     rows = np.frombuffer(b"".join(vectors), "<f2").reshape(len(vectors), -1).astype(np.float32)

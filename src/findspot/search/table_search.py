@@ -83,7 +83,7 @@ class TableSearch:
     async def embed(self, project_id: int, texts: Sequence[str]) -> Vectors:
         """Embed texts for a caller. It counts as a search in progress, because both use the embedder."""
         with self._gate.search(project_id):
-            return await self._embeddings.passing(texts)
+            return await self._embeddings.for_search(texts)
 
     async def _recall(self, request: SearchRequest, query: "Query", deadline: Deadline) -> Recalled:
         if query.is_empty:
