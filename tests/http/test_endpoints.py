@@ -110,9 +110,12 @@ async def test_a_key_opens_its_endpoint_until_it_is_rotated(app: App) -> None:
     project_id = await flows.make_project(app)
     endpoint, key = await app.endpoints.create(project_id, "e")
     other, other_key = await app.endpoints.create(project_id, "f")
-    assert (await app.endpoints.by_key(key), await app.endpoints.by_key(other_key)) == (endpoint, other)
+    assert (await app.endpoints.opened_by(key), await app.endpoints.opened_by(other_key)) == (
+        (endpoint, []),
+        (other, []),
+    )
     new = await app.endpoints.rotate(endpoint.id)
-    found: list[Any] = [await app.endpoints.by_key(each) for each in (key, new, "fse_nobody", "")]
-    assert found == [None, endpoint, None, None]
+    found: list[Any] = [await app.endpoints.opened_by(each) for each in (key, new, "fse_nobody", "")]
+    assert found == [None, (endpoint, []), None, None]
     await app.endpoints.delete(endpoint.id)
-    assert await app.endpoints.by_key(new) is None
+    assert await app.endpoints.opened_by(new) is None

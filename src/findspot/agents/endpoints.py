@@ -57,11 +57,6 @@ class Endpoints:
                 raise not_found("endpoint")
         return secret
 
-    async def by_key(self, secret: str) -> Endpoint | None:
-        """The endpoint that a key opens; None if it opens none (any more)."""
-        async with self._store.read() as connection:
-            return await rows.by_hash(connection, hashed(secret))
-
     async def opened_by(self, secret: str) -> tuple[Endpoint, list[Tool]] | None:
         """The endpoint that a key opens, with the tools that can be called there; None if it opens none (any more)."""
         async with self._store.lookup() as connection:

@@ -28,11 +28,6 @@ async def get(connection: Reader, endpoint_id: int) -> Endpoint | None:
     return _endpoint((await connection.execute(query)).one_or_none())
 
 
-async def by_hash(connection: AsyncConnection, key_hash: str) -> Endpoint | None:
-    query = sa.select(*_columns).where(endpoints.c.key_hash == key_hash)
-    return _endpoint((await connection.execute(query)).one_or_none())
-
-
 async def every(connection: AsyncConnection, project_id: int) -> list[Endpoint]:
     query = sa.select(*_columns).where(endpoints.c.project_id == project_id).order_by(endpoints.c.id)
     return [Endpoint(*row) for row in await connection.execute(query)]
