@@ -1,1 +1,1 @@
-"""Figures, measured by anyone with `make bench` and kept in docs/bench/."""
+"""Benchmarks. `make bench` runs them and writes the results to docs/bench/."""

@@ -1,4 +1,4 @@
-"""`make bench`: every benchmark, or those named as arguments. Exits with 1 if a bound is not kept."""
+"""`make bench`: runs every benchmark, or those named as arguments. Exits with 1 if a bound is exceeded."""
 
 import sys
 

@@ -1,6 +1,6 @@
-"""Agents that call one tool, as a process of their own: `python -m bench.agents KIND` with the order on standard input.
+"""Agents that call one tool, in their own process: `python -m bench.agents KIND` with the order on standard input.
 
-The kind is `plain`, which sends the newest revision's requests and little else, or `sdk`, the official client.
+KIND is `plain`, which sends the requests of the newest protocol revision over HTTP, or `sdk`, the official client.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ Call = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Where to call what: every agent has one call in flight, until the time is over."""
+    """What to call. Every agent has one call in flight until the time is over."""
 
     url: str
     key: str
@@ -38,7 +38,7 @@ class Order:
 
 @dataclass(slots=True)
 class Outcome:
-    """Seconds of every call that was answered, and how often it was something else than a good answer."""
+    """Seconds of every answered call, and the number of errors by code."""
 
     taken: list[float] = field(default_factory=list)
     errors: Counter[str] = field(default_factory=Counter)
@@ -46,7 +46,7 @@ class Outcome:
 
 @contextlib.asynccontextmanager
 async def plain(url: str, key: str, tool: str) -> AsyncIterator[Call]:
-    """Calls as plain HTTP on one connection; each gives the result of the protocol."""
+    """Call over plain HTTP on one connection. A call returns the result object of the protocol."""
     headers = {
         "Authorization": f"Bearer {key}", "Accept": "application/json, text/event-stream",
         "Content-Type": "application/json", "Mcp-Protocol-Version": LATEST_MODERN_VERSION,
@@ -66,7 +66,7 @@ async def plain(url: str, key: str, tool: str) -> AsyncIterator[Call]:
 
 @contextlib.asynccontextmanager
 async def sdk(url: str, key: str, tool: str, mode: str = LATEST_MODERN_VERSION) -> AsyncIterator[Call]:
-    """Calls by the official client."""
+    """Call with the official client."""
     from mcp.client.client import Client
     from mcp.client.streamable_http import streamable_http_client
 
@@ -86,7 +86,7 @@ KINDS = {"plain": plain, "sdk": sdk}
 
 
 async def work(order: Order, kind: str) -> Outcome:
-    """All agents at once. They begin together, each at another place of the queries."""
+    """Run all agents at once. They start together, each with another query."""
     outcome = Outcome()
     async with contextlib.AsyncExitStack() as open_agents:
         opening = KINDS[kind]
@@ -94,7 +94,7 @@ async def work(order: Order, kind: str) -> Outcome:
             await open_agents.enter_async_context(opening(order.url, order.key, order.tool))
             for _ in range(order.agents)
         ]
-        await asyncio.gather(*(call({"query": order.queries[0]}) for call in calls))  # connected, and warm
+        await asyncio.gather(*(call({"query": order.queries[0]}) for call in calls))  # connect and warm up
         end = time.perf_counter() + order.seconds
         await asyncio.gather(*(_agent(call, order.queries, 7 * n, end, outcome) for n, call in enumerate(calls)))
     return outcome

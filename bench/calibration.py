@@ -1,10 +1,10 @@
-"""Fits the offline model's calibration to questions and passages, and draws its ROC for docs/calibration.md.
+"""Fits the calibration of the offline model to questions and passages, and plots its ROC for docs/calibration.md.
 
 python -m bench.calibration DATA
 
-DATA holds a folder for each set, with corpus.jsonl ({id, text}), queries.jsonl ({id, text, references}) and qrels.tsv
-(query, document, grade). A question and a stretch of a document that answers it are related; the same question and a
-stretch of some other document are not. It also says what half precision in the cache does to the nearest ten.
+DATA contains a folder for each set, with corpus.jsonl ({id, text}), queries.jsonl ({id, text, references}) and
+qrels.tsv (query, document, grade). A question and a passage that answers it are related; the same question and a
+passage of another document are not. It also measures how half precision in the cache changes the ten nearest.
 """
 
 import random
@@ -56,7 +56,7 @@ def main(data: Path) -> None:
     fitted = fit(everything.related, everything.unrelated)
     print(f"fitted to these: {fitted.calibration}, of which {fitted.related_over:.0%} and {fitted.unrelated_under:.0%}")
     _draw([*found, everything], shipped)
-    print(f"half precision: {_half_precision(data / 'beir_scifact', embedder):.4f} of the nearest ten are the same")
+    print(f"half precision: {_half_precision(data / 'beir_scifact', embedder):.4f} of the ten nearest are the same")
 
 
 def _row(name: str, pairs: Pairs, calibration: Calibration) -> str:
@@ -75,14 +75,14 @@ def _pairs(folder: Path, embedder: OfflineEmbedder) -> Pairs:
     )
     asked = [each for each in chooser.sample(asked, min(PAIRS, len(asked))) if answers.get(each["id"]) in texts]
     related = [_answer(each, texts[answers[each["id"]]]) for each in asked]
-    unrelated = [_stretch(chooser, texts, answers[each["id"]]) for each in asked]
+    unrelated = [_random_passage(chooser, texts, answers[each["id"]]) for each in asked]
     questions = embedder.documents([each["text"] for each in asked])
     cosines = [(questions * embedder.documents(some)).sum(axis=1).astype(np.float64) for some in (related, unrelated)]
     return Pairs(folder.name, *cosines)
 
 
 def _answer(question: dict[str, Any], text: str) -> str:
-    """The stretch around the answer, or the beginning where the whole document is the answer."""
+    """Return the passage around the answer, or the beginning if the whole document is the answer."""
     places = question.get("references")
     if not places:
         return text[:CHUNK]
@@ -90,7 +90,7 @@ def _answer(question: dict[str, Any], text: str) -> str:
     return text[max(0, middle - CHUNK // 2) :][:CHUNK]
 
 
-def _stretch(chooser: random.Random, texts: dict[str, str], other_than: str) -> str:
+def _random_passage(chooser: random.Random, texts: dict[str, str], other_than: str) -> str:
     text = texts[chooser.choice([name for name in texts if name != other_than])]
     at = chooser.randrange(max(1, len(text) - CHUNK))
     return text[at : at + CHUNK]
@@ -124,7 +124,7 @@ def _draw(found: list[Pairs], calibration: Calibration) -> None:
 
 
 def _half_precision(folder: Path, embedder: OfflineEmbedder) -> float:
-    """The share of the nearest ten that stay the nearest ten when documents are kept as float16."""
+    """Return the share of the ten nearest documents that stay the same when vectors are stored as float16."""
     vectors = embedder.documents([each["text"] for each in lines(folder / "corpus.jsonl")])
     questions = embedder.documents([each["text"] for each in lines(folder / "queries.jsonl")])
     full, half = (

@@ -1,4 +1,4 @@
-"""The offline embedder: how quickly it is ready, what it takes, and how many chunks it embeds a second."""
+"""The offline embedder: start-up time, memory, and chunks per second."""
 
 import asyncio
 import random
@@ -43,13 +43,12 @@ def run() -> Report:
         "embedding",
         "The offline embedder",
         f"`make bench` embeds {CHUNKS:,} chunks of {CHUNK} characters: sentences in random order, with words of all "
-        "the vocabulary between them. Memory is the highest of a process that embedded 100,000 short texts of ever new "
-        "words.",
+        "the vocabulary between them. Memory is the peak of a process that embedded 100,000 short texts of new words.",
     )
     times, memory = zip(*(_ready() for _ in range(5)), strict=True)
     report.add("Ready", Figure("start to first vector, median of 5", sorted(times)[2] * 1000, "ms", 1000))
     report.add("Ready", Figure("memory of the process", max(memory) / 1024, "MB", 250))
-    tune_process()  # as the server does, which changes what memory costs
+    tune_process()  # as the server does; it changes the cost of memory
     embedder = OfflineEmbedder()
     for name, chunks in corpora().items():
         speed = max(_speed(embedder, chunks[at::3]) for at in range(3))
@@ -69,7 +68,7 @@ def _ready() -> tuple[float, float]:
 
 
 def corpora() -> dict[str, list[str]]:
-    """English, Chinese and both, as many chunks of each."""
+    """Return English, Chinese and mixed chunks, the same number of each."""
     chooser = random.Random(5)
     sentences = {
         name: (MEANING / f"others.{name}.txt").read_text(encoding="utf-8").splitlines() for name in ("en", "zh")

@@ -1,4 +1,4 @@
-"""An index that takes no short cuts: BM25 and cosines of every text for every question. For measuring only."""
+"""An exact index for comparison: it computes BM25 and cosines of every text for every question."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,28 +8,28 @@ import numpy.typing as npt
 
 from findspot.words import query_terms, terms
 
-K1, B = 1.2, 0.75  # tantivy's
+K1, B = 1.2, 0.75  # as tantivy
 
 Scores = npt.NDArray[np.float32]
 
 
 class Keywords:
-    """BM25 over texts, by the product's own words."""
+    """BM25 over texts, with Findspot's own analyser."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        places: dict[str, list[int]] = {}
+        numbers: dict[str, list[int]] = {}
         counts: dict[str, list[int]] = {}
         lengths = np.zeros(len(texts), np.float32)
         for number, text in enumerate(texts):
             found = Counter(terms(text))
             lengths[number] = found.total()
             for term, count in found.items():
-                places.setdefault(term, []).append(number)
+                numbers.setdefault(term, []).append(number)
                 counts.setdefault(term, []).append(count)
         self._size = len(texts)
         self._damping = K1 * (1 - B + B * lengths / max(1e-9, float(lengths.mean())))
         self._postings = {
-            term: (np.array(at, np.int32), np.array(counts[term], np.float32)) for term, at in places.items()
+            term: (np.array(at, np.int32), np.array(counts[term], np.float32)) for term, at in numbers.items()
         }
 
     def scores(self, question: str) -> Scores:
@@ -43,7 +43,7 @@ class Keywords:
 
 
 def best(scores: Scores, limit: int, *, above: float = -np.inf) -> dict[int, float]:
-    """The best texts by number; equal scores in the order of the texts."""
+    """Return the best texts by number. Texts with equal scores keep their order."""
     some = np.argpartition(-scores, limit - 1)[:limit] if limit < len(scores) else np.arange(len(scores))
     ordered = some[np.lexsort((some, -scores[some]))]
     return {int(at): float(scores[at]) for at in ordered if scores[at] > above}

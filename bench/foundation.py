@@ -1,4 +1,4 @@
-"""Start-up, small requests, and a 50 MB table: how long it takes, and how long everyone else waits meanwhile."""
+"""Start-up, small requests, and a 50 MB table: times, and the delay for other clients meanwhile."""
 
 import asyncio
 import json
@@ -26,8 +26,8 @@ def run() -> Report:
         "foundation",
         "Start-up, small requests and a 50 MB table",
         "`make bench` starts real servers on loopback. While one client writes, reads and patches a table of 50 MB, "
-        "another keeps asking for something small (a health check, a read and a write of another table), one after the "
-        "other, and notes how long each answer takes. Clients and server share the cores.",
+        "another sends small requests (a health check, a read and a write of another table), one after the other, and "
+        "measures each. Clients and server share the cores.",
     )
     _start_up(report)
     with tempfile.TemporaryDirectory() as folder:
@@ -68,7 +68,7 @@ def _timed_command(*arguments: str) -> float:
 
 
 def large_value() -> bytes:
-    """About 50 MB of objects, numbers, and text in two alphabets."""
+    """Return about 50 MB of objects, numbers, and text in two scripts."""
     rows, size, number = [], 0, 0
     while size < LARGE:
         row = msgspec.json.encode(
@@ -187,7 +187,7 @@ print(json.dumps(times))
 
 
 async def _ask(server: Server, done: asyncio.Event, waits: dict[str, list[float]], small: str) -> None:
-    """Ask for small things again and again, in a process of its own, so that only the server makes it wait."""
+    """Send small requests from another process, so that only the server can delay them."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", _ASKER, server.url.removeprefix("http://"), server.token, small,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
@@ -201,5 +201,5 @@ async def _ask(server: Server, done: asyncio.Event, waits: dict[str, list[float]
 
 
 def _memory(pid: int) -> float:
-    """Resident megabytes of the server process itself."""
+    """Return the resident megabytes of the server process."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6

@@ -1,4 +1,4 @@
-"""Importing 10,000 Markdown files with `findspot import`: how fast, and what it costs the server in memory."""
+"""Importing 10,000 Markdown files with `findspot import`: speed, and memory of the server."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from bench.report import Figure, Report
 FILES = 10_000
 FEW = 1_000
 LEAST_PER_S = 1_000
-GROWTH_MB = 40  # what 9,000 files more may add: allocators do not give everything back
+GROWTH_MB = 40  # allowed for 9,000 more files: allocators do not return all memory
 _HAN = "山海经之书天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往秋收冬藏"
 
 
@@ -97,6 +97,6 @@ def _note(chance: random.Random, words: list[str], number: int) -> str:
 
 
 def _memory(server: Server) -> float:
-    """Resident megabytes of the server process itself."""
+    """Return the resident megabytes of the server process."""
     pages = Path(f"/proc/{server.serving}/statm").read_text().split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6

@@ -1,4 +1,4 @@
-"""What a call costs over MCP: against the same call in process, and with fifty agents at once."""
+"""Cost of a call over MCP, compared with the same call in process, and with fifty agents at once."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ from findspot.models import OWNER
 from findspot.settings import Settings
 from findspot.store import projects as project_rows
 
-ROUNDS, TURNS = 100, 5  # each way is measured in turns, since a machine is not equally busy all the time
+ROUNDS, TURNS = 100, 5  # the ways are measured in turns, because the load of a machine varies
 AGENTS, SECONDS, PROCESSES = 50, 30.0, 2
 CHUNKS = 20_000
 OVER_MS, P95_MS = 5, 500
@@ -38,11 +38,11 @@ def run() -> Report:
     report = Report(
         "mcp",
         "What a call over MCP costs",
-        "A small answer (`query_data`), in process and over HTTP with one client at a time: medians. Then "
-        f"{AGENTS} agents in {PROCESSES} processes of their own, one search in flight each, for {SECONDS:g} seconds "
+        "First, medians for a small answer (`query_data`), in process and over HTTP, with one client. Then "
+        f"{AGENTS} agents in {PROCESSES} processes, one search in flight each, for {SECONDS:g} seconds "
         f"against a table with {CHUNKS:,} chunks. 'Plain' sends the newest revision's requests over HTTP; 'SDK' is the "
-        "official client, which works about as hard as the server. Clients and server share the cores; load before: "
-        f"{os.getloadavg()[0]:.1f}.",
+        "official client, which needs about as much CPU as the server. Clients and server share the cores; load "
+        f"average at the start: {os.getloadavg()[0]:.1f}.",
     )
     with tempfile.TemporaryDirectory() as folder:
         server = Server.start(Path(folder) / "served", FINDSPOT_LOG_LEVEL="warning")
@@ -135,15 +135,15 @@ def _work(order: Order, kind: str) -> Outcome:
     whole = Outcome()
     for each in started:
         assert each.stdout
-        told = json.load(each.stdout)
+        result = json.load(each.stdout)
         assert each.wait() == 0
-        whole.taken += told["taken"]
-        whole.errors += Counter(told["errors"])
+        whole.taken += result["taken"]
+        whole.errors += Counter(result["errors"])
     return whole
 
 
 def _endpoint(server: Server, tool: dict[str, Any], table: dict[str, Any], chunks: int = 0) -> tuple[str, str]:
-    """Make a project with one table, one tool and one endpoint; its address and key."""
+    """Create a project with one table, one tool and one endpoint. Return its URL and key."""
     with server.client() as owner:
         owner.timeout = 600
         project = owner.post("/api/v1/projects", json={"name": "bench"}).json()["id"]
@@ -157,6 +157,6 @@ def _endpoint(server: Server, tool: dict[str, Any], table: dict[str, Any], chunk
 
 
 def _cpu_s(server: Server) -> float:
-    """Seconds that the serving process has had of a processor."""
+    """Return the CPU seconds of the serving process."""
     fields = Path(f"/proc/{server.serving}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,6 +1,6 @@
-"""Real tables, whole: tools on several scopes, 200 queries each, and every hit held to its place.
+"""Whole real tables: tools on several scopes, 200 queries each. Every hit is checked against its position.
 
-python -m bench.real --data DIR        (DIR holds JSON files)
+python -m bench.real --data DIR        (DIR contains JSON files)
 """
 
 import argparse
@@ -19,7 +19,7 @@ THRESHOLD, LOW = 10_000, 1000
 
 
 async def one(app: App, path: Path, number: int) -> tuple[int, int]:
-    """Check one table; how many queries and hits there were."""
+    """Check one table. Return the number of queries and hits."""
     value = await asyncio.to_thread(real_tables.load, path)
     longest = max(len(text) for _, text in real_tables.strings(value))
     threshold = THRESHOLD if longest >= THRESHOLD else LOW
@@ -46,7 +46,7 @@ async def run(folder: Path, number: int) -> None:
         async with open_app(Settings(data=Path(data))) as app:
             counts = [await one(app, path, number) for path in sorted(folder.glob("*.json"))]
     asked, hits = (sum(each) for each in zip(*counts, strict=True))
-    print(f"{len(counts)} tables, {asked} queries, {hits} hits: all stand")
+    print(f"{len(counts)} tables, {asked} queries, {hits} hits: all at their positions")
 
 
 if __name__ == "__main__":

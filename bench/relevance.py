@@ -1,7 +1,7 @@
-"""`make bench-relevance`: does search find what answers a question? Keywords, vectors and both, over sets of questions.
+"""`make bench-relevance`: does search find the answers to questions? Keywords, vectors and hybrid, on question sets.
 
-Every way of ranking gets the same 200 + 200 candidates of an exact index, and ranks them with the product's own
-functions. Where a set says which place answers, chunks are judged; where it only names documents, those are.
+Every way of ranking gets the same 200 + 200 candidates of an exact index, and ranks them with Findspot's own functions.
+If a set names the passage that answers, chunks are judged; if it only names documents, documents are.
 """
 
 import argparse
@@ -23,7 +23,11 @@ from findspot.ranking.scores import Leg, Ranked, keyword_leg, vector_leg
 
 CANDIDATES = 200
 WEIGHTS = (0.1, 0.25, 0.4, 0.6)
-NEAR, GAIN, REACH = 0.008, 0.012, 0.01  # how far below the better leg, above it on average, below a known baseline
+NEAR, GAIN, REACH = (
+    0.008,
+    0.012,
+    0.01,
+)  # tolerance below the better leg, least average gain over it, tolerance below a known baseline
 
 KEYWORDS = "Keywords against known BM25 baselines, nDCG@10"
 
@@ -32,18 +36,18 @@ Metrics = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question: what answers it, and what each leg recalled."""
+    """One question: its answers, and the candidates of each leg."""
 
     answers: frozenset[int]  # numbers of chunks, or of documents
     keyword: Leg[int]
     vector: Leg[int]
-    stretches: dict[int, float]  # the best cosine of any stretch of the chunk
+    segments: dict[int, float]  # the best cosine of any segment of the chunk
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     name: str
-    unit: list[int]  # what each chunk is judged as: itself, or its document
+    unit: list[int]  # the number that each chunk is judged by: its own, or that of its document
     asked: list[Asked]
 
 
@@ -71,7 +75,7 @@ def _chosen(embedder: OfflineEmbedder) -> str:
 
 
 def _ways(embedder: OfflineEmbedder) -> dict[str, Callable[[Asked], list[int]]]:
-    """Every way of ranking, by the name it has in the table."""
+    """Return every way of ranking, by its name in the table."""
     closeness = embedder.calibration.closeness
     ways: dict[str, Callable[[Asked], list[int]]] = {
         "keyword": lambda asked: list(asked.keyword.ranks()),
@@ -81,24 +85,24 @@ def _ways(embedder: OfflineEmbedder) -> dict[str, Callable[[Asked], list[int]]]:
     def by_rank(asked: Asked, weight: float) -> list[int]:
         return _ids(rrf(asked.keyword, asked.vector, Weights(1 - weight, weight)))
 
-    def by_score(asked: Asked, weight: float, looks: int) -> list[int]:
+    def by_score(asked: Asked, weight: float, rescored: int) -> list[int]:
         hits = list(convex(asked.keyword, asked.vector, Weights(1 - weight, weight), closeness))
-        return _ids([*rescore(hits[:looks], asked.stretches, closeness), *hits[looks:]])
+        return _ids([*rescore(hits[:rescored], asked.segments, closeness), *hits[rescored:]])
 
     for weight in WEIGHTS:
         ways[f"RRF {weight:g}"] = partial(by_rank, weight=weight)
     for weight in WEIGHTS:
-        ways[f"convex {weight:g}"] = partial(by_score, weight=weight, looks=0)
+        ways[f"convex {weight:g}"] = partial(by_score, weight=weight, rescored=0)
     ways["convex 0.25, calibrated"] = lambda asked: _ids(
         list(convex(asked.keyword, asked.vector, Weights(0.75, 0.25), embedder.calibration.score))
     )
     ways["convex 0.25, a scale for each query"] = partial(_by_own_scale, weight=0.25)
-    ways[_chosen(embedder)] = partial(by_score, weight=embedder.vector_weight, looks=SEGMENTED_HITS)
+    ways[_chosen(embedder)] = partial(by_score, weight=embedder.vector_weight, rescored=SEGMENTED_HITS)
     return ways
 
 
 def _by_own_scale(asked: Asked, weight: float) -> list[int]:
-    """The sum that knows no absolute scale: the best of each leg counts 1, the last vector that was recalled 0."""
+    """Rank by scores scaled per query: the best of each leg is 1, and the last recalled vector is 0."""
     cosines = asked.vector.scores.values()
     most, low, high = max(asked.keyword.scores.values(), default=1.0), min(cosines), max(cosines)
 
@@ -118,7 +122,7 @@ def _measure(found: sets.QuestionSet, embedder: OfflineEmbedder) -> Measured:
     keywords, vectors = exact.Keywords(texts), embedder.documents(texts)
     pieces = [[text[each.start : each.end] for each in cut(text, SEGMENT_LENGTH, 0)] for text in texts]
     firsts = np.cumsum([0, *(len(some) for some in pieces)])
-    stretches = embedder.documents([piece for some in pieces for piece in some])
+    segments = embedder.documents([piece for some in pieces for piece in some])
     numbers = {document: number for number, document in enumerate(found.documents)}
     judged = sets.answering(found) if found.has_places else None
     asked = []
@@ -137,7 +141,7 @@ def _measure(found: sets.QuestionSet, embedder: OfflineEmbedder) -> Measured:
                 ),
                 vector_leg(by_meaning, {at: float(cosines[at]) for at in by_words if at not in by_meaning}),
                 {
-                    at: float((stretches[firsts[at] : firsts[at + 1]] @ query).max())
+                    at: float((segments[firsts[at] : firsts[at + 1]] @ query).max())
                     for at in by_words.keys() | by_meaning.keys()
                 },
             )
@@ -164,7 +168,7 @@ def _judge(answers: frozenset[int], order: list[int]) -> Metrics:
 
 
 def _report_set(report: Report, found: sets.QuestionSet, keyword: float, readme: Path) -> None:
-    """Keywords beside the baselines that the set's own page states."""
+    """Report the keyword leg, with the baselines in the README of the set as bounds."""
     known = _baselines(readme)
     if "chunk" in known:
         report.add(KEYWORDS, Figure(f"{found.name}, chunks", keyword, "", least=round(known["chunk"] - REACH, 4)))
@@ -185,7 +189,7 @@ def _whole_documents(found: sets.QuestionSet) -> float:
 
 
 def _baselines(readme: Path) -> dict[str, float]:
-    """The best BM25 that a set's own page states, by level."""
+    """Return the best BM25 results in the README of a set, by level."""
     stated: dict[str, float] = {}
     if readme.exists():
         for level, value in re.findall(r"level=(doc|chunk)\w*, .*?ndcg10=([\d.]+)", readme.read_text(encoding="utf-8")):
@@ -212,10 +216,10 @@ def _draw(table: dict[str, dict[str, Metrics]], embedder: OfflineEmbedder) -> No
     shown = ["keyword", "vectors", "RRF 0.25", f"convex {embedder.vector_weight:g}", _chosen(embedder)]
     figure, axes = plt.subplots(figsize=(11, 4.2), layout="constrained")
     for number, way in enumerate(shown):
-        places = [place + (number - 2) * 0.16 for place in range(len(table))]
-        axes.bar(places, [rows[way]["nDCG@10"] for rows in table.values()], width=0.15, label=way)
+        positions = [place + (number - 2) * 0.16 for place in range(len(table))]
+        axes.bar(positions, [rows[way]["nDCG@10"] for rows in table.values()], width=0.15, label=way)
     axes.set_xticks(range(len(table)), list(table), fontsize=8)
-    axes.set(ylabel="nDCG@10", ylim=(0.3, 1.0), title="The same candidates, ranked in different ways")
+    axes.set(ylabel="nDCG@10", ylim=(0.3, 1.0), title="The same candidates, ranked in several ways")
     axes.legend(fontsize=8, ncols=3)
     FOLDER.mkdir(parents=True, exist_ok=True)
     figure.savefig(FOLDER / "relevance.svg", metadata={"Date": None})

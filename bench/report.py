@@ -1,4 +1,4 @@
-"""A page of figures: what was measured, on what, and whether it holds."""
+"""A page of measurements: what was measured, on which machine, and whether the bounds are met."""
 
 import json
 import os
@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent.parent / "docs" / "bench"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured number, and the bounds it has to keep, if any: below `bound`, and no less than `least`."""
+    """One measured number and its bounds, if any: it must be below `bound` and at least `least`."""
 
     what: str
     value: float
@@ -41,18 +41,18 @@ class Figure:
 
 @dataclass
 class Report:
-    """The figures of one benchmark, written as a page for people and a file for machines."""
+    """The figures of one benchmark, written as a Markdown page and as JSON."""
 
     name: str
     title: str
     how: str
     sections: dict[str, list[Figure]] = field(default_factory=dict)
     tables: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)  # title → row → column → value
-    unranked: set[str] = field(default_factory=set)  # titles of tables in which more is not better
+    unranked: set[str] = field(default_factory=set)  # titles of tables in which a higher value is not better
 
     def add(self, section: str, figure: Figure) -> None:
         self.sections.setdefault(section, []).append(figure)
-        verdict = "" if figure.holds else "  ← does not hold"
+        verdict = "" if figure.holds else "  ← out of bounds"
         print(f"  {section}: {figure.what}: {figure.shown} {figure.unit}{verdict}")
 
     @property
@@ -88,7 +88,7 @@ class Report:
 
 
 def _grid(rows: dict[str, dict[str, float]], *, ranked: bool) -> list[str]:
-    """Rows and columns of numbers, the best of each column in bold; what was not measured is a dash."""
+    """Return a table of numbers. The best value of each column is bold; a missing value is a dash."""
     columns = list(dict.fromkeys(column for row in rows.values() for column in row))
     best = {column: max(row[column] for row in rows.values() if column in row) for column in columns if ranked}
     lines = [f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]

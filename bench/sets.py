@@ -1,7 +1,7 @@
-"""Questions whose answers are known: development sets, read from a folder and cut as Findspot cuts them.
+"""Question sets with known answers, read from a folder. Their texts are cut into chunks as Findspot does it.
 
 A set is a folder with corpus.jsonl ({id, title?, text}), queries.jsonl ({id, text, references: [{doc_id, start, end}]})
-and qrels.tsv (query, document, grade). Where there are no references, the whole document is the answer.
+and qrels.tsv (query, document, grade). Without references, the whole document is the answer.
 """
 
 import json
@@ -12,7 +12,9 @@ from typing import Any
 
 from findspot.chunking import cut
 
-COVERED = 0.5  # a chunk answers if it holds this share of the place, or the place makes up this share of the chunk
+COVERED = (
+    0.5  # a chunk answers if it covers this share of the reference, or the reference covers this share of the chunk
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +29,14 @@ class Passage:
 class Question:
     id: str
     text: str
-    documents: frozenset[str]  # that answer it
-    places: tuple[tuple[str, int, int], ...]  # where, if that is known
+    documents: frozenset[str]  # with an answer
+    places: tuple[tuple[str, int, int], ...]  # references: document, start and end, if known
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
     name: str
-    documents: dict[str, str]  # with the title in front
+    documents: dict[str, str]  # text by id, preceded by the title
     passages: list[Passage]
     questions: list[Question]
 
@@ -44,7 +46,7 @@ class QuestionSet:
 
 
 def lines(file: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a JSONL file. Only a line feed ends one: U+2028 and its like may stand inside."""
+    """Return the rows of a JSONL file. Only a line feed ends a row: U+2028 and similar characters may occur inside."""
     with file.open(encoding="utf-8", newline="\n") as rows:
         for row in rows:
             yield json.loads(row)
@@ -82,7 +84,7 @@ def load(folder: Path) -> QuestionSet:
 
 
 def answering(found: QuestionSet) -> list[set[int]]:
-    """For every question the passages that answer it, by number."""
+    """Return, for every question, the numbers of the passages that answer it."""
     by_document: dict[str, list[int]] = {}
     for number, passage in enumerate(found.passages):
         by_document.setdefault(passage.document, []).append(number)

@@ -1,4 +1,4 @@
-"""`make bench-speed`: how quick is search, how quickly is a text found, and how do others do on the same chunks?"""
+"""`make bench-speed`: speed of search and of indexing, compared with other products on the same chunks."""
 
 import argparse
 import json
@@ -26,42 +26,42 @@ MODES = ("keyword", "vector", "hybrid")
 SIZES = (10_000, 50_000, 200_000)
 
 P95_MS = {"keyword": 8.0, "hybrid": 25.0}
-AHEAD = {"LanceDB": 2.0, "FTS5 + sqlite-vec": 10.0}  # how many times as quick at p95
+AHEAD = {"LanceDB": 2.0, "FTS5 + sqlite-vec": 10.0}  # factor by which Findspot must be faster at p95
 RECALL = 0.95
 FILLED, REBUILT = 2000.0, 6000.0  # chunks a second
 VISIBLE_MS, OPEN_MS, MEMORY_MB = 100.0, 1000.0, 1024.0
-EQUAL = 1e-5  # cosines that differ by less are a tie
+EQUAL = 1e-5  # cosines that differ by less count as equal
 
 HOW = f"""\
-`make bench-speed` measures the whole way that a search or a text takes: `open_app` on an empty folder, an import, the
-index worker, the offline model, then `app.table_search.search` for {SHOWN} hits. Chunks are real texts, English and
-Chinese, and texts put together from their sentences ({{source}}). There are {{queries}} different queries, as many of
-each kind: common words, rare words, questions, Chinese, and both languages in one. Every vector and hybrid search
-embeds its query. Each step has a process of its own.
+`make bench-speed` measures complete searches and complete indexing: `open_app` on an empty folder, an import, the
+index worker, the offline model, then `app.table_search.search` for {SHOWN} hits. Chunks are real English and Chinese
+texts, and texts composed of their sentences ({{source}}). There are {{queries}} different queries, the same number of
+each kind: common words, rare words, questions, Chinese, and both languages in one query. Every vector and hybrid
+search embeds its query. Each step runs in its own process.
 
-Recall compares with an exact search by numpy over the same vectors as 32-bit floats. A document has {OF_A_DOCUMENT}
-chunks; filters are a set of documents, or everything below a pointer of a table that holds the same chunks.
+Recall is relative to an exact search with numpy over the same vectors as 32-bit floats. A document has
+{OF_A_DOCUMENT} chunks. A filter is a set of documents, or a pointer of a table with the same chunks.
 
-The others got the same chunks with their vectors, and the queries with theirs, so **their times hold no embedding**.
-Each was used as its own documentation recommends, in a process of its own, one after the other:
+The other products got the same chunks and queries with ready-made vectors, so **their times include no embedding**.
+Each was used as its documentation recommends, in its own process, one after the other:
 
-- **LanceDB** {{lancedb}}: vector index IVF_RQ in cosine, a partition for 4,096 rows, probes chosen by itself, refine
+- **LanceDB** {{lancedb}}: vector index IVF_RQ in cosine, one partition per 4,096 rows, default probes, refine
   factor 10; full text with the `icu` tokenizer, which segments Chinese; hybrid with the RRF reranker. Its hybrid
-  search fuses as many hits of each leg as it returns: it was asked for 200, as many as Findspot fuses, and once more
-  for 10, as in the examples of its documentation. The bound is on the first.
-- **Chroma** {{chromadb}}: a persistent collection, HNSW as it is by default, cosine. Keywords only filter there and
-  rank nothing, so there is no keyword and no hybrid search to measure.
-- **FTS5 + sqlite-vec** {{sqlite-vec}} in SQLite {{apsw}}: `porter unicode61`, `vec0` with floats, 200 of each put
-  together by reciprocal ranks in one statement; any word may match. unicode61 takes a Chinese sentence for one word,
-  so Chinese is found by its vectors alone. With `trigram`, Chinese is found from three characters on.
+  search fuses as many hits of each leg as it returns: it was asked for 200, as many as Findspot fuses, and also
+  for 10, as in the examples of its documentation. The bound applies to the first.
+- **Chroma** {{chromadb}}: a persistent collection with the default HNSW index, cosine. Its keywords filter
+  and do not rank, so there is no keyword or hybrid search to measure.
+- **FTS5 + sqlite-vec** {{sqlite-vec}} in SQLite {{apsw}}: `porter unicode61`, `vec0` with floats, 200 of each
+  fused by reciprocal ranks in one statement; any word may match. unicode61 treats a Chinese sentence as one word, so
+  only vectors find Chinese. With `trigram`, keywords find Chinese of three characters or more.
 
-Who was slow got fewer queries: as many as fit into 25 seconds, and at least 30. "Built" is from nothing to
-searchable; Findspot's holds the import and the embedding, the others' neither."""
+A slow product got fewer queries: as many as fit into 25 seconds, and at least 30. "Built" is the time from an empty
+folder to searchable; Findspot's includes the import and the embedding, the others' neither."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the steps of one size told."""
+    """The results of the steps for one number of chunks."""
 
     count: int
     fill: dict[str, Any]
@@ -89,7 +89,7 @@ def _versions(with_peers: bool) -> dict[str, str]:
     if not with_peers:
         return dict.fromkeys(names, "(not measured)")
     if not PEERS_PYTHON.exists():
-        sys.exit("The others are not installed: use `make bench-speed`, or --no-peers.")
+        sys.exit("The other products are not installed. Use `make bench-speed`, or --no-peers.")
     code = f"import json, importlib.metadata as m; print(json.dumps({{name: m.version(name) for name in {names}}}))"
     found: dict[str, str] = json.loads(subprocess.check_output([PEERS_PYTHON, "-c", code]))
     return found
@@ -217,13 +217,13 @@ def _report_recall(report: Report, section: str, name: str, share: float) -> Non
 
 
 def recall(cosines: Matrix, found: Sequence[Sequence[int]], kept: Callable[[int], bool]) -> float:
-    """The share of the exact ten nearest that were found; equally near ones stand for each other."""
+    """Return the share of the ten exact nearest chunks that were found. Equally near chunks count as the same."""
     numbers = np.array([at for at in range(cosines.shape[1]) if kept(at)])
     shares = []
     for row, hits in zip(cosines, found, strict=False):
         wanted = min(SHOWN, len(numbers))
         least = np.partition(row[numbers], len(numbers) - wanted)[len(numbers) - wanted]
-        assert all(kept(hit) for hit in hits), "a hit is outside of the filter"
+        assert all(kept(hit) for hit in hits), "a hit does not pass the filter"
         shares.append(sum(row[hit] >= least - EQUAL for hit in set(hits)) / wanted)
     return float(np.mean(shares))
 
@@ -288,7 +288,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench-speed", description=__doc__)
     parser.add_argument("--data", type=Path, help="a folder with a folder for each set; default: the fixtures")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="chunks, e.g. 10000,50000")
-    parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True, help="measure others as well")
+    parser.add_argument(
+        "--peers", action=argparse.BooleanOptionalAction, default=True, help="also measure other products"
+    )
     asked = parser.parse_args()
     report = run(asked.data, [int(size) for size in asked.sizes.split(",")], asked.peers)
     report.write(*speed_plots.NAMES)

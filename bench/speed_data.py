@@ -1,7 +1,7 @@
-"""Texts, queries and vectors to measure speed with: as many as wanted, the same every time, kept for the next run.
+"""Texts, queries and vectors for the speed benchmarks. They are the same in every run, and cached on disk.
 
-Chunks are cut from real texts and then put together from their sentences until there are enough of them. A smaller
-corpus is the beginning of a larger one.
+Chunks are cut from real texts. Further ones are composed of their sentences until there are enough. A smaller corpus is
+the beginning of a larger one.
 """
 
 import hashlib
@@ -26,9 +26,9 @@ from findspot.words.stopwords import STOP_WORDS
 
 FIXTURES = Path(__file__).parent.parent / "tests" / "fixtures" / "meaning"
 SEED = 7
-SHORTEST, LONGEST = 200, 800  # characters of a chunk that is put together
-OF_A_KIND = 60
-VERSION = 1  # what was kept by another one is made anew
+SHORTEST, LONGEST = 200, 800  # characters of a composed chunk
+OF_A_KIND = 60  # queries of each kind
+VERSION = 1  # increase this to invalidate cached corpora
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
@@ -40,9 +40,9 @@ Matrix = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Files, since other processes read them, and what the exact answers are made from."""
+    """The files of a corpus, which other processes read too."""
 
-    texts: Path  # a JSON string a line
+    texts: Path  # one JSON string per line
     vectors: Path
     queries: Path  # a JSON list
     query_vectors: Path
@@ -52,21 +52,21 @@ class Corpus:
         return found
 
     def cosines(self, count: int) -> Matrix:
-        """Of every query with each of the first chunks."""
+        """Return the cosines of every query with each of the first `count` chunks."""
         vectors: Matrix = np.load(self.vectors, mmap_mode="r")[:count]
         found: Matrix = np.load(self.query_vectors) @ vectors.T
         return found
 
 
 def corpus(data: Path | None, count: int) -> Corpus:
-    """The corpus that was kept, or a new one."""
+    """Return the cached corpus, or make it."""
     embedder = OfflineEmbedder()
     files = sorted(_files(data))
     facts = [VERSION, count, SEED, embedder.fingerprint, [[file.name, file.stat().st_size] for file in files]]
     name = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
     folder = Path(tempfile.gettempdir()) / "findspot-bench" / name
     if not folder.exists():
-        print(f"  making {count:,} chunks and their vectors, which are kept in {folder}")
+        print(f"  making {count:,} chunks and their vectors, cached in {folder}")
         unfinished = folder.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)
@@ -98,11 +98,11 @@ def _files(data: Path | None) -> Iterator[Path]:
 
 
 def _texts(files: Sequence[Path], count: int, chooser: random.Random) -> list[str]:
-    """Real chunks in random order, then others from their sentences; no two are equal."""
+    """Return real chunks and composed ones, all different, in random order."""
     real: dict[str, None] = {}
     for text in _sources(files):
         for each in cut(text, LONGEST, 0):
-            piece = " ".join(text[each.start : each.end].split())  # on one line: a paragraph of its own
+            piece = " ".join(text[each.start : each.end].split())  # one line, so that it is one paragraph
             if len(piece) > 30:
                 real.setdefault(piece)
     found = list(real)
@@ -146,7 +146,8 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _queries(files: Sequence[Path], texts: Sequence[str], chooser: random.Random) -> list[str]:
-    """As many of each kind: common words, rare words, questions, Chinese, and both languages; in random order."""
+    """Return queries in random order, the same number of each kind: common words, rare words, questions, Chinese, and
+    both languages."""
     counts = Counter(word for text in texts for word in set(_WORD.findall(text.lower())) if word not in STOP_WORDS)
     common = [word for word, _ in counts.most_common(300)]
     rare = sorted(word for word, number in counts.items() if 2 <= number <= 10)
@@ -179,7 +180,7 @@ def _queries(files: Sequence[Path], texts: Sequence[str], chooser: random.Random
 
 
 def _questions(files: Sequence[Path], texts: Sequence[str], chooser: random.Random) -> tuple[list[str], list[str]]:
-    """English and Chinese ones: those of the sets, or else the beginnings of sentences."""
+    """Return English and Chinese questions: those of the sets or, without sets, the beginnings of sentences."""
     asked = [row["text"][:200] for file in files if file.name == "queries.jsonl" for row in sets.lines(file)]
     if not asked:
         some = [chooser.choice(_SENTENCE.split(text)) for text in texts[:5000]]

@@ -1,7 +1,7 @@
-"""Others, given the same chunks and vectors, each used as its documentation recommends.
+"""Other products with the same chunks and vectors, each used as its documentation recommends.
 
-Runs with the Python of `.venv-peers` and knows nothing of Findspot: reads what to do from standard input and writes
-what it measured, both JSON. Queries come with their vectors, so none of these figures holds the time to embed one.
+This script runs with the Python of `.venv-peers` and does not import Findspot. It reads the task from standard input
+and writes the measurements, both as JSON. Queries come with their vectors, so no time includes embedding.
 """
 
 import json
@@ -16,12 +16,12 @@ from typing import Any, Protocol
 import numpy as np
 
 SHOWN = 10
-CANDIDATES = 200  # of each leg, as Findspot asks for
+CANDIDATES = 200  # per leg, as in Findspot
 RRF = 60
 REFINE = 10
-LONGEST_S = 25  # of one round of queries: who is slow gets fewer of them
+LONGEST_S = 25  # of one round of queries: a slow product gets fewer of them
 FEWEST = 30
-ROWS = 5000  # added at once
+ROWS = 5000  # per batch
 
 Answer = list[int]
 Way = Callable[[str, Any], Answer]
@@ -34,12 +34,12 @@ class Peer(Protocol):
         """Build the indexes."""
 
     def ways(self) -> dict[str, Way]:
-        """What can be asked: numbers of the best chunks, for a query and its vector."""
+        """Return the supported searches: functions from a query and its vector to the numbers of the best chunks."""
 
 
 class LanceDB:
-    """IVF_RQ, which its page on vector indexes names for filtered searches and for more than 256 dimensions, with a
-    partition for 4,096 rows, probes chosen by itself, and a refinement; full text by ICU, which knows Chinese words."""
+    """IVF_RQ, which its documentation recommends for filtered searches and for more than 256 dimensions, with one
+    partition per 4,096 rows, default probes, and a refinement. Full text uses ICU, which segments Chinese."""
 
     def __init__(self, folder: Path) -> None:
         import lancedb
@@ -90,7 +90,7 @@ class LanceDB:
 
 
 class Chroma:
-    """A persistent collection with its HNSW index as it is by default, in cosine space. Its words only filter."""
+    """A persistent collection with the default HNSW index, in cosine space. Its keywords only filter."""
 
     def __init__(self, folder: Path) -> None:
         import chromadb
@@ -117,8 +117,8 @@ class Chroma:
 
 
 class SQLite:
-    """FTS5 beside sqlite-vec in the newest SQLite, put together by reciprocal ranks in one statement, as the author of
-    sqlite-vec shows. Any word of a query may match: all of a question's words stand in hardly any chunk."""
+    """FTS5 and sqlite-vec in the newest SQLite, fused by reciprocal ranks in one statement, as the author of sqlite-vec
+    shows. Any word of a query may match, because hardly any chunk has all words of a question."""
 
     tokenizer = "porter unicode61"
     _HYBRID = """
@@ -196,8 +196,8 @@ class SQLite:
 
 
 class SQLiteTrigram(SQLite):
-    """The same with the trigram tokenizer, by which Chinese is found inside its sentences: whole words of three letters
-    or more, and every three characters of Chinese."""
+    """SQLite with the trigram tokenizer, which finds Chinese inside sentences. A query has words of three letters or
+    more, and every three adjacent Chinese characters."""
 
     tokenizer = "trigram"
 
@@ -246,7 +246,7 @@ def _batches(file: Path, count: int) -> Iterator[list[str]]:
 
 
 def _round(way: Way, queries: list[tuple[str, Any]]) -> tuple[list[float], list[Answer]]:
-    """Milliseconds and answers of the queries, or of as many as there is time for."""
+    """Return milliseconds and answers of the queries, or of as many as fit into the time."""
     times: list[float] = []
     found: list[Answer] = []
     until = time.perf_counter() + LONGEST_S

@@ -22,7 +22,7 @@ def draw(report: Report) -> None:
 
 
 def _side_by_side(sides: Mapping[str, Rows]) -> Any:
-    """Hybrid p95 of everyone, or vectors where there is nothing else, at each size."""
+    """Plot the hybrid p95 of every product at each size; the vector p95 if it has no hybrid search."""
     from matplotlib import pyplot as plt
 
     names = list(dict.fromkeys(name for rows in sides.values() for name in rows))
@@ -32,21 +32,21 @@ def _side_by_side(sides: Mapping[str, Rows]) -> Any:
         cells = [rows.get(name, {}) for rows in sides.values()]
         heights = [row.get("hybrid p95, ms", row.get("vector p95, ms", 0.0)) for row in cells]
         label = name if any("hybrid p95, ms" in row for row in cells) else f"{name} (vectors only)"
-        places = [place + (number - (len(names) - 1) / 2) * width for place in range(len(sides))]
-        bars = axes.bar(places, heights, width=width * 0.95, label=label)
+        positions = [place + (number - (len(names) - 1) / 2) * width for place in range(len(sides))]
+        bars = axes.bar(positions, heights, width=width * 0.95, label=label)
         axes.bar_label(bars, fmt="%.0f", fontsize=7)
     axes.set_xticks(range(len(sides)), [title.removeprefix("Side by side, ") for title in sides])
     axes.set(
         yscale="log",
         ylabel="ms, p95",
-        title="Hybrid search, one at a time; only Findspot's times hold the embedding of the query",
+        title="Hybrid search, one at a time; only Findspot's times include embedding the query",
     )
     axes.legend(fontsize=8, ncols=3)
     return figure
 
 
 def _by_size(tables: Mapping[str, Rows]) -> Any:
-    """p50, p95 and p99 over the number of chunks: one at a time, and four at once."""
+    """Plot p50, p95 and p99 by the number of chunks, for one search at a time and for four at once."""
     from matplotlib import pyplot as plt
 
     titles = [title for title in tables if title.startswith("Search, ")]

@@ -1,6 +1,6 @@
-"""What is measured of Findspot, each step in a process of its own, so that its memory is nobody else's.
+"""The measurements of Findspot itself. Each step runs in its own process, so that memory can be measured.
 
-`python -m bench.speed_steps` reads a step from standard input and writes what it measured, both JSON.
+`python -m bench.speed_steps` reads a step from standard input and writes the measurements, both as JSON.
 """
 
 import asyncio
@@ -36,21 +36,21 @@ from findspot.store.schema import tools
 T = TypeVar("T")
 Result = dict[str, Any]
 
-OF_A_DOCUMENT = 20  # chunks
+OF_A_DOCUMENT = 20  # chunks of a document
 DOCUMENTS_AT_ONCE = 500  # in one archive
 SHOWN = 10
 TOGETHER = 4
-FEWER = 100  # queries, where both legs are filtered
-TIMES = 20  # that a document is added and deleted
+FEWER = 100  # hybrid queries with a filter
+TIMES = 20  # how often a document is added and deleted
 SHARES = {"10 %": 10, "1 %": 100, "0.1 %": 1000}
-BRANCHES = {"10 %": (10, 1), "1 %": (100, 3), "0.1 %": (1000, 5)}  # of a table: every 10th chunk from 1, and so on
+BRANCHES = {"10 %": (10, 1), "1 %": (100, 3), "0.1 %": (1000, 5)}  # in a table: every 10th chunk from 1 on, etc.
 PROJECT = 1
 PATIENCE_S = 60
 
 
 @asynccontextmanager
 async def _opened(step: Result) -> AsyncIterator[App]:
-    # A query's vector is made anew in every round of the same queries, and once in each search, as it is by default.
+    # With the shortest cache, every round embeds its queries again.
     async with open_app(Settings(data=Path(step["data"]), embedding_cache_ttl=1, log_level="error")) as app:
         yield app
 
@@ -59,7 +59,7 @@ async def _opened(step: Result) -> AsyncIterator[App]:
 
 
 async def fill(step: Result) -> Result:
-    """Import text files of 20 chunks each, in archives, and wait until the last of them can be found."""
+    """Import archives of text files with 20 chunks each, and wait until all are indexed."""
     async with _opened(step) as app:
         async with app.store.write() as connection:
             await projects.create(connection, "speed")
@@ -101,7 +101,7 @@ async def _settled(app: App) -> None:
 
 
 async def open_alone(step: Result) -> Result:
-    """Open the engine and one namespace of it, and nothing else."""
+    """Open the engine and one of its namespaces."""
     settings = Settings(data=Path(step["data"]))
     store = await Store.open(None, settings.data / "findspot.db")
     async with store.read() as connection:
@@ -117,7 +117,7 @@ async def open_alone(step: Result) -> Result:
 
 
 async def reopen(step: Result) -> Result:
-    """Open everything, and answer one search by words and vectors."""
+    """Open the app, and answer one hybrid search."""
     began = time.perf_counter()
     async with _opened(step) as app:
         await _search(app, "is it ready 了吗", Strategy.HYBRID)
@@ -128,7 +128,7 @@ async def reopen(step: Result) -> Result:
 
 
 async def serve(step: Result) -> Result:
-    """Search in every way, one at a time and four at once; note memory; then add, delete and rebuild."""
+    """Search with every strategy, one at a time and four at once, and measure memory. Then add, delete and rebuild."""
     queries: list[str] = step["queries"]
     async with _opened(step) as app:
         await app.prepare()
@@ -137,10 +137,10 @@ async def serve(step: Result) -> Result:
         result: Result = {"alone": {}, "together": {}, "found": {}}
         for mode in Strategy:
             times, numbers = await _one_by_one(app, queries, mode)
-            result["alone"][mode] = times
+            result["alone"][mode.name.lower()] = times
             if mode is Strategy.VECTOR:
                 result["found"] = numbers
-            result["together"][mode] = await _together(app, queries, mode)
+            result["together"][mode.name.lower()] = await _together(app, queries, mode)
         result["memory"] = _memory()
         if step["whole"]:
             result["filters"] = await _by_documents(app, queries)
@@ -172,7 +172,7 @@ async def _one_by_one(
     within: Within = EVERYTHING,
     number: Callable[[Any], int] | None = None,
 ) -> tuple[list[float], list[list[int]]]:
-    """Milliseconds of each query, and what it found by its number in the corpus."""
+    """Return the milliseconds of each query, and the numbers of its hits in the corpus."""
     times, found = [], []
     for query in queries:
         took, answer = await _timed(_search(app, query, mode, namespace, within))
@@ -183,7 +183,7 @@ async def _one_by_one(
 
 
 def _number(found: Any) -> int:
-    """Documents are named by their number, and their chunks stand in the order of the corpus."""
+    """Return the number of a chunk: titles are document numbers, and chunks are in the order of the corpus."""
     return int(found.title) * OF_A_DOCUMENT + int(found.chunk.chunk_index)
 
 
@@ -226,10 +226,10 @@ async def _filtered(
 
 
 async def _changed(app: App, queries: Sequence[str]) -> Result:
-    """Milliseconds from sending a document of 20 chunks to finding it, and from deleting it to finding it no more."""
+    """Measure the milliseconds until a new document of 20 chunks is found, and until a deleted one is not."""
     seen, unseen = [], []
     for turn in range(TIMES):
-        word = f"speedmark{chr(ord('a') + turn)}"  # one term: digits would be another
+        word = f"speedmark{chr(ord('a') + turn)}"  # letters only: digits would be a second term
         some = (queries[(turn * OF_A_DOCUMENT + at) % len(queries)] for at in range(OF_A_DOCUMENT))
         texts = [f"{word} {at} 新的段落 {query}" for at, query in enumerate(some)]
         body = {"title": word, "format": "text", "content": "\n\n".join(texts)}
@@ -246,7 +246,7 @@ async def _changed(app: App, queries: Sequence[str]) -> Result:
 
 
 async def _until(app: App, word: str, wanted: int) -> None:
-    """Ask every few milliseconds until so many chunks are found by words; where none are wanted, none may be shown."""
+    """Search every few milliseconds until keywords find this many chunks, or no hit is shown if none are wanted."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
             found = await _search(app, word, Strategy.KEYWORD)
@@ -283,7 +283,7 @@ async def _rebuilt(app: App, queries: Sequence[str], count: int) -> Result:
 
 
 async def table(step: Result) -> Result:
-    """The same chunks as strings of one table, searched below pointers."""
+    """Search the same chunks as strings of one table, below pointers."""
     async with _opened(step) as app:
         took, made = await _timed(app.tables.create(PROJECT, _table(list(_texts(step)))))
         await _settled(app)
@@ -320,7 +320,7 @@ def _table_number(found: Any) -> int:
 
 
 def _memory() -> dict[str, float]:
-    """Megabytes of this process: resident, its own, the most it ever had; and what its helpers have of their own."""
+    """Return megabytes of this process (resident, private, peak), and the private memory of its helpers."""
     mine = _kilobytes(os.getpid(), "smaps_rollup")
     children = [int(pid) for file in Path("/proc/self/task").glob("*/children") for pid in file.read_text().split()]
     helpers = [_kilobytes(child, "smaps_rollup") for child in children]

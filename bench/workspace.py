@@ -1,4 +1,4 @@
-"""`make bench-workspace`: searching a writer's documents, over HTTP, with a server of its own."""
+"""`make bench-workspace`: searches documents over HTTP, with a server of its own."""
 
 import argparse
 import io
@@ -21,20 +21,20 @@ from bench.report import Figure, Report, percentile
 DOCUMENTS, CHUNKS, QUERIES, HITS = 1000, 200_000, 200, 5000
 AT_ONCE = 50  # documents in one archive
 SAVES = 20
-MARK = "kingfisher"  # a word that stands in as many chunks as there are to be hits
+MARK = "kingfisher"  # a word that occurs in HITS chunks
 
-# p50, p95 and p99 in milliseconds: what the requirement asks for; and our own aim for p95
+# p50, p95 and p99 in milliseconds as required, and our own target for p95
 BOUNDS = {"fts": (80, 300, 600), "semantic": (220, 650, 1200), "hybrid": (220, 650, 1200)}
 AIMS = {"fts": 8.0, "semantic": 25.0, "hybrid": 25.0}
 FIRST_OF_MANY, FIRST_OF_MANY_AIM = 900.0, 50.0
 SEEN_MS = 300.0
 
 HOW = """\
-`make bench-workspace` starts a server on an empty folder, imports {documents:,} text documents with {chunks:,}
-paragraphs in all, English and Chinese, and asks it over HTTP, one search at a time, each of {queries} different queries
-once in every way. Times are the client's: sending, searching, fifty snippets with highlights, and reading the answer.
-{hits:,} of the paragraphs hold one word that no other holds: the query with so many hits. Paragraphs and queries are
-those of {origin}. The load of the machine was {load:.1f} at the beginning."""
+`make bench-workspace` starts a server on an empty folder and imports {documents:,} English and Chinese text documents
+with {chunks:,} paragraphs in total. It sends each of {queries} different queries once per strategy over HTTP, one at a
+time. Times are measured by the client: sending, searching, fifty snippets with highlights, and reading the answer. One
+word occurs in {hits:,} paragraphs, for a query with that many hits. Paragraphs and queries are those of {origin}. The
+load average of the machine was {load:.1f} at the start."""
 
 
 class Workspace:
@@ -45,7 +45,7 @@ class Workspace:
         self._project = client.post("/api/v1/projects", json={"name": "bench"}).json()["id"]
 
     def fill(self, texts: Iterator[str], documents: int, of_each: int) -> float:
-        """Import documents and wait until all of them are indexed; the seconds it took."""
+        """Import documents and wait until all are indexed. Return the seconds."""
         began = time.perf_counter()
         for first in range(0, documents, AT_ONCE):
             count = min(AT_ONCE, documents - first)
@@ -67,7 +67,7 @@ class Workspace:
         return found
 
     def save(self, number: int) -> float:
-        """Save a document with a new paragraph, and search until it is found; the milliseconds that took."""
+        """Save a document with a new paragraph, and search until it is found. Return the milliseconds."""
         documents = self._client.get(f"/api/v1/projects/{self._project}/documents").json()["documents"]
         path = f"/api/v1/documents/{documents[number]['id']}"
         content = f"{self._client.get(path).json()['content']}\n\nA paragraph with the word onlyonce{number}."
@@ -87,7 +87,7 @@ def _archive(documents: Sequence[Sequence[str]], first: int) -> bytes:
 
 
 def _texts(corpus: speed_data.Corpus, chunks: int, hits: int) -> Iterator[str]:
-    """The corpus, with the word in every so many of its chunks."""
+    """Return the texts of the corpus. `MARK` is added to `hits` of them, at regular intervals."""
     every = max(1, chunks // hits)
     with corpus.texts.open(encoding="utf-8", newline="\n") as file:
         for number, line in enumerate(itertools.islice(file, chunks)):
@@ -128,7 +128,7 @@ def _measure(report: Report, workspace: Workspace, queries: Sequence[str], hits:
 
 
 def _read_on(report: Report, workspace: Workspace, section: str, strategy: str, hits: int) -> None:
-    """Every page, to the end."""
+    """Read every page, to the end."""
     times, seen = [], set[int]()
     took, page = _timed(workspace.search, MARK, strategy)
     seen.update(each["chunkId"] for each in page["results"])
