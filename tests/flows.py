@@ -187,6 +187,12 @@ async def settle(app: App, *, errors: bool = False) -> None:
     await until(app, done)
 
 
+async def hold(app: App) -> None:
+    """Stop the index worker when it has nothing left to do."""
+    await settle(app)
+    await app.index_worker.close()
+
+
 async def rebuild(app: App, key: NamespaceKey) -> None:
     """Rebuild a namespace, and wait for the end."""
     await app.index_status.request_rebuild(key)

@@ -56,7 +56,7 @@ DECISIONS: tuple[Scenario, ...] = (
          "Each embedder maps cosines to a scale on which related pairs reach 0.7 and unrelated ones stay well below."),
     need("D15", "DECISIONS row 15",
          "Ten thousand candidates and more give a normal answer that admits its total is a minimum.",
-         "tests/search/test_workspace_search.py::test_more_than_ten_thousand_candidates_are_cut_and_the_answer_says_so"),
+         "tests/search/test_workspace_search.py::test_candidates_over_the_limit_are_cut_and_the_answer_says_so"),
     need("D16", "DECISIONS row 16",
          "A chunk whose vector was given up is still found by its words, and the status counts such chunks.",
          "tests/indexing/test_eviction.py::"
@@ -93,14 +93,14 @@ DECISIONS: tuple[Scenario, ...] = (
     need("D28", "DECISIONS row 28",
          "A name that occurs in every chapter is still found in hybrid search, and a hit of one leg gets the other's "
          "score as well.",
-         "tests/search/test_workspace_search.py::test_a_name_in_every_chapter_is_shown_for_every_chapter",
-         "tests/search/test_workspace_search.py::test_a_hit_of_one_leg_still_gets_the_score_of_the_other",
-         "tests/search/test_workspace_depth.py::"
-         "test_a_passage_with_every_word_is_shown_though_hundreds_say_one_of_them_more_often"),
+         "tests/search/test_workspace_search.py::test_a_name_in_every_chapter_is_found_in_every_chapter",
+         "tests/search/test_workspace_search.py::test_a_hit_of_one_leg_also_gets_the_score_of_the_other",
+         "tests/search/test_candidates.py::"
+         "test_a_passage_with_every_word_is_found_among_hundreds_with_one_of_them"),
     need("D29", "DECISIONS row 29",
          "Paging through a large result repeats nothing and misses nothing, though page one ranks few candidates.",
-         "tests/search/test_workspace_search.py::test_pages_hold_every_hit_once_in_one_order",
-         "tests/search/test_workspace_search.py::test_no_hit_comes_twice_and_none_is_missing_while_documents_change"),
+         "tests/search/test_workspace_search.py::test_pages_contain_every_hit_once_in_one_order",
+         "tests/search/test_workspace_search.py::test_paging_repeats_and_misses_no_hit_while_documents_change"),
     need("D30", "DECISIONS row 30",
          "An embedder declares its dimension, every vector is checked against it, and another dimension is another "
          "fingerprint."),

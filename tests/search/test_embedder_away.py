@@ -1,4 +1,4 @@
-"""While the embedder is away: words are indexed and found, what is deleted goes, and meaning follows later."""
+"""Without an embedder, keywords are indexed and found, deletions take effect, and vectors follow later."""
 
 from typing import Any
 
@@ -14,19 +14,19 @@ from findspot.store import index_states as states
 from tests import flows
 from tests.flows import Telling, make_document, make_project, rows, settle, texts
 
-pytestmark = pytest.mark.telling
+pytestmark = [pytest.mark.telling, pytest.mark.one_database]
 
 
 @pytest.fixture
 def settings(settings: Settings, embedder: Telling, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """Whatever is opened has this embedder, and does not wait for it for long."""
+    """Settings with the test embedder and short pauses between retries."""
     monkeypatch.setattr(states, "SOURCE_BACKOFF", Backoff(0.05, 60))
     monkeypatch.setattr("findspot.indexing.worker.NAMESPACE_BACKOFF", Backoff(0.05, 30))
     return settings
 
 
 def take_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An embedder of which nothing is known, because it never answered."""
+    """Make the embedder unavailable before it has answered for the first time."""
 
     def away(_: Telling) -> Any:
         raise FindspotError("EMBEDDING_UNAVAILABLE", "The service is away.")
@@ -35,7 +35,7 @@ def take_away(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Telling, name, property(away, lambda *_: None), raising=False)
 
 
-async def test_what_is_deleted_is_forgotten_though_the_embedder_is_away(
+async def test_deleted_documents_leave_the_index_without_an_embedder(
     app: App, embedder: Telling, project: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept, gone = await make_document(app, project, "kept 留"), await make_document(app, project, "gone 走")
@@ -48,7 +48,7 @@ async def test_what_is_deleted_is_forgotten_though_the_embedder_is_away(
     assert held == [row.id for row in await rows(app, document_id=kept.id)]
 
 
-async def test_what_is_saved_while_the_embedder_is_away_is_found_by_its_words_at_once(
+async def test_documents_saved_without_an_embedder_are_found_by_keyword_immediately(
     app: App, embedder: Telling, project: int
 ) -> None:
     before = await make_document(app, project, "before 之前")
@@ -82,7 +82,7 @@ async def test_what_is_saved_while_the_embedder_is_away_is_found_by_its_words_at
     ]
 
 
-async def test_without_its_embedder_a_server_finds_words_and_with_it_meaning_again(
+async def test_a_server_started_without_an_embedder_indexes_keywords_and_adds_vectors_later(
     settings: Settings, embedder: Telling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as down:
@@ -103,7 +103,7 @@ async def test_without_its_embedder_a_server_finds_words_and_with_it_meaning_aga
         assert await texts(app, document, "a kite", strategy=Strategy.VECTOR) == ["a kite", "a heron 苍鹭"]
 
 
-async def test_a_damaged_index_is_rebuilt_by_words_while_the_embedder_is_away(
+async def test_a_damaged_index_is_rebuilt_with_keywords_only_without_an_embedder(
     app: App, embedder: Telling, project: int
 ) -> None:
     document = await make_document(app, project, "a heron 苍鹭", "a kite")

@@ -1,4 +1,4 @@
-"""What is shown of a hit, and what is marked in it."""
+"""The snippet of a hit and its highlights."""
 
 import pytest
 from hypothesis import given, settings
@@ -12,9 +12,9 @@ QUIET = "Nothing moved on the water. "
 静 = "水面上什么动静也没有。"
 
 
-@settings(deadline=None)
+@settings(max_examples=40)
 @given(texts, texts, st.integers(40, 300))
-def test_a_snippet_is_a_stretch_of_the_text_and_its_marks_are_matches(text: str, asked: str, length: int) -> None:
+def test_a_snippet_is_a_span_of_the_text_and_its_highlights_are_matches(text: str, asked: str, length: int) -> None:
     highlights = Highlights(parse(asked[:30]))
     start, end, marks = snippet(highlights, text, length)
     assert 0 <= start <= end <= len(text)
@@ -40,28 +40,26 @@ def test_a_snippet_is_a_stretch_of_the_text_and_its_marks_are_matches(text: str,
          ["in the reeds"]),
     ],
 )  # fmt: skip
-def test_the_place_where_most_words_stand_together_is_shown(
-    query: str, text: str, shown: str, marked: list[str]
-) -> None:
+def test_the_span_with_the_most_different_words_is_chosen(query: str, text: str, shown: str, marked: list[str]) -> None:
     start, end, marks = snippet(Highlights(parse(query)), text)
-    stretch = text[start:end]
-    assert shown in stretch
-    assert len(stretch) <= LENGTH
-    assert [stretch[first:last] for first, last in marks] == marked
+    span = text[start:end]
+    assert shown in span
+    assert len(span) <= LENGTH
+    assert [span[first:last] for first, last in marks] == marked
 
 
-def test_without_a_match_the_beginning_is_shown() -> None:
+def test_without_a_match_the_snippet_is_the_beginning() -> None:
     start, end, marks = snippet(Highlights(parse("zebra")), f"The beginning. {QUIET * 30}")
     assert (start, marks) == (0, ())
     assert end <= LENGTH
 
 
 @pytest.mark.parametrize("words", [1, 3, 8, 40])
-def test_no_word_is_cut_however_much_of_the_text_matches(words: int) -> None:
+def test_a_snippet_never_cuts_a_word(words: int) -> None:
     text = "high-pressure steam engines were built in 1801 by Richard Trevithick of Cornwall " * 12
     matching = " ".join(text.split()[20 : 20 + words])
     for cut in range(10):
-        stretch = snippet(Highlights(parse(matching)), text[cut:])
+        found = snippet(Highlights(parse(matching)), text[cut:])
         inside = text[cut:]
-        assert inside[stretch.end - 1 : stretch.end + 1].strip() != inside[stretch.end - 1 : stretch.end + 1]
-        assert not inside[stretch.start - 1 : stretch.start].strip() or not stretch.start
+        assert inside[found.end - 1 : found.end + 1].strip() != inside[found.end - 1 : found.end + 1]
+        assert not inside[found.start - 1 : found.start].strip() or not found.start

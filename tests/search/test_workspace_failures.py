@@ -1,4 +1,4 @@
-"""What can go wrong below workspace search: full disks, failed rebuilds, broken texts, wrong vectors, full projects."""
+"""Failures below workspace search: full disks, failed rebuilds, damaged documents and full projects."""
 
 import errno
 import json
@@ -23,7 +23,7 @@ from findspot.store.schema import documents
 from tests import flows
 from tests.flows import Telling, make_document, make_project, rows, save, settle, text_of
 
-pytestmark = pytest.mark.telling
+pytestmark = [pytest.mark.telling, pytest.mark.one_database]
 
 BEFORE = "A heron stands in the reeds 苍鹭立在芦苇里"
 AFTER = "The heron has flown away 苍鹭飞走了"
@@ -35,32 +35,32 @@ DISK_FULL = (
 
 @pytest.fixture
 def settings(settings: Settings, embedder: Telling, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """Whatever is opened has this embedder, and does not wait for long before it tries again."""
+    """Settings with the test embedder and short pauses between retries."""
     monkeypatch.setattr(states, "SOURCE_BACKOFF", Backoff(0.05, 0.1))
     monkeypatch.setattr("findspot.indexing.worker.NAMESPACE_BACKOFF", Backoff(0.05, 0.1))
     return settings
 
 
 async def found(app: App, project: int, query: str, strategy: Strategy = Strategy.KEYWORD) -> list[str]:
-    """The snippets that a search shows. That it answers at all, and by both legs, is part of what is asked."""
+    """Return the snippets of a search, which must not be degraded."""
     page = await app.workspace_search.search(SearchRequest(project, query, strategy, low_scores=True))
     assert page.degraded is None
     return [each.snippet for each in page.results]
 
 
-async def in_trouble(app: App, project: int) -> str:
-    """Wait until the project's status tells of an error, and what it tells."""
+async def error_of(app: App, project: int) -> str:
+    """Wait until the status of the project has an error, and return it."""
 
-    async def told() -> bool:
+    async def has_error() -> bool:
         return any(report.status == "error" and report.errors for report in await app.index_status.of_project(project))
 
-    await flows.until(app, told)
+    await flows.until(app, has_error)
     (report,) = await app.index_status.of_project(project)
     (message,) = report.errors
     return message
 
 
-async def is_well(app: App, project: int) -> bool:
+async def is_ready(app: App, project: int) -> bool:
     reports = await app.index_status.of_project(project)
     return all((report.status, report.errors) == ("ready", ()) for report in reports)
 
@@ -69,7 +69,7 @@ async def is_well(app: App, project: int) -> bool:
 
 
 class Disk:
-    """The disk of the index, which may be full: nothing can be written there then, nor opened, which takes room."""
+    """The disk of the index. While it is full, nothing can be written or opened there."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *places: tuple[object, str]) -> None:
         self.is_full = False
@@ -97,7 +97,7 @@ WRITES: list[tuple[object, str]] = [
 
 @pytest.mark.scenario("004.matrix.index-write-fails")
 @pytest.mark.parametrize("where", WRITES, ids=lambda each: each[1])
-async def test_a_full_disk_costs_no_save_and_no_search_and_the_index_follows_when_there_is_room(
+async def test_with_a_full_disk_saves_and_searches_work_and_the_index_catches_up_later(
     app: App, project: int, monkeypatch: pytest.MonkeyPatch, where: tuple[object, str]
 ) -> None:
     document = await make_document(app, project, BEFORE)
@@ -106,7 +106,7 @@ async def test_a_full_disk_costs_no_save_and_no_search_and_the_index_follows_whe
     disk.is_full = True
     saved = await save(app, document.id, BEFORE, AFTER)
     assert saved.revision == 2
-    assert await in_trouble(app, project) == DISK_FULL
+    assert await error_of(app, project) == DISK_FULL
     assert (await text_of(app, document.id)).split("\n\n") == [BEFORE, AFTER]
     refused = disk.refused
 
@@ -119,14 +119,14 @@ async def test_a_full_disk_costs_no_save_and_no_search_and_the_index_follows_whe
             assert await found(app, project, query, strategy) == [BEFORE]
     disk.is_full = False
     await settle(app)
-    assert await is_well(app, project)
+    assert await is_ready(app, project)
     for query in ("flown", "飞走"):
         assert await found(app, project, query) == [AFTER]
     assert app.engine.status(documents_namespace(project)).vectors == 2
 
 
 @pytest.mark.scenario("004.matrix.index-write-fails")
-async def test_an_index_that_cannot_be_opened_is_said_to_be_so_and_the_status_still_answers(
+async def test_an_index_that_cannot_be_opened_is_reported_by_searches_and_by_the_status(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_app(settings) as app:
@@ -140,10 +140,10 @@ async def test_an_index_that_cannot_be_opened_is_said_to_be_so_and_the_status_st
             with pytest.raises(FindspotError, match="No space left on device") as caught:
                 await found(app, project, "heron", strategy)
             assert (caught.value.code, "/" in caught.value.message) == ("ENGINE_UNAVAILABLE", False)
-        assert await in_trouble(app, project) == DISK_FULL
+        assert await error_of(app, project) == DISK_FULL
         disk.is_full = False
         await settle(app)
-        assert await is_well(app, project)
+        assert await is_ready(app, project)
         assert await found(app, project, "heron") == [BEFORE]
 
 
@@ -152,7 +152,7 @@ async def test_an_index_that_cannot_be_opened_is_said_to_be_so_and_the_status_st
 
 @pytest.mark.scenario("004.matrix.rebuild-fails")
 @pytest.mark.parametrize("step", ["build", "write", "switch"])
-async def test_a_rebuild_that_fails_leaves_the_old_index_says_why_and_is_tried_again(
+async def test_a_failed_rebuild_leaves_the_old_index_reports_why_and_is_retried(
     app: App, project: int, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     document = await make_document(app, project, BEFORE, AFTER)
@@ -178,7 +178,7 @@ async def test_a_rebuild_that_fails_leaves_the_old_index_says_why_and_is_tried_a
 
     engine.instead["build"] = failing(build) if step == "build" else build
     assert await app.index_status.request_rebuild(place) == 0
-    assert await in_trouble(app, project) == DISK_FULL
+    assert await error_of(app, project) == DISK_FULL
     for strategy in Strategy:
         assert set(await found(app, project, "heron 苍鹭", strategy)) == {BEFORE, AFTER}
     failed = tries
@@ -189,7 +189,7 @@ async def test_a_rebuild_that_fails_leaves_the_old_index_says_why_and_is_tried_a
     await flows.until(app, tried_again)
     fails = False
     await settle(app)
-    assert await is_well(app, project)
+    assert await is_ready(app, project)
     held = app.engine.ids(place.namespace).tolist()
     assert held == [row.id for row in await rows(app, document_id=document.id)]
     assert set(await found(app, project, "heron 苍鹭", Strategy.HYBRID)) == {BEFORE, AFTER}
@@ -199,7 +199,7 @@ async def test_a_rebuild_that_fails_leaves_the_old_index_says_why_and_is_tried_a
 
 
 async def damage(app: App, document: Document, form: str, content: bytes) -> None:
-    """What a failing disk, or a program that writes to the database by itself, may leave."""
+    """Damage a document as a failing disk, or another program that writes to the database, could."""
     async with app.store.write() as connection:
         values = {"format": form, "content": content, "revision": document.revision + 1}
         await connection.execute(sa.update(documents).where(documents.c.id == document.id).values(values))
@@ -214,14 +214,14 @@ async def damage(app: App, document: Document, form: str, content: bytes) -> Non
         ("tiptap", b'{"type": "doc", "content": [{"type": "text", "text": "heron \xff"}]}'),
     ],
 )
-async def test_a_document_that_broke_in_the_database_is_named_and_all_others_are_found(
+async def test_a_damaged_document_is_reported_and_all_others_are_found(
     app: App, project: int, form: str, content: bytes
 ) -> None:
     broken = await make_document(app, project, f"{BEFORE}, once more")
     sound = await make_document(app, project, BEFORE)
     await settle(app)
     await damage(app, broken, form, content)
-    assert (await in_trouble(app, project)).startswith(f"INTERNAL: Document {broken.id} cannot be read.")
+    assert (await error_of(app, project)).startswith(f"INTERNAL: Document {broken.id} cannot be read.")
     later = await make_document(app, project, AFTER)
     await settle(app, errors=True)
     assert {(await flows.state(app, each)).status for each in (sound, later)} == {"ready"}
@@ -233,15 +233,15 @@ async def test_a_document_that_broke_in_the_database_is_named_and_all_others_are
     body = json.dumps({"content": "mended 修好了", "format": "text"}).encode()
     saved = await app.documents.save(broken.id, body, OWNER)
     await settle(app)
-    assert await is_well(app, project)
+    assert await is_ready(app, project)
     assert await found(app, project, "修好") == ["mended 修好了"]
     assert saved.version_id is not None
     await app.documents.restore(broken.id, saved.version_id, OWNER)  # the damaged one, which was kept
-    assert (await in_trouble(app, project)).startswith(f"INTERNAL: Document {broken.id} cannot be read.")
+    assert (await error_of(app, project)).startswith(f"INTERNAL: Document {broken.id} cannot be read.")
     whole = (await app.documents.versions(broken.id))[0].id
     await app.documents.restore(broken.id, whole, OWNER)
     await settle(app)
-    assert await is_well(app, project)
+    assert await is_ready(app, project)
     assert await found(app, project, "修好") == ["mended 修好了"]
 
 
@@ -249,7 +249,7 @@ async def test_a_document_that_broke_in_the_database_is_named_and_all_others_are
 
 
 @pytest.mark.scenario("004.matrix.index-over-limit", "004.capacity.chunks")
-async def test_past_its_limit_a_project_saves_what_it_does_not_search_and_says_so(settings: Settings) -> None:
+async def test_a_full_project_saves_documents_without_indexing_them_and_reports_it(settings: Settings) -> None:
     assert settings.max_chunks == 5_000_000
     async with open_app(settings.model_copy(update={"max_chunks": 6})) as app:
         project = await make_project(app)
@@ -257,7 +257,7 @@ async def test_past_its_limit_a_project_saves_what_it_does_not_search_and_says_s
         await settle(app)
         over = await make_document(app, project, *(f"crane {number} 鹤" for number in range(3)))
         fits = await make_document(app, project, "egret 白鹭", "stork 鹳")
-        reason = await in_trouble(app, project)
+        reason = await error_of(app, project)
         assert reason == (
             "SEARCH_CAPACITY_EXCEEDED: 3 chunks have no room: the project may have 6. "
             "Their text is saved, but not searched."
@@ -273,6 +273,6 @@ async def test_past_its_limit_a_project_saves_what_it_does_not_search_and_says_s
         assert caught.value.code == "SEARCH_CAPACITY_EXCEEDED"
         await save(app, first.id, "heron 苍鹭")
         await settle(app)
-        assert await is_well(app, project)
+        assert await is_ready(app, project)
         assert len(await found(app, project, "crane")) == 3
         assert len(app.engine.ids(documents_namespace(project))) == 6

@@ -1,4 +1,4 @@
-"""Workspace search with the offline model, over a thousand paragraphs: what is found that lacks the words."""
+"""Semantic search with the offline model among a thousand paragraphs that lack the words of the query."""
 
 import pytest
 
@@ -10,13 +10,13 @@ from tests.flows import make_document, make_project, settle
 
 @pytest.fixture
 def database_url() -> None:
-    """What is found does not depend on the database: SQLite is enough here."""
+    """Nothing here depends on the database."""
     return
 
 
 @pytest.mark.scenario("004.embedding", "004.embedding.finds-meaning")
 @pytest.mark.parametrize("language", ["zh", "en"])
-async def test_a_search_by_meaning_shows_loneliness_among_the_first_five(app: App, language: str) -> None:
+async def test_a_semantic_search_finds_loneliness_among_the_first_five(app: App, language: str) -> None:
     project = await make_project(app)
     lonely = lines(f"lonely.{language}.txt")
     told = stories(language)
@@ -50,7 +50,7 @@ async def test_most_paraphrases_are_among_the_first_five_of_a_thousand(app: App,
     assert found >= least
 
 
-async def test_words_that_no_one_knows_find_nothing_and_those_that_stand_there_do(app: App) -> None:
+async def test_unknown_words_find_nothing_unless_a_document_contains_them(app: App) -> None:
     project = await make_project(app)
     await make_document(app, project, *stories("en")[:200], "The daemon xyzzyd is started at boot.", "林远和旧灯塔")
     await settle(app)
