@@ -1,4 +1,4 @@
-"""Searches among so many rows that signs are compared first."""
+"""Searches among enough rows that signs are compared first."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -97,7 +97,7 @@ class EmbeddedEngine:
         keyword_also, more = _scores(namespace, snapshot, words, vector_only), len(full) == limit
         if words and more:
             with _reading(namespace):
-                full |= snapshot.lookup.full_matches(words, list(keyword_also))
+                full |= snapshot.keywords.full_matches(words, list(keyword_also))
         return Recall(keyword, found, keyword_also, vector_also, full, more)
 
     @translate_os_errors()
@@ -108,7 +108,7 @@ class EmbeddedEngine:
         if words is None:
             return int(np.count_nonzero(snapshot.vectors.mask(within)))
         with _reading(opened):
-            count = snapshot.lookup.count(words, within)
+            count = snapshot.keywords.count(words, within)
         opened.check_unchanged(snapshot)
         return count
 
@@ -154,12 +154,12 @@ def _best(
 ) -> tuple[dict[int, float], set[int]]:
     """Return the best chunks by keywords, and which of them are full matches."""
     with _reading(namespace):
-        return snapshot.lookup.best(words, limit, within) if words else ({}, set())
+        return snapshot.keywords.best(words, limit, within) if words else ({}, set())
 
 
 def _scores(namespace: Namespace, snapshot: Snapshot, words: Words | None, ids: Sequence[int]) -> dict[int, float]:
     with _reading(namespace):
-        return snapshot.lookup.scores(words, ids) if words else {}
+        return snapshot.keywords.scores(words, ids) if words else {}
 
 
 def _nearest(snapshot: Snapshot, vector: Vector, limit: int, within: Within, stop: Stop) -> dict[int, float]:

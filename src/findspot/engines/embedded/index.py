@@ -29,7 +29,7 @@ class Snapshot:
     """A read-only state of an index. Both halves hold the same chunks."""
 
     manifest: Manifest
-    lookup: KeywordSearcher
+    keywords: KeywordSearcher
     vectors: View
     stats: FileStats
 
