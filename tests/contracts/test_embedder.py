@@ -66,7 +66,7 @@ def test_a_query_has_a_vector_like_a_document(embedder: Embedder) -> None:
     assert int(np.argmax(embedder.documents(TEXTS) @ vector)) == 0
 
 
-def test_the_same_text_has_the_same_vector_bit_for_bit_alone_or_among_others(embedder: Embedder) -> None:
+def test_a_text_has_the_same_bits_alone_or_with_others(embedder: Embedder) -> None:
     together = embedder.documents(TEXTS)
     assert np.array_equal(together, embedder.documents(TEXTS))
     for number, text in enumerate(TEXTS):
@@ -77,7 +77,7 @@ def test_vectors_come_in_the_order_of_their_texts(embedder: Embedder) -> None:
     assert np.array_equal(embedder.documents(TEXTS[::-1]), embedder.documents(TEXTS)[::-1])
 
 
-def test_a_text_without_meaning_is_zero_everywhere_or_refused_by_its_index(embedder: Embedder) -> None:
+def test_a_blank_text_is_all_zeros_or_refused_by_its_index(embedder: Embedder) -> None:
     texts = ["a word", " \n", "another"]
     if embedder.id == "offline":
         assert embedder.documents(texts).any(axis=1).tolist() == [True, False, True]
@@ -87,14 +87,14 @@ def test_a_text_without_meaning_is_zero_everywhere_or_refused_by_its_index(embed
     assert (caught.value.code, caught.value.fields["index"]) == ("INVALID_ARGUMENT", 1)
 
 
-def test_many_threads_may_ask_at_once(embedder: Embedder) -> None:
+def test_many_threads_may_call_at_once(embedder: Embedder) -> None:
     expected = embedder.documents(TEXTS)
     with ThreadPoolExecutor(6) as threads:
         for vectors in threads.map(lambda _: embedder.documents(TEXTS), range(12)):
             assert np.array_equal(vectors, expected)
 
 
-def test_it_says_what_it_is(embedder: Embedder) -> None:
+def test_it_has_an_id_a_fingerprint_a_batch_size_and_a_calibration(embedder: Embedder) -> None:
     assert embedder.id in ("offline", "openai/m", "litellm/openai/m")
     assert embedder.fingerprint == embedder.fingerprint
     assert embedder.batch >= 1

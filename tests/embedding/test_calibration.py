@@ -1,4 +1,4 @@
-"""From cosine to score: the value, the fit, and the command that makes one."""
+"""Calibrations: scores of cosines, fitting, and the command that fits one."""
 
 import json
 import math
@@ -38,7 +38,7 @@ def test_a_score_is_between_0_and_1_and_keeps_the_order(one: float, two: float, 
     assert calibration.scores(np.array([one], np.float64))[0] == pytest.approx(calibration.score(one), abs=1e-6)
 
 
-def test_the_cosine_of_a_score_is_the_way_back() -> None:
+def test_cosine_is_the_inverse_of_score() -> None:
     calibration = Calibration(17.059, -4.574)
     assert calibration.cosine(0.7) == pytest.approx(0.318, abs=1e-3)
     assert calibration.score(calibration.cosine(0.3)) == pytest.approx(0.3)
@@ -50,13 +50,13 @@ def test_a_calibration_is_written_and_read() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["", "1", "1,2,3", "a,b", "0,1", "-1,2", "nan,1", "1,inf"])
-def test_what_is_no_calibration_is_refused(wrong: str) -> None:
+def test_a_malformed_calibration_is_refused(wrong: str) -> None:
     with pytest.raises(ValueError, match="calibration is"):
         Calibration.parse(wrong)
 
 
 @pytest.mark.parametrize("wrong", ["17", "a,b", "-1,2", "1,2,3"])
-def test_a_setting_that_is_no_calibration_is_refused(wrong: str) -> None:
+def test_a_malformed_setting_is_refused(wrong: str) -> None:
     with pytest.raises(ValueError, match="two numbers a,b"):
         Settings(embedder_calibration=wrong)
 
@@ -68,7 +68,7 @@ def test_the_setting_is_used() -> None:
 # ── the fit ──
 
 
-def test_unrelated_pairs_end_up_low_and_related_ones_high() -> None:
+def test_related_pairs_get_high_scores_and_unrelated_ones_low_scores() -> None:
     chance = np.random.default_rng(1)
     found = fit(chance.normal(0.5, 0.08, 2000), chance.normal(0.2, 0.08, 9000))
     assert found.auc > 0.98
@@ -77,7 +77,7 @@ def test_unrelated_pairs_end_up_low_and_related_ones_high() -> None:
     assert found.calibration.cosine(0.5) == pytest.approx(0.35, abs=0.02)
 
 
-def test_the_number_of_pairs_of_each_kind_does_not_move_the_middle() -> None:
+def test_the_number_of_pairs_of_each_kind_does_not_change_the_fit() -> None:
     chance = np.random.default_rng(1)
     near, far = chance.normal(0.6, 0.1, 2000), chance.normal(0.3, 0.1, 2000)
     assert fit(near, far).calibration.cosine(0.5) == pytest.approx(
@@ -85,14 +85,14 @@ def test_the_number_of_pairs_of_each_kind_does_not_move_the_middle() -> None:
     )
 
 
-def test_pairs_that_never_overlap_have_a_finite_fit() -> None:
+def test_perfectly_separated_pairs_have_a_finite_fit() -> None:
     found = fit([0.8, 0.9, 0.85], [0.1, 0.2, 0.15])
     assert (found.auc, found.related_over, found.unrelated_under) == (1, 1, 1)
     assert math.isfinite(found.calibration.a)
 
 
 @pytest.mark.parametrize(("near", "far"), [([], [0.1]), ([0.9], []), ([0.1, 0.2], [0.8, 0.9]), ([0.5], [0.5])])
-def test_what_cannot_be_fitted_is_said(near: list[float], far: list[float]) -> None:
+def test_pairs_that_cannot_be_fitted_are_an_error(near: list[float], far: list[float]) -> None:
     with pytest.raises(ValueError, match=r"needs related pairs|no closer"):
         fit(near, far)
 
@@ -117,7 +117,7 @@ def pairs_file(folder: Path) -> Path:
     return file
 
 
-def test_calibrate_prints_the_fit_and_where_to_put_it(tmp_path: Path) -> None:
+def test_calibrate_prints_the_fit_and_the_setting_to_use(tmp_path: Path) -> None:
     ended = findspot("calibrate", str(pairs_file(tmp_path)))
     assert (ended.code, ended.err) == (0, "")
     assert "8 related and 48 unrelated pairs" in ended.out
@@ -129,7 +129,7 @@ def test_calibrate_prints_the_fit_and_where_to_put_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("nonsense", "line 1 is not JSON"),
         ('{"a": "x", "b": "y"}', "line 1 is not a pair"),
@@ -138,15 +138,15 @@ def test_calibrate_prints_the_fit_and_where_to_put_it(tmp_path: Path) -> None:
         ("", "needs related pairs"),
     ],
 )
-def test_calibrate_says_what_is_wrong_with_the_pairs(tmp_path: Path, line: str, said: str) -> None:
+def test_calibrate_names_the_line_that_is_wrong(tmp_path: Path, line: str, message: str) -> None:
     file = tmp_path / "pairs.jsonl"
     file.write_text(line, encoding="utf-8")
     ended = findspot("calibrate", str(file))
     assert ended.code == 2
-    assert said in ended.err
+    assert message in ended.err
 
 
-def test_calibrate_without_its_file(tmp_path: Path) -> None:
+def test_calibrate_needs_a_file_that_exists(tmp_path: Path) -> None:
     ended = findspot("calibrate", str(tmp_path / "gone.jsonl"))
     assert ended.code == 2
     assert "cannot be read" in ended.err

@@ -1,4 +1,4 @@
-"""How long is a vector? As its embedder says, in the index too; what is of another length never gets there."""
+"""The dimension of vectors: the embedder decides it, and the index takes no other."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ async def found(app: App, project: int, query: str, strategy: Strategy) -> tuple
 
 
 @pytest.mark.scenario("004.embedding.dimension")
-async def test_the_offline_model_says_how_long_its_vectors_are(settings: Settings) -> None:
+async def test_the_index_has_the_dimension_of_the_offline_model(settings: Settings) -> None:
     async with open_app(settings) as app:
         project = await make_project(app)
         await make_document(app, project, "A heron", "苍鹭")
@@ -47,7 +47,7 @@ async def test_the_offline_model_says_how_long_its_vectors_are(settings: Setting
 
 @pytest.mark.scenario("004.embedding.dimension")
 @pytest.mark.parametrize(("dimension", "declared"), [(16, True), (48, False)])
-async def test_an_api_says_how_long_its_vectors_are_be_that_declared_or_not(
+async def test_the_index_has_the_dimension_of_a_service_declared_or_not(
     settings: Settings,
     server: StandIn,
     make_embedder: MakeEmbedder,
@@ -67,7 +67,7 @@ async def test_an_api_says_how_long_its_vectors_are_be_that_declared_or_not(
 
 
 @pytest.mark.scenario("004.matrix.dimensions-differ", "004.matrix.wrong-dimension")
-async def test_a_batch_of_another_length_is_set_aside_while_searches_go_on(
+async def test_vectors_of_a_wrong_dimension_are_not_indexed_and_searches_go_on(
     settings: Settings, server: StandIn, make_embedder: MakeEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(states, "SOURCE_BACKOFF", Backoff(0.05, 60))

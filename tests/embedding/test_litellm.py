@@ -10,31 +10,21 @@ import pytest
 
 from findspot.embedding.litellm import ENVIRONMENT
 from findspot.embedding.service import Problem, Service
+from findspot.runtime.descriptors import raise_limit
 from findspot.runtime.embedders import LitellmTransport
-from findspot.runtime.processes import SharedProcess
-from tests.embedding.service import Reply, StandIn, well
+from findspot.runtime.processes import ProcessEnded, SharedProcess
+from tests.embedding.service import StandIn
 
 
-def test_a_process_that_was_killed_is_replaced(
-    server: StandIn, litellm_process: SharedProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    transport = LitellmTransport(Service("openai/m", server.url, "k"), litellm_process)
-    assert len(transport.embed(["a"], 20)) == 1
+def test_a_process_that_ends_is_a_problem_without_a_status() -> None:
+    class Ends(SharedProcess):
+        def call(self, *arguments: Any, **options: Any) -> Any:
+            raise ProcessEnded
 
-    def kill(body: dict[str, Any]) -> Reply:
-        litellm_process.close()
-        return well(body)
-
-    server.behave = kill
-    with pytest.raises(Problem, match="has ended"):
+    transport = LitellmTransport(Service("openai/m"), Ends(1, raise_limit, 60))
+    with pytest.raises(Problem, match="has ended") as caught:
         transport.embed(["a"], 20)
-    server.behave = well
-    assert len(transport.embed(["a"], 20)) == 1
-
-
-def test_a_text_that_cannot_be_sent_is_an_error_at_once(server: StandIn, litellm_process: SharedProcess) -> None:
-    with pytest.raises(UnicodeEncodeError):
-        LitellmTransport(Service("openai/m", server.url, "k"), litellm_process).embed(["\ud800"], 20)
+    assert caught.value.status is None
 
 
 def test_litellm_connects_to_nothing_but_the_service(server: StandIn) -> None:

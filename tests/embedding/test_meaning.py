@@ -1,4 +1,4 @@
-"""Passages are found by what they mean, without the words of the question: the offline model among 1,000 paragraphs."""
+"""The offline model finds paragraphs by meaning, among 1,000, without a word of the question in them."""
 
 from itertools import product
 from pathlib import Path
@@ -21,23 +21,23 @@ def lines(name: str) -> list[str]:
 
 
 def stories(language: str) -> list[str]:
-    """988 paragraphs of stories: of each of 26 scenes, 38 of the ways to choose a beginning, a middle and an end."""
+    """Return 988 paragraphs: of each of 26 scenes, 38 combinations of a beginning, a middle and an end."""
     scenes = (FIXTURES / f"scenes.{language}.txt").read_text(encoding="utf-8").strip().split("\n\n")
-    told = []
+    found = []
     for scene in scenes:
         ways = list(product(*(line.split(" / ") for line in scene.splitlines())))
-        told += [("" if language == "zh" else " ").join(ways[5 * number % len(ways)]) for number in range(38)]
-    assert len(set(told)) == 988
-    return told
+        found += [("" if language == "zh" else " ").join(ways[5 * number % len(ways)]) for number in range(38)]
+    assert len(set(found)) == 988
+    return found
 
 
 def ranking(offline: OfflineEmbedder, question: str, paragraphs: list[str]) -> list[int]:
-    """The paragraphs' numbers, the nearest first."""
+    """Return the numbers of the paragraphs, nearest first."""
     return list(map(int, np.argsort(-(offline.documents(paragraphs) @ offline.query(question)), kind="stable")))
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
-def test_the_paragraphs_about_loneliness_lack_every_word_of_the_question(language: str) -> None:
+def test_the_paragraphs_about_loneliness_contain_no_word_of_the_question(language: str) -> None:
     lonely = lines(f"lonely.{language}.txt")
     assert len(lonely) == 12
     assert [(word, text) for word in ITS_WORDS[language] for text in lonely if word in text.lower()] == []
@@ -45,7 +45,7 @@ def test_the_paragraphs_about_loneliness_lack_every_word_of_the_question(languag
 
 @pytest.mark.scenario("004.embedding.finds-meaning")
 @pytest.mark.parametrize(("asked_in", "written_in"), list(product(["zh", "en"], repeat=2)))
-def test_four_of_the_first_five_paragraphs_are_about_loneliness_though_they_lack_the_word(
+def test_four_of_the_first_five_paragraphs_are_about_loneliness_without_the_word(
     offline: OfflineEmbedder, asked_in: str, written_in: str
 ) -> None:
     lonely, others = lines(f"lonely.{written_in}.txt"), stories(written_in)
@@ -58,6 +58,6 @@ def test_four_of_the_first_five_paragraphs_are_about_loneliness_though_they_lack
 def test_a_chinese_question_finds_the_english_paragraph_that_answers_it(offline: OfflineEmbedder, line: str) -> None:
     question, answer = line.split("\t")
     answers = [each.split("\t")[1] for each in lines("questions.tsv") if each != line]
-    technical, told = lines("others.en.txt") + answers, stories("en") + answers
+    technical, others = lines("others.en.txt") + answers, stories("en") + answers
     assert ranking(offline, question, [*technical, answer])[0] == len(technical)
-    assert len(told) in ranking(offline, question, [*told, answer])[:10]
+    assert len(others) in ranking(offline, question, [*others, answer])[:10]

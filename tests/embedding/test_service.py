@@ -114,8 +114,7 @@ def test_permanent_errors_are_not_retried_and_the_words_of_the_service_are_not_r
     with pytest.raises(FindspotError) as caught:
         make_embedder().documents(TEXTS)
     assert caught.value.code == "EMBEDDING_UNAVAILABLE"
-    said = f"openai/m gives no vectors. The embedding service answered {named}."
-    assert caught.value.message == said  # and not what the service said of texts and keys
+    assert caught.value.message == f"openai/m gives no vectors. The embedding service answered {named}."
     assert (pauses, len(server.asked)) == ([], 1)
 
 

@@ -65,8 +65,8 @@ DOC004: tuple[Scenario, ...] = (
          "tests/indexing/test_document_changes.py::test_a_chunk_knows_where_it_stands_since_when_and_has_one_vector"),
     need("004.embedding.dimension", "004 § 向量嵌入 / 嵌入策略; DECISIONS row 30",
          "The vector's dimension comes from the embedder, be it the offline model or an API.",
-         "tests/embedding/test_dimensions.py::test_the_offline_model_says_how_long_its_vectors_are",
-         "tests/embedding/test_dimensions.py::test_an_api_says_how_long_its_vectors_are_be_that_declared_or_not"),
+         "tests/embedding/test_dimensions.py::test_the_index_has_the_dimension_of_the_offline_model",
+         "tests/embedding/test_dimensions.py::test_the_index_has_the_dimension_of_a_service_declared_or_not"),
     need("004.embedding.changed-paragraphs-only", "004 § 向量嵌入 / 嵌入更新策略",
          "Saving a document embeds its changed paragraphs and no others.",
          "tests/indexing/test_document_changes.py::test_a_paragraph_at_the_top_of_a_long_document_embeds_one_text"),
@@ -88,7 +88,7 @@ DOC004: tuple[Scenario, ...] = (
     need("004.embedding.finds-meaning", "004 § 向量嵌入 / 查找相似内容",
          "「角色内心的孤独与迷茫」 in semantic mode finds passages on loneliness that lack the word.",
          "tests/embedding/test_meaning.py::"
-         "test_four_of_the_first_five_paragraphs_are_about_loneliness_though_they_lack_the_word",
+         "test_four_of_the_first_five_paragraphs_are_about_loneliness_without_the_word",
          "tests/search/test_workspace_meaning.py::test_a_semantic_search_finds_loneliness_among_the_first_five",
          "tests/search/test_workspace_meaning.py::test_most_paraphrases_are_among_the_first_five_of_a_thousand"),
     need("004.embedding.unavailable", "004 § 向量嵌入 / 嵌入模型不可用时的降级",
@@ -277,7 +277,7 @@ DOC004: tuple[Scenario, ...] = (
          "tests/search/test_results.py::test_a_chunk_with_a_wrong_range_is_not_returned_and_is_repaired"),
     need("004.matrix.dimensions-differ", "004 § 异常矩阵 / 数据异常; DECISIONS row 30",
          "Vectors of another dimension than declared never enter the index.",
-         "tests/embedding/test_dimensions.py::test_a_batch_of_another_length_is_set_aside_while_searches_go_on"),
+         "tests/embedding/test_dimensions.py::test_vectors_of_a_wrong_dimension_are_not_indexed_and_searches_go_on"),
     need("004.matrix.reindex-during-query", "004 § 异常矩阵 / 并发冲突",
          "Searches during a rebuild answer from a whole index, old or new, never from half of one.",
          "tests/search/test_workspace_search.py::test_the_old_index_answers_during_a_rebuild"),
@@ -308,7 +308,7 @@ DOC004: tuple[Scenario, ...] = (
          "tests/http/test_workspace.py::test_a_reindex_is_queued_while_the_old_index_answers"),
     need("004.matrix.wrong-dimension", "004 § 异常矩阵 / 向量维度异常触发隔离处理",
          "A batch of wrong dimension is set aside with `EMBEDDING_DIMENSION_MISMATCH` while searches go on.",
-         "tests/embedding/test_dimensions.py::test_a_batch_of_another_length_is_set_aside_while_searches_go_on"),
+         "tests/embedding/test_dimensions.py::test_vectors_of_a_wrong_dimension_are_not_indexed_and_searches_go_on"),
 
     # non-functional
     need("004.performance.fts", "004 § Non-Functional / Performance",

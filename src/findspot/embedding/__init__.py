@@ -1,1 +1,1 @@
-"""What does text mean? Embedders turn text into vectors. Heavy packages are imported where they are used, not here."""
+"""What does text mean? Embedders turn text into vectors. Heavy packages are imported only where they are used."""

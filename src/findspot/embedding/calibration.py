@@ -1,4 +1,4 @@
-"""From a cosine to a score of 0 to 1 that means the same for every embedder: 0.7 and more is "related"."""
+"""Turns cosines into scores from 0 to 1 that are comparable between embedders: 0.7 or more means "related"."""
 
 import math
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ SURELY_UNRELATED = 0.01
 
 @dataclass(frozen=True)
 class Calibration:
-    """score = 1 / (1 + exp(−(a·cosine + b))). It never changes an order, so `a` is above zero."""
+    """score = 1 / (1 + exp(−(a·cosine + b))). `a` is above zero, so that scores keep the order of cosines."""
 
     a: float
     b: float
@@ -27,7 +27,7 @@ class Calibration:
 
     @classmethod
     def parse(cls, text: str) -> "Calibration":
-        """Read 'a,b', as the setting is written."""
+        """Return the calibration of the text 'a,b'."""
         try:
             a, b = map(float, text.split(","))
         except ValueError:
@@ -38,7 +38,7 @@ class Calibration:
         return f"{self.a:.4g},{self.b:.4g}"
 
     def score(self, cosine: float) -> float:
-        # the bound only keeps exp() from overflowing; the score is 0 or 1 to the last digit long before it
+        # 700 keeps exp() from overflowing; the score is 0 to the last digit long before that
         return 1 / (1 + math.exp(min(700.0, -(self.a * cosine + self.b))))
 
     def scores(self, cosines: "npt.NDArray[np.floating]") -> "npt.NDArray[np.float32]":
@@ -48,8 +48,10 @@ class Calibration:
         return (1 / (1 + np.exp(exponents))).astype(np.float32)
 
     def closeness(self, cosine: float) -> float:
-        """Another scale for ranking, straight from 0 (surely unrelated) to 1 (the same): a score is steep where related
-        and unrelated meet, and knows no difference between good and better."""
+        """Return the cosine on a linear scale from 0 (surely unrelated) to 1 (equal), for ranking.
+
+        A score hardly differs between good and better matches: its curve is steep only around "related".
+        """
         least = self._least
         return min(1.0, max(0.0, (cosine - least) / (1 - least)))
 
@@ -58,5 +60,5 @@ class Calibration:
         return self.cosine(SURELY_UNRELATED)
 
     def cosine(self, score: float) -> float:
-        """The cosine that gets this score."""
+        """Return the cosine that has this score."""
         return (math.log(score / (1 - score)) - self.b) / self.a

@@ -1,4 +1,4 @@
-"""Fits a calibration to pairs of texts that are known to be related or not, and says how well that works."""
+"""Fits a calibration to pairs of texts that are known to be related or unrelated, and measures how good it is."""
 
 from dataclasses import dataclass
 
@@ -14,18 +14,18 @@ Cosines = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A calibration and what it does to the pairs it was fitted to."""
+    """A calibration, and how well it separates the pairs it was fitted to."""
 
     calibration: Calibration
-    auc: float  # how often a related pair is closer than an unrelated one
-    related_over: float  # the share of related pairs at or over RELATED
-    unrelated_under: float  # the share of unrelated pairs under UNRELATED
+    auc: float  # the share of cases in which a related pair is closer than an unrelated one
+    related_over: float  # the share of related pairs with a score of RELATED or more
+    unrelated_under: float  # the share of unrelated pairs with a score below UNRELATED
     related: int
     unrelated: int
 
 
 def fit(related: npt.ArrayLike, unrelated: npt.ArrayLike) -> Fit:
-    """Logistic regression in which both kinds weigh the same, however many there are of each."""
+    """Fit by logistic regression. Related and unrelated pairs have equal weight, whatever their numbers."""
     near, far = np.asarray(related, np.float64), np.asarray(unrelated, np.float64)
     if not len(near) or not len(far):
         raise ValueError("a calibration needs related pairs as well as unrelated ones")
@@ -39,22 +39,22 @@ def fit(related: npt.ArrayLike, unrelated: npt.ArrayLike) -> Fit:
 
 
 def auc(related: Cosines, unrelated: Cosines) -> float:
-    """The area under the ROC curve; a tie counts half."""
+    """Return the area under the ROC curve. A tie counts half."""
     ordered = np.sort(unrelated)
     below = np.searchsorted(ordered, related, "left") + np.searchsorted(ordered, related, "right")
     return float(below.mean() / 2 / len(unrelated))
 
 
 def roc(related: Cosines, unrelated: Cosines) -> tuple[Cosines, Cosines]:
-    """The share of unrelated and of related pairs that pass, for every threshold from high to low."""
+    """Return the shares of unrelated and of related pairs that pass, for every threshold from high to low."""
     thresholds = np.sort(np.concatenate([related, unrelated]))[::-1]
     passed = [1 - np.searchsorted(np.sort(each), thresholds, "left") / len(each) for each in (unrelated, related)]
     return passed[0], passed[1]
 
 
 def _regress(near: Cosines, far: Cosines) -> Calibration:
-    """Newton's method. The targets are a little inside 0 and 1 (Platt), so that pairs which can be told apart without a
-    single mistake do not call for an endless slope."""
+    """Newton's method. The targets are slightly inside 0 and 1 (Platt): with perfectly separated pairs, targets of 0
+    and 1 would make the slope infinite."""
     cosines = np.concatenate([near, far])
     features = np.stack([cosines, np.ones_like(cosines)], axis=1)
     targets = np.repeat([(len(near) + 1) / (len(near) + 2), 1 / (len(far) + 2)], [len(near), len(far)])
@@ -65,7 +65,7 @@ def _regress(near: Cosines, far: Cosines) -> Calibration:
         slope = features.T @ (weights * (scores - targets))
         curve = (features * (weights * scores * (1 - scores))[:, None]).T @ features + 1e-9 * np.eye(2)
         step = np.linalg.solve(curve, slope)
-        parameters -= step * min(1.0, 20 / max(np.abs(step).max(), 1e-12))  # never leap where the curve is flat
+        parameters -= step * min(1.0, 20 / max(np.abs(step).max(), 1e-12))  # limit the step where the curve is flat
         if np.abs(step).max() < 1e-9:
             break
     return Calibration(float(parameters[0]), float(parameters[1]))

@@ -1,6 +1,6 @@
 """The embedder that needs no network: a static table of word vectors for English and Chinese, inside the package.
 
-docs/offline-model.md says where it comes from and how a text becomes a vector.
+docs/offline-model.md describes its origin and how it makes a vector of a text.
 """
 
 import hashlib
@@ -21,14 +21,14 @@ from findspot.embedding.rows import RowFinder, Rows
 
 MODEL = Path(__file__).parent / "model"
 
-_PROCEDURE = b"2"  # to be changed with whatever in this file or rows.py changes a vector
-_AT_ONCE = 12_000  # characters: a few milliseconds, after which other threads get their turn
-_ROWS_KEPT = 1024  # room for the words of 1,500 characters of Chinese: 2 MB a thread
+_PROCEDURE = b"2"  # change it with every change of this file or rows.py that changes a vector
+_CHARACTERS_PER_PART = 12_000  # characters; they take a few milliseconds
+_ROWS_KEPT = 1024  # enough for 1,500 Chinese characters; 2 MB per thread
 _THREADS = min(4, os.cpu_count() or 1)
 
 
 class OfflineEmbedder:
-    """The static model. It is loaded when it is first used."""
+    """The static model. It loads with the first call."""
 
     id = "offline"
     batch = 1024
@@ -58,7 +58,7 @@ class OfflineEmbedder:
         return self._loaded().vectors(texts)
 
     def query(self, text: str) -> Vector:
-        """A query is embedded as documents are: the model knows no difference."""
+        """Return the vector of a query. The model treats it like a document."""
         vector: Vector = self._loaded().vectors([text])[0]
         return vector
 
@@ -79,7 +79,7 @@ class OfflineEmbedder:
 
 
 class _Model:
-    """The table, left on disk until a row is needed, and the threads that sum its rows."""
+    """The table of word vectors, memory-mapped, and the threads that sum its rows."""
 
     def __init__(self, folder: Path) -> None:
         self._table: npt.NDArray[np.int8] = np.asarray(np.load(folder / "table_int8.npy", mmap_mode="r"))
@@ -87,7 +87,7 @@ class _Model:
         self._rows = RowFinder(folder)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="embed")
         self.dimension = int(self._table.shape[1])
-        self._room = _Room(self.dimension, _ROWS_KEPT)
+        self._buffers = _Buffers(self.dimension, _ROWS_KEPT)
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
         vectors = np.zeros((len(texts), self.dimension), np.float32)
@@ -106,14 +106,16 @@ class _Model:
 
     def _fill(self, texts: Sequence[str], vectors: Vectors) -> None:
         for rows, vector in zip(self._rows(texts), vectors, strict=True):
-            room = self._room if len(rows) <= _ROWS_KEPT else _Room(self.dimension, len(rows))
-            self._sum(rows, room, vector)
+            buffers = self._buffers if len(rows) <= _ROWS_KEPT else _Buffers(self.dimension, len(rows))
+            self._sum(rows, buffers, vector)
 
-    def _sum(self, rows: Rows, room: "_Room", vector: Vector) -> None:
-        """The sum of the rows, of length 1. einsum, unlike a matrix product, gives the same bits on every machine and
-        starts no threads of its own."""
-        small, large = room.small[: len(rows)], room.large[: len(rows)]
-        self._table.take(rows, axis=0, out=small, mode="clip")  # any other mode makes a copy first
+    def _sum(self, rows: Rows, buffers: "_Buffers", vector: Vector) -> None:
+        """Write the sum of the rows, scaled to length 1, into `vector`.
+
+        Unlike a matrix product, einsum gives the same bits on every machine and starts no threads.
+        """
+        small, large = buffers.small[: len(rows)], buffers.large[: len(rows)]
+        self._table.take(rows, axis=0, out=small, mode="clip")  # other modes make a copy
         np.copyto(large, small)
         np.einsum("i,ij->j", self._scale.take(rows), large, out=vector)
         length = float(np.sqrt(np.einsum("i,i->", vector, vector)))
@@ -125,15 +127,15 @@ def _parts(texts: Sequence[str]) -> Iterator[slice]:
     start = size = 0
     for place, text in enumerate(texts):
         size += len(text)
-        if size >= _AT_ONCE:
+        if size >= _CHARACTERS_PER_PART:
             yield slice(start, place + 1)
             start, size = place + 1, 0
     if start < len(texts):
         yield slice(start, len(texts))
 
 
-class _Room(threading.local):
-    """Where a thread puts rows to sum them. It is kept, because new memory costs more time than the sum."""
+class _Buffers(threading.local):
+    """Buffers of a thread for the rows that it sums. They are reused: allocating them takes longer than the sum."""
 
     def __init__(self, dimension: int, rows: int) -> None:
         self.small = np.empty((rows, dimension), np.int8)
@@ -141,7 +143,7 @@ class _Room(threading.local):
 
 
 def _digest(folder: Path) -> str:
-    """A hash of everything that a vector depends on."""
+    """Return a hash of everything that a vector depends on."""
     digest = hashlib.sha256(_PROCEDURE)
     for name in ("en_tokenizer.json", "scale_f32.npy", "t2s.json", "table_int8.npy", "zh_words.spm"):
         with (folder / name).open("rb") as file:

@@ -1,4 +1,4 @@
-"""What every embedder is. tests/contracts/test_embedder.py holds each of them to it."""
+"""The interface of embedders. tests/contracts/test_embedder.py runs against each of them."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-Vector: TypeAlias = "npt.NDArray[np.float32]"  # one, of `dimension` numbers
-Vectors: TypeAlias = "npt.NDArray[np.float32]"  # a row for each text
+Vector: TypeAlias = "npt.NDArray[np.float32]"  # `dimension` numbers
+Vectors: TypeAlias = "npt.NDArray[np.float32]"  # one row per text
 
 
 class Embedder(Protocol):
-    """Text to vector.
+    """Turns texts into vectors.
 
-    A vector has the length 1, so that a dot product is the cosine; or it is zero everywhere, for a text that the
-    embedder knows nothing of. Such a text must never be a hit.
+    A vector has length 1, so that a dot product is the cosine. A text without a known word has a vector of zeros, and
+    must never be a hit.
 
     Calls block, for milliseconds or for as long as a service takes: make them in a thread. Any number of threads may
     call at the same time.
@@ -26,44 +26,48 @@ class Embedder(Protocol):
 
     @property
     def id(self) -> str:
-        """The name it goes by in the settings."""
+        """Its name in the settings."""
 
     @property
     def dimension(self) -> int: ...
 
     @property
     def fingerprint(self) -> str:
-        """Vectors of the same fingerprint can be compared; it changes with weights, configuration and dimension."""
+        """A hash of weights, configuration and dimension. Only vectors with the same fingerprint can be compared."""
 
     @property
     def calibration(self) -> Calibration: ...
 
     @property
     def batch(self) -> int:
-        """How many documents one call should bring, at least, for it to be worth it."""
+        """The number of texts in one call that makes good use of the embedder."""
 
     @property
     def vector_weight(self) -> float:
-        """What vectors count for beside keywords, of 1 in all: docs/ranking.md."""
+        """The default weight of vectors in a hybrid ranking, from 0 to 1; keywords get the rest (docs/ranking.md)."""
 
     @property
     def is_quick(self) -> bool:
-        """Whether texts can be embedded while someone waits for an answer."""
+        """Whether a search can embed texts before it answers."""
 
     def documents(self, texts: Sequence[str], *, soon: bool = False) -> Vectors:
-        """A row for every text, in their order: all of them or an error. `soon` is for someone who waits: then trouble
-        that may pass is hardly waited for."""
+        """Return a row for every text, in order, or raise an error for all of them.
+
+        With `soon`, a user waits for the answer: temporary errors are retried only once.
+        """
 
     def query(self, text: str) -> Vector:
-        """The vector to look for documents with."""
+        """Return the vector of a query."""
 
     def knows(self, text: str) -> bool:
-        """Whether a word of a text means something to it. What does not may still have a vector, of the pieces that
-        such words are made of; who finds none of the words themselves should not believe it."""
+        """Return whether the embedder knows a word of the text.
+
+        An unknown word may still have a vector, made of word pieces. It is not reliable on its own.
+        """
 
     def close(self) -> None: ...
 
 
 def refused(index: int, reason: str) -> FindspotError:
-    """A text that cannot be embedded, by its place among those that were given."""
+    """Return the error about a text that cannot be embedded. `index` is its position in the call."""
     return FindspotError("INVALID_ARGUMENT", f"texts[{index}]: {reason}", field="texts", index=index, reason=reason)

@@ -1,8 +1,8 @@
-"""From texts to rows of the offline model's table, as docs/offline-model.md defines it, but quickly.
+"""Finds the rows of the offline model's table for texts. docs/offline-model.md defines them; this is a fast way.
 
-The WordPiece tokenizer is slow and texts repeat their words, so the rows of a word are looked up once and kept. That is
-exact because this tokenizer always cuts at white space, at Han characters and on both sides of a punctuation mark,
-and because it folds A to Z. What is done a character at a time is done for many texts at once, by lookup in arrays.
+The WordPiece tokenizer is slow and texts repeat their words, so the rows of a word are cached. That is exact, because
+this tokenizer always splits at white space, at Han characters and on both sides of a punctuation mark, and because it
+folds A to Z. Steps that work on single characters run for many texts at once, by array lookup.
 """
 
 import json
@@ -23,16 +23,16 @@ Points: TypeAlias = npt.NDArray[np.uint32]
 
 HAN = slice(0x3400, 0xA000)
 
-_WORDS_KEPT = 100_000  # about 20 MB: a stream of ever new words must not fill the memory
-_LONGEST_WORD = 100  # the tokenizer knows nothing of longer ones
-_TELLING_PIECE = 3  # letters, on average: `ware ##house`, but not `z ##z ##q ##q ##xx`
+_WORDS_KEPT = 100_000  # about 20 MB; the limit is for endless new words
+_LONGEST_WORD = 100  # the tokenizer treats longer words as unknown
+_MEANINGFUL_PIECE = 3  # letters on average: `ware ##house`, but not `z ##z ##q ##q ##xx`
 _PLANE, _ALL_POINTS = 0x10000, sys.maxunicode + 1
-_SPACE, _NEWLINE, _NOTHING = map(ord, " \n\0")  # U+0000 is dropped by the tokenizer
+_SPACE, _NEWLINE, _NOTHING = map(ord, " \n\0")  # the tokenizer drops U+0000
 _UTF32 = f"utf-32-{sys.byteorder[0]}e"
 
 
 class RowFinder:
-    """Gives each text the rows whose sum is its vector."""
+    """Finds the rows whose sum is the vector of a text."""
 
     def __init__(self, folder: Path) -> None:
         self._words = _Words(folder / "en_tokenizer.json")
@@ -42,14 +42,14 @@ class RowFinder:
         self._as_han = _han_map(json.loads((folder / "t2s.json").read_text(encoding="utf-8")))
 
     def __call__(self, texts: Sequence[str]) -> list[Rows]:
-        """The rows of every text. Their order means nothing."""
+        """Return the rows of every text, in no particular order."""
         ends = list(accumulate(map(len, texts)))
         points = np.frombuffer("".join(texts).encode(_UTF32, "surrogatepass"), np.uint32)
         parts = self._word_rows(points, ends), self._mark_rows(points, ends), self._han_rows(points, ends)
         return [np.concatenate(rows) for rows in zip(*parts, strict=True)]
 
     def knows(self, text: str) -> bool:
-        """Whether a word is known, and not only the letters that it is spelt with."""
+        """Return whether a word is known as such, and not only its letters."""
         points = np.frombuffer(text.encode(_UTF32, "surrogatepass"), np.uint32)
         (words,) = _cut(self._as_words[points], [len(text)])
         (han,) = self._han_rows(points, [len(text)])
@@ -71,7 +71,7 @@ class RowFinder:
         runs = ["\n".join(text.split()) for text in _cut(self._as_han[points], ends)]
         if not runs:
             return []
-        # As arrays, and in a single thread of its own: Python's numbers are slow, and the caller has threads already.
+        # As arrays, because Python lists of numbers are slow; in one thread, because the caller has threads already.
         found = self._han.encode(runs, return_type="numpy", num_threads=1)
         ids = np.concatenate(found)
         places = np.flatnonzero(ids)
@@ -80,12 +80,12 @@ class RowFinder:
 
 
 class _Words(dict[str, tuple[int, ...]]):
-    """The rows of words without white space, punctuation or Han characters, found once and kept."""
+    """A cache of the rows of words without white space, punctuation or Han characters."""
 
     def __init__(self, file: Path) -> None:
         super().__init__()
         self._tokenizer = tokenizers.Tokenizer.from_file(str(file))
-        self._tokenizer.encode_special_tokens = True  # "[MASK]" in a text is a word like others
+        self._tokenizer.encode_special_tokens = True  # "[MASK]" in a text is an ordinary word
         self._ids = self._tokenizer.get_vocab()
         self.size = len(self._ids)
 
@@ -97,20 +97,20 @@ class _Words(dict[str, tuple[int, ...]]):
 
     def knows(self, word: str) -> bool:
         rows = self[word]
-        return len(rows) == 1 or len(word) >= _TELLING_PIECE * len(rows) > 0
+        return len(rows) == 1 or len(word) >= _MEANINGFUL_PIECE * len(rows) > 0
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """What the tokenizer makes of a text, without the pieces it does not know."""
+        """Return the rows that the tokenizer finds for a text, without unknown pieces."""
         ids = self._tokenizer.encode(text, add_special_tokens=False).ids
         return tuple(each for each in ids if each != self._ids["[UNK]"])
 
     def cuts(self, character: str) -> int:
-        """Into how many pieces this character cuts the word that it stands in."""
+        """Return the number of pieces that a word has with this character in its middle."""
         normal = self._tokenizer.normalizer.normalize_str(f"a{character}a")
         return len(self._tokenizer.pre_tokenizer.pre_tokenize_str(normal))
 
     def _pieces(self, word: str) -> tuple[int, ...]:
-        """WordPiece for plain words: the longest known beginning, again and again. The tokenizer takes longer."""
+        """WordPiece for plain words: take the longest known prefix, then the rest. Faster than the tokenizer."""
         whole = self._ids.get(word)
         if whole is not None:
             return (whole,)
@@ -130,10 +130,10 @@ class _Words(dict[str, tuple[int, ...]]):
 
 
 def _word_maps(words: _Words) -> tuple[Points, Rows]:
-    """For each character: what it becomes before words are looked up, and its row if it is a punctuation mark."""
+    """Return for each character its replacement before words are looked up, and its row if it is a punctuation mark."""
     becomes, rows = np.arange(_ALL_POINTS, dtype=np.uint32), np.zeros(_ALL_POINTS, np.int64)
     becomes[ord("A") : ord("Z") + 1] += ord("a") - ord("A")
-    becomes[HAN] = becomes[0xD800:0xE000] = _SPACE  # half of a surrogate pair is no text
+    becomes[HAN] = becomes[0xD800:0xE000] = _SPACE  # lone surrogates are not text
     for mark in filter(_may_cut, map(chr, range(_PLANE))):
         pieces, found = words.cuts(mark), words.encode(mark)
         if pieces == 2 or (pieces == 3 and len(found) <= 1):
@@ -150,7 +150,7 @@ def _may_cut(character: str) -> bool:
 
 
 def _han_map(simplified: dict[str, str]) -> Points:
-    """Traditional characters become simplified ones; whatever is not Han, a line break."""
+    """Return for each character its simplified form; a line break if it is not Han."""
     becomes = np.full(_ALL_POINTS, _NEWLINE, np.uint32)
     becomes[HAN] = np.arange(HAN.start, HAN.stop)
     for old, new in simplified.items():
