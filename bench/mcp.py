@@ -71,7 +71,7 @@ async def _one_at_a_time(report: Report, server: Server, folder: Path) -> None:
         spec = NewTool.model_validate(
             {"project_id": project.id, "table_id": table.id, "name": "tool", "type": "query_data"}
         )
-        tool = await app.tools.create(project.id, spec)
+        tool = (await app.tools.create(project.id, spec, wait=False)).tool
         ways: dict[str, Callable[[], Awaitable[Any]]] = {
             "in process": lambda: app.tool_calls.call(tool, _ARGUMENTS, OWNER),
             "HTTP, newest revision, plain": lambda: by_http(_ARGUMENTS),

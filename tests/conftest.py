@@ -32,13 +32,15 @@ for name in [name for name in os.environ if name.startswith(("FINDSPOT_", "SEARC
         del os.environ[name]
 
 
+def _parameters(item: pytest.Item) -> list[Any]:
+    callspec = getattr(item, "callspec", None)
+    return list(callspec.params.values()) if callspec else []
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What one database is enough for is not asked of the other."""
+    """Run tests that are marked as `one_database` on SQLite only."""
     items[:] = [
-        item
-        for item in items
-        if item.get_closest_marker("one_database") is None
-        or "postgres" not in getattr(item, "callspec", None).params.values()  # type: ignore[union-attr]
+        item for item in items if item.get_closest_marker("one_database") is None or "postgres" not in _parameters(item)
     ]
 
 

@@ -72,7 +72,7 @@ async def make_table(app: App, project_id: int, value: Any) -> Table:
 
 async def make_tool(app: App, table: Table, scope: str, **config: Any) -> Tool:
     spec = {"project_id": table.project_id, "table_id": table.id, "name": "search", "json_pointer": scope}
-    made = await app.tools.make(table.project_id, NewSearchTool.model_validate({**spec, "search_config": config}))
+    made = await app.tools.create(table.project_id, NewSearchTool.model_validate({**spec, "search_config": config}))
     assert made.status == "ready", made
     return made.tool
 

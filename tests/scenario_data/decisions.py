@@ -33,7 +33,7 @@ DECISIONS: tuple[Scenario, ...] = (
     need("D07", "DECISIONS row 7",
          "A scope takes in its pointer and all that lies below it, not keys that merely begin alike, even when few of "
          "the nearest chunks lie inside.",
-         "tests/agents/test_tools.py::test_two_scopes_on_one_table_share_chunks_and_never_see_beyond_theirs"),
+         "tests/agents/test_tools.py::test_tools_on_two_scopes_share_chunks_and_search_only_their_own_scope"),
     need("D08", "DECISIONS row 8",
          "Each way to change content leads to an index of the new content, without embedding again what stayed and "
          "with nothing left of what went."),
@@ -133,12 +133,12 @@ DECISIONS: tuple[Scenario, ...] = (
          "Searches are answered throughout a replacement, which holds others off only while it commits and switches."),
     need("D38", "DECISIONS row 38",
          "A table can be deleted while the engine is away, and its leftovers are removed once the engine is back.",
-         "tests/agents/test_tool_index.py::test_a_table_or_project_is_deleted_though_the_engine_is_away_and_swept_when_it_is_back"),
+         "tests/agents/test_tool_index.py::test_deleting_a_table_or_project_works_without_the_engine_which_is_cleaned_up_later"),
     need("D39", "DECISIONS row 39",
          "Every search answer reports its duration and how many candidates came from each leg.",
          "tests/http/test_tools.py::test_a_call_of_a_search_tool_answers_whole_chunks_and_their_places"),
     need("D40", "DECISIONS row 40",
          "At the limit a save still succeeds with a notice, and only asking for more index is refused with "
          "`SEARCH_CAPACITY_EXCEEDED`.",
-         "tests/agents/test_tool_index.py::test_a_full_project_saves_what_it_cannot_search_and_says_so"),
+         "tests/agents/test_tool_index.py::test_a_project_at_its_chunk_limit_saves_content_without_indexing_it"),
 )

@@ -17,7 +17,7 @@ DOC000: tuple[Scenario, ...] = (
          "written to the engine, and its rows then name their namespace and engine id."),
     need("000.indexing.repeat-makes-nothing-twice", "000 § 创建时触发 / 重复创建/重试",
          "Indexing the same content again adds no chunk row, and completes those that never reached the engine.",
-         "tests/agents/test_tool_index.py::test_a_tool_made_again_brings_back_chunks_that_the_engine_has_lost"),
+         "tests/agents/test_tool_index.py::test_creating_a_tool_restores_chunks_that_the_engine_has_lost"),
     need("000.search-index", "000 § 索引状态写入 tool.metadata.search_index",
          "An operator reads a search tool's indexing configuration and state from its `metadata.search_index`.",
          "tests/http/test_tools.py::test_the_state_of_the_index_stands_in_the_metadata"),

@@ -127,7 +127,7 @@ DOC003: tuple[Scenario, ...] = (
          "A search in one table's namespace can never return a chunk of another table."),
     need("003.namespace.dropped-with-table", "003 § 3.3; DECISIONS row 38",
          "Deleting a table drops its namespace in one go.",
-         "tests/agents/test_tool_index.py::test_a_table_or_project_is_deleted_though_the_engine_is_away_and_swept_when_it_is_back"),
+         "tests/agents/test_tool_index.py::test_deleting_a_table_or_project_works_without_the_engine_which_is_cleaned_up_later"),
     need("003.namespace.one-per-table", "003 § 3.3",
          "Each table has a namespace of its own, so none grows with the number of tables."),
 
@@ -273,7 +273,7 @@ DOC003: tuple[Scenario, ...] = (
          "The new text is chunked, embedded and written to store and engine."),
     need("003.rechunk.updated-at", "003 § 6.3",
          "A tool's `updated_at` moves when its index was brought up to date.",
-         "tests/agents/test_tool_index.py::test_the_index_says_what_is_there_before_during_and_after_a_change"),
+         "tests/agents/test_tool_index.py::test_the_index_status_is_right_before_during_and_after_a_change"),
 
     # 7: the database
     need("003.schema.chunks-table", "003 § 7.1",
@@ -312,7 +312,7 @@ DOC003: tuple[Scenario, ...] = (
          "`GET /internal/tools/{id}/chunks/stats` tells an admin how a tool's chunks stand."),
     need("003.api.chunk-rebuild", "003 § 8.3",
          "`POST /internal/tools/{id}/chunks/rebuild` makes a tool's chunks anew.",
-         "tests/agents/test_tool_index.py::test_a_rebuild_gives_the_engine_all_of_it_anew_while_searches_go_on"),
+         "tests/agents/test_tool_index.py::test_a_rebuild_writes_all_chunks_again_while_searches_continue"),
     need("003.api.chunk-delete", "003 § 8.3",
          "`DELETE /internal/tools/{id}/chunks` removes a tool's chunks from store and engine."),
 
@@ -348,15 +348,15 @@ DOC003: tuple[Scenario, ...] = (
     # 11: edges
     need("003.edge.concurrent-creation", "003 § 11.1",
          "Search tools created at the same moment on one table leave each chunk in the store exactly once.",
-         "tests/agents/test_tool_index.py::test_twenty_tools_made_at_once_give_the_engine_each_chunk_once"),
+         "tests/agents/test_tool_index.py::test_concurrent_creations_write_each_chunk_to_the_engine_once"),
     need("003.edge.partial-failure", "003 § 11.2",
          "When the engine refuses a write, the chunks stay in the store marked as unsynced, the error is told, and a "
          "retry completes them.",
-         "tests/agents/test_tool_index.py::test_a_tool_whose_engine_is_away_says_so_and_is_ready_when_it_is_back"),
+         "tests/agents/test_tool_index.py::test_a_tool_has_an_error_without_the_engine_and_becomes_ready_with_it"),
     need("003.edge.table-deleted", "003 § 11.3; DECISIONS row 38",
          "Deleting a table removes rows and chunks and drops its namespace, and succeeds even when the engine does not "
          "answer.",
-         "tests/agents/test_tool_index.py::test_a_table_or_project_is_deleted_though_the_engine_is_away_and_swept_when_it_is_back"),
+         "tests/agents/test_tool_index.py::test_deleting_a_table_or_project_works_without_the_engine_which_is_cleaned_up_later"),
     need("003.edge.oversized-node", "003 § 11.4; DECISIONS row 6",
          "A string past the size or chunk limit is skipped by name with its reason, and the other nodes are indexed."),
 

@@ -1,6 +1,6 @@
-"""Answers that fit: what is too large for an agent's context window is cut, stays valid JSON, and says what is missing.
+"""Cuts answers to a token budget. A cut answer is valid JSON and says what was cut.
 
-The text of an answer and its structure both count, since an agent's client may show it both.
+The text of an answer and its structured content both count, because a client may show the model both.
 """
 
 import json
@@ -13,13 +13,13 @@ from findspot import tokens
 
 MARK = "…"
 _ROUNDS = 16
-_BYTES_A_TOKEN = 16  # text in which tokens are longer than this on average is not what people write
-_MOST_NAMED = 3  # places that are named in the notice
-_AIM = 0.97
+_MAX_BYTES_PER_TOKEN = 16  # real text has shorter tokens on average
+_CUTS_LISTED = 3  # in the notice
+_TARGET = 0.97
 
 
 class Number(float):
-    """A number as it is spelled in a JSON text. It is compared by its value and written as it was."""
+    """A number that keeps its spelling in the JSON text. It is compared by value and written as spelled."""
 
     __slots__ = ("spelling",)
     spelling: str
@@ -30,10 +30,10 @@ class Number(float):
         return number
 
 
-Number.__name__ = "float"  # JMESPath tells types by their names
+Number.__name__ = "float"  # JMESPath recognises types by name
 
 
-def encoded(value: Any) -> bytes:
+def encode(value: Any) -> bytes:
     return msgspec.json.encode(value, enc_hook=_spelled)
 
 
@@ -43,44 +43,48 @@ def _spelled(value: Any) -> msgspec.Raw:
     raise TypeError(f"{type(value)} is not JSON")
 
 
-def cost(text: bytes) -> int:
-    """The tokens of an answer: as structure, and once more as a text within."""
+def token_cost(text: bytes) -> int:
+    """Return the tokens of an answer: as structured content, and again as a text block."""
     shown = text.decode()
     return tokens.count(shown) + tokens.count(json.dumps(shown, ensure_ascii=False))
 
 
 def surely_fits(text: bytes, budget: int) -> bool:
-    """Whether an answer is within a budget whatever its tokens are, for none is shorter than a byte. As a text within,
-    its quotes and backslashes take another byte each."""
+    """Return whether an answer fits a budget without counting tokens: a token has at least one byte.
+
+    In the text block, quotes and backslashes take another byte each.
+    """
     return 2 * len(text) + 2 + text.count(b'"') + text.count(b"\\") <= budget
 
 
-def fitted(answer: dict[str, Any], budget: int, say: Callable[[list[str]], str]) -> bytes:
-    """The JSON text of an answer within a budget of tokens. If it has to be cut, it gets `truncated` and a `notice`,
-    which `say` makes from the places that were cut."""
-    size = weight(answer, budget * _BYTES_A_TOKEN)
-    if size * 3 <= budget:  # no token is shorter than a byte
-        return encoded(answer)
-    if size <= budget * _BYTES_A_TOKEN:
-        text = encoded(answer)
-        if cost(text) <= budget:
+def fit(answer: dict[str, Any], budget: int, notice: Callable[[list[str]], str]) -> bytes:
+    """Return the JSON text of an answer within a token budget.
+
+    A cut answer gets `truncated` and a `notice`, which `notice` builds from the list of cuts.
+    """
+    size = estimated_size(answer, budget * _MAX_BYTES_PER_TOKEN)
+    if size * 3 <= budget:  # a token has at least one byte
+        return encode(answer)
+    if size <= budget * _MAX_BYTES_PER_TOKEN:
+        text = encode(answer)
+        if token_cost(text) <= budget:
             return text
     best, room = b"", budget
     for _ in range(_ROUNDS):
         cuts: list[str] = []
         short = _shortened(answer, room, "", cuts)
-        text = encoded({**short, "truncated": True, "notice": say(cuts)})
-        spent = cost(text)
+        text = encode({**short, "truncated": True, "notice": notice(cuts)})
+        spent = token_cost(text)
         if len(best) < len(text) and spent <= budget:
             best = text
         if 0.85 * budget < spent <= budget:
             break
-        room = int(room * min(_AIM * budget / spent, 0.9 if spent > budget else 4))
+        room = int(room * min(_TARGET * budget / spent, 0.9 if spent > budget else 4))
     return best or text
 
 
-def weight(value: Any, limit: int) -> int:
-    """About how many bytes a value's JSON text has; counting ends above the limit."""
+def estimated_size(value: Any, limit: int) -> int:
+    """Return the approximate size of a value's JSON text in bytes. Counting stops above the limit."""
     total, open_values = 0, [iter((value,))]
     while open_values and total <= limit:
         for each in open_values[-1]:
@@ -114,23 +118,23 @@ def _scalar(value: Any) -> int:
     return len(value.spelling) if isinstance(value, Number) else 8 if not isinstance(value, int) else len(str(value))
 
 
-def _shortened(value: Any, room: int, place: str, cuts: list[str]) -> Any:
-    """The value cut to about so many bytes: text at its end, a list to its first elements, an object evenly."""
-    if weight(value, room) <= room:
+def _shortened(value: Any, room: int, path: str, cuts: list[str]) -> Any:
+    """Cut a value to about `room` bytes: text at its end, a list to its first elements, an object evenly."""
+    if estimated_size(value, room) <= room:
         return value
     opened = _opened(value)
     if isinstance(opened, str):
-        return _first_characters(opened, room, place, cuts)
+        return _first_characters(opened, room, path, cuts)
     if isinstance(opened, dict):
-        return _evenly(opened, room, place, cuts)
+        return _evenly(opened, room, path, cuts)
     if isinstance(opened, list | tuple):
-        return _first_elements(opened, room, place, cuts)
-    cuts.append(f"{_named(place)}: a number that is too long")
+        return _first_elements(opened, room, path, cuts)
+    cuts.append(f"{_short(path)}: a number that is too long")
     return None
 
 
 def _opened(value: Any) -> Any:
-    """A JSON text one level deep; other values as they are."""
+    """Decode a JSON text one level deep; return other values unchanged."""
     if not isinstance(value, msgspec.Raw):
         return value
     first = bytes(memoryview(value)[:1])
@@ -138,61 +142,63 @@ def _opened(value: Any) -> Any:
     return msgspec.json.decode(value, type=kind) if kind else value
 
 
-def _first_characters(text: str, room: int, place: str, cuts: list[str]) -> str:
+def _first_characters(text: str, room: int, path: str, cuts: list[str]) -> str:
     kept = text.encode()[: max(0, room - 8)].decode(errors="ignore")
-    cuts.append(f"{_named(place)}: {len(kept)}/{len(text)}")
+    cuts.append(f"{_short(path)}: {len(kept)}/{len(text)}")
     return kept + MARK
 
 
-def _first_elements(elements: Any, room: int, place: str, cuts: list[str]) -> list[Any]:
+def _first_elements(elements: Any, room: int, path: str, cuts: list[str]) -> list[Any]:
     kept: list[Any] = []
     left, whole = room - 2, 0
     for element in elements:
-        size = weight(element, left) + 1
+        size = estimated_size(element, left) + 1
         if size > left:
             break
         kept.append(element)
         left -= size
         whole += 1
-    cuts.append(f"{_named(place)}: {whole}/{len(elements)}")
+    cuts.append(f"{_short(path)}: {whole}/{len(elements)}")
     if not kept and elements and left > 32:
-        kept.append(_shortened(elements[0], left, f"{place}/0", cuts))
+        kept.append(_shortened(elements[0], left, f"{path}/0", cuts))
     return kept
 
 
-def _evenly(members: dict[str, Any], room: int, place: str, cuts: list[str]) -> dict[str, Any]:
-    """Every member gets a share; what small ones do not need goes to the others. Keys are left out only if they are
-    too many to name."""
+def _evenly(members: dict[str, Any], room: int, path: str, cuts: list[str]) -> dict[str, Any]:
+    """Give every member an equal share of the room; what small members do not need goes to the others.
+
+    Keys are left out only if there are too many of them.
+    """
     names = {key: len(key.encode()) + 5 for key in members}
     left = room - 2 - sum(names.values())
     if left < 8 * len(members):
-        return _first_members(members, room, place, cuts)
-    sizes = {key: weight(value, left) for key, value in members.items()}
+        return _first_members(members, room, path, cuts)
+    sizes = {key: estimated_size(value, left) for key, value in members.items()}
     shares: dict[str, int] = {}
     for count, key in enumerate(sorted(sizes, key=sizes.__getitem__)):
         shares[key] = min(sizes[key], left // (len(members) - count))
         left -= shares[key]
-    return {key: _shortened(value, shares[key], f"{place}/{key}", cuts) for key, value in members.items()}
+    return {key: _shortened(value, shares[key], f"{path}/{key}", cuts) for key, value in members.items()}
 
 
-def _first_members(members: dict[str, Any], room: int, place: str, cuts: list[str]) -> dict[str, Any]:
+def _first_members(members: dict[str, Any], room: int, path: str, cuts: list[str]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     left = room - 2
     for key, value in members.items():
-        size = len(key.encode()) + 5 + weight(value, left)
+        size = len(key.encode()) + 5 + estimated_size(value, left)
         if size > left:
             break
         kept[key] = value
         left -= size
-    cuts.append(f"{_named(place)}: {len(kept)}/{len(members)}")
+    cuts.append(f"{_short(path)}: {len(kept)}/{len(members)}")
     return kept
 
 
-def _named(place: str) -> str:
-    return place if len(place) <= 60 else place[:60] + MARK
+def _short(path: str) -> str:
+    return path if len(path) <= 60 else path[:60] + MARK
 
 
-def listed(cuts: list[str]) -> str:
-    """The places that were cut, the first few of them, each with how much of it is shown."""
-    more = f"; … ({len(cuts) - _MOST_NAMED})" if len(cuts) > _MOST_NAMED else ""
-    return "; ".join(cuts[:_MOST_NAMED]) + more
+def summarize_cuts(cuts: list[str]) -> str:
+    """Return the first few cuts, each with how much of it is shown."""
+    more = f"; … ({len(cuts) - _CUTS_LISTED})" if len(cuts) > _CUTS_LISTED else ""
+    return "; ".join(cuts[:_CUTS_LISTED]) + more

@@ -1,4 +1,4 @@
-"""Call a tool: check access, read the arguments, and return the answer as JSON text within the token budget."""
+"""Calls tools: checks access, reads the arguments, and returns the answer as JSON text within the token budget."""
 
 import asyncio
 import json
@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from findspot.agents.budget import cost, encoded, fitted, listed, surely_fits
+from findspot.agents.budget import encode, fit, summarize_cuts, surely_fits, token_cost
 from findspot.agents.cards import MAX_QUERY
 from findspot.agents.schemas import SearchConfig
 from findspot.agents.views import View, view
@@ -27,11 +27,11 @@ from findspot.settings import Settings
 from findspot.store import index_states as states
 from findspot.store.database import Store
 
-_RESERVE = 250  # tokens for the notice
+_NOTICE_TOKENS = 250  # reserved for the notice
 
 
 class _Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a call may say: nothing."""
+    """No arguments."""
 
 
 class _Query(_Arguments, frozen=True):
@@ -40,7 +40,7 @@ class _Query(_Arguments, frozen=True):
 
 class _Search(_Arguments, frozen=True):
     query: str
-    top_k: int | float | msgspec.UnsetType = msgspec.UNSET  # to JSON 5.0 is an integer
+    top_k: int | float | msgspec.UnsetType = msgspec.UNSET  # in JSON, 5.0 is an integer
 
 
 class _Preview(_Arguments, frozen=True):
@@ -66,7 +66,7 @@ _EDITS: dict[ToolType, tuple[Edit, str]] = {
 
 
 def read_arguments(type: ToolType, text: bytes, max_top_k: int) -> Any:
-    """The arguments of a reading tool, or INVALID_ARGUMENT with the field that is wrong."""
+    """Parse the arguments of a reading tool. Raise INVALID_ARGUMENT that names the invalid field."""
     try:
         found = msgspec.json.decode(check(text, "arguments", frame=1), type=_ARGUMENTS.get(type, _Arguments))
     except msgspec.ValidationError as error:
@@ -111,46 +111,46 @@ class ToolCalls:
         return await self._view(tool, arguments, language)
 
     async def _view(self, tool: Tool, arguments: bytes, language: str) -> bytes:
-        """What a reading tool shows of the table as it is now."""
-        asked: dict[str, Any] = msgspec.to_builtins(read_arguments(tool.type, arguments, self._settings.max_top_k))
+        """Return the part of the current table that a reading tool shows."""
+        parsed: dict[str, Any] = msgspec.to_builtins(read_arguments(tool.type, arguments, self._settings.max_top_k))
         if tool.type is ToolType.PREVIEW:
-            asked.setdefault("keys", tool.metadata.get("preview_keys"))
-        request = View(tool.type.value, tool.json_pointer, asked, self._settings.answer_tokens, language)
+            parsed.setdefault("keys", tool.metadata.get("preview_keys"))
+        request = View(tool.type.value, tool.json_pointer, parsed, self._settings.answer_tokens, language)
         _, text = await self._tables.read(tool.table_id, "")
         return await self._helpers.run(view, request, joined_there(text))
 
     async def _edit(self, tool: Tool, arguments: bytes, language: str) -> bytes:
-        """Change the table through its one door; answers what was changed."""
+        """Edit the table and return the changed keys."""
         action, field = _EDITS[tool.type]
         keys = await self._tables.edit(tool.table_id, action, tool.json_pointer, arguments)
         answer = {field: keys, "total": len(keys)}
-        text = encoded(answer)
+        text = encode(answer)
         if len(text) * 4 < self._settings.answer_tokens:
             return text
         return await asyncio.to_thread(
-            fitted,
+            fit,
             answer,
             self._settings.answer_tokens,
-            lambda cuts: messages.truncated("edit", listed(cuts), language),
+            lambda cuts: messages.truncated("edit", summarize_cuts(cuts), language),
         )
 
     # ── searching ──
 
     async def _search(self, tool: Tool, arguments: bytes, language: str) -> bytes:
-        asked: _Search = read_arguments(tool.type, arguments, self._settings.max_top_k)
+        parsed: _Search = read_arguments(tool.type, arguments, self._settings.max_top_k)
         config = SearchConfig(**(tool.search_config or {}))
-        usual = config.top_k or self._settings.top_k
-        limit = min(usual, self._settings.max_top_k) if asked.top_k is msgspec.UNSET else int(asked.top_k)
-        async with self._store.read() as connection:  # before: what is behind now may be missing in what is found
+        default = min(config.top_k or self._settings.top_k, self._settings.max_top_k)
+        limit = default if parsed.top_k is msgspec.UNSET else int(parsed.top_k)
+        async with self._store.read() as connection:  # before the search: chunks not indexed now may be missing in it
             index_state = await states.table_index_state(connection, tool.table_id)
-        with metrics.search(tool.project_id, tool.id) as noted:
-            found = await self._table_search.search(self._request(tool, config, asked.query, limit))
-            noted(len(found.hits), found.degraded.code if found.degraded else None)
+        with metrics.search(tool.project_id, tool.id) as record:
+            found = await self._table_search.search(self._request(tool, config, parsed.query, limit))
+            record(len(found.hits), found.degraded.code if found.degraded else None)
         ids = config.include_metadata is not False
         results = [_result(hit, tool.json_pointer, ids) for hit in found.hits]
-        answer = _framed(asked.query, found, results, _notice(found, index_state, language))
-        text = encoded(answer)
-        if surely_fits(text, self._settings.answer_tokens):  # counting takes as long as a keyword search
+        answer = _answer(parsed.query, found, results, _notice(found, index_state, language))
+        text = encode(answer)
+        if surely_fits(text, self._settings.answer_tokens):  # counting tokens takes as long as a keyword search
             return text
         return await asyncio.to_thread(_within_budget, answer, self._settings.answer_tokens, language)
 
@@ -168,7 +168,10 @@ class ToolCalls:
         )
 
     def _weights(self, config: SearchConfig) -> Weights | None:
-        """What the tool says, else the settings. One weight says what the other is; none leaves it to the embedder."""
+        """Return the weights of the tool, else of the settings. One weight implies the other.
+
+        None: use the weights of the embedder.
+        """
         vector = config.vector_weight if config.vector_weight is not None else self._settings.vector_weight
         keyword = config.bm25_weight if config.bm25_weight is not None else self._settings.bm25_weight
         if vector is None and keyword is None:
@@ -201,17 +204,17 @@ def _argument_text(arguments: dict[str, Any]) -> bytes:
 
 
 def _notice(found: Found, index_state: TableIndexState, language: str) -> str:
-    """What there is to know about hits that may be missing."""
-    said = [messages.fallback(found.degraded.code, language)] if found.degraded else []
+    """Return why hits may be missing, or ""."""
+    notices = [messages.fallback(found.degraded.code, language)] if found.degraded else []
     code = index_state.error_code or ""
     if index_state.status != "ready":
-        said.append(messages.outdated(index_state.status, index_state.waiting, code, language))
+        notices.append(messages.outdated(index_state.status, index_state.waiting, code, language))
     elif code == "SEARCH_CAPACITY_EXCEEDED":
-        said.append(messages.chunk_limit_reached(language))
-    return " ".join(said)
+        notices.append(messages.chunk_limit_reached(language))
+    return " ".join(notices)
 
 
-def _framed(query: str, found: Found, results: list[dict[str, Any]], notice: str) -> dict[str, Any]:
+def _answer(query: str, found: Found, results: list[dict[str, Any]], notice: str) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "query": query,
         "total_results": len(results),
@@ -227,7 +230,7 @@ def _framed(query: str, found: Found, results: list[dict[str, Any]], notice: str
 
 def _result(hit: Hit, scope: str, ids: bool) -> dict[str, Any]:
     chunk = hit.found.chunk
-    place = {
+    location = {
         "json_pointer": chunk.json_pointer,
         "chunk_index": chunk.chunk_index,
         "total_chunks": chunk.total_chunks,
@@ -235,7 +238,7 @@ def _result(hit: Hit, scope: str, ids: bool) -> dict[str, Any]:
         "char_start": chunk.char_start,
         "char_end": chunk.char_end,
     }
-    known = {
+    identity = {
         "id": chunk.id,
         "table_id": chunk.table_id,
         "content_hash": chunk.content_hash,
@@ -243,35 +246,35 @@ def _result(hit: Hit, scope: str, ids: bool) -> dict[str, Any]:
         "turbopuffer_doc_id": chunk.doc_id,
     }
     path = chunk.json_pointer.removeprefix(scope)
-    return {"score": hit.ranked.score, "json_path": path, "chunk": {**known, **place} if ids else place}
+    return {"score": hit.ranked.score, "json_path": path, "chunk": {**identity, **location} if ids else location}
 
 
 def _within_budget(answer: dict[str, Any], budget: int, language: str) -> bytes:
-    """As many hits as fit, the best first. If not even one does, its text is cut, and its range with it."""
-    text = encoded(answer)
-    if cost(text) <= budget:
+    """Keep as many hits as fit, the best first. If not even one fits, cut its text and its range."""
+    text = encode(answer)
+    if token_cost(text) <= budget:
         return text
     results = answer["results"]
     frame = {**answer, "results": [], "truncated": True}
-    left = budget - cost(encoded(frame)) - _RESERVE
+    left = budget - token_cost(encode(frame)) - _NOTICE_TOKENS
     kept: list[dict[str, Any]] = []
     for result in results:
-        spent = cost(encoded(result)) + 2
+        spent = token_cost(encode(result)) + 2
         if spent > left:
             break
         kept.append(result)
         left -= spent
     if not kept:
         kept = [_cut(results[0], left)]
-    said = messages.truncated("search", f"/results: {len(kept)}/{len(results)}", language)
-    notice = f"{answer['notice']} {said}" if "notice" in answer else said
-    return encoded({**frame, "total_results": len(kept), "results": kept, "notice": notice})
+    truncated = messages.truncated("search", f"/results: {len(kept)}/{len(results)}", language)
+    notice = f"{answer['notice']} {truncated}" if "notice" in answer else truncated
+    return encode({**frame, "total_results": len(kept), "results": kept, "notice": notice})
 
 
 def _cut(result: dict[str, Any], left: int) -> dict[str, Any]:
-    """A hit with as much of its text as fits. The text still stands at its range."""
+    """Return a hit with as much of its text as fits, and `char_end` moved to the end of that text."""
     chunk = result["chunk"]
     text: str = chunk["chunk_text"]
-    while text and (spent := cost(encoded({**result, "chunk": {**chunk, "chunk_text": text}}))) > left:
+    while text and (spent := token_cost(encode({**result, "chunk": {**chunk, "chunk_text": text}}))) > left:
         text = text[: min(len(text) - 1, int(len(text) * 0.95 * left / spent))] if left > 0 else ""
     return {**result, "chunk": {**chunk, "chunk_text": text, "char_end": chunk["char_start"] + len(text)}}

@@ -1,5 +1,4 @@
-"""What an agent sees of a tool: a name that MCP takes, a description, schemas of what goes in and comes out, and hints
-that tell the truth."""
+"""The card of a tool, as agents see it: a name that is valid in MCP, a description, input and output schemas, hints."""
 
 import re
 from typing import Any
@@ -10,26 +9,27 @@ from findspot.settings import Settings
 MAX_QUERY = 4000
 _MCP_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}", re.ASCII)
 
-_WHAT = {
-    ToolType.GET_DATA_SCHEMA: "Show which keys and types {where} has, without its content.",
-    ToolType.GET_ALL_DATA: "Read {where}, all of it. Large data is cut to its beginning.",
+_DESCRIPTIONS = {
+    ToolType.GET_DATA_SCHEMA: "Show the keys and types of {where}, without its content.",
+    ToolType.GET_ALL_DATA: "Read all of {where}. Large data is cut.",
     ToolType.QUERY_DATA: "Read a part of {where} with a JMESPath query, such as `items[0:5].title` or `keys(@)`. "
-    "What is not there is null.",
-    ToolType.CREATE: "Add elements to {where}. An object takes new keys; a list appends. All are added, or none.",
+    "A missing value is null.",
+    ToolType.CREATE: "Add elements to {where}: new keys of an object, or at the end of a list. All are added, or none.",
     ToolType.UPDATE: "Replace whole values in {where} by key (in a list, by index). All are replaced, or none.",
     ToolType.DELETE: "Remove elements from {where} by key (in a list, by index). All are removed, or none.",
     ToolType.PREVIEW: "Show some fields of every object in the list {where}.",
     ToolType.SELECT: "Read the objects of the list {where} whose field has one of the given values.",
-    ToolType.SEARCH: "Search the long texts in {where}, by meaning and by words. Answers the passages that fit best, "
-    "each with the JSON pointer and the character range where it stands.",
+    ToolType.SEARCH: "Search the long texts in {where}, by meaning and by words. Returns the best passages, each with "
+    "its JSON pointer and character range.",
 }
 
 
 def description(type: ToolType, table: str, scope: str) -> str:
-    """What a tool is described as if nobody says otherwise."""
+    """Return the default description of a tool."""
     where = f"at {scope!r} in the table {table!r}" if scope else f"the table {table!r}"
-    words = "the data " + where if scope else where
-    return _WHAT[type].format(where=where if type in (ToolType.PREVIEW, ToolType.SELECT) and scope else words)
+    if scope and type not in (ToolType.PREVIEW, ToolType.SELECT):
+        where = f"the data {where}"
+    return _DESCRIPTIONS[type].format(where=where)
 
 
 def card(tool: Tool, settings: Settings) -> ToolCard:
@@ -71,23 +71,23 @@ def _input(tool: Tool, settings: Settings) -> dict[str, Any]:
     match tool.type:
         case ToolType.SEARCH:
             config = tool.search_config or {}
-            query = {**_QUERY, "description": "What to look for, in plain words."}
+            query = {**_QUERY, "description": "What to search for, in plain words."}
             top_k = {
                 "type": "integer",
                 "minimum": 1,
                 "maximum": settings.max_top_k,
                 "default": config.get("top_k", settings.top_k),
-                "description": "How many passages to answer at most.",
+                "description": "The maximum number of passages to return.",
             }
             return _object({"query": query, "top_k": top_k}, ["query"])
         case ToolType.QUERY_DATA:
             query = {**_QUERY, "description": "A JMESPath expression."}
             return _object({"query": query}, ["query"])
         case ToolType.CREATE:
-            about = "The elements to add. In an object each needs a key that is new; in a list keys do not matter."
+            about = "The elements to add. In an object, each needs a new key; in a list, keys are ignored."
             return _object({"elements": _elements(about, ["content"])}, ["elements"])
         case ToolType.UPDATE:
-            about = "The keys (in a list, the indexes) that are there, each with its new value."
+            about = "Existing keys (in a list, indexes), each with its new value."
             return _object({"updates": _elements(about, ["key", "content"])}, ["updates"])
         case ToolType.DELETE:
             return _object({"keys": _list(_KEY, "The keys, or in a list the indexes, to remove.")}, ["keys"])
@@ -95,13 +95,13 @@ def _input(tool: Tool, settings: Settings) -> dict[str, Any]:
             return _object({"keys": _list({"type": "string"}, "The fields to show.")}, [])
         case ToolType.SELECT:
             field = {"type": "string", "description": "The field to compare."}
-            return _object({"field": field, "keys": _list(_ANY, "The values it may have.")}, ["field", "keys"])
+            return _object({"field": field, "keys": _list(_ANY, "The values to match.")}, ["field", "keys"])
     return _object({}, [])
 
 
 _CUT = {
-    "truncated": {"type": "boolean", "description": "Whether the answer was cut to fit."},
-    "notice": {"type": "string", "description": "What there is to know about this answer."},
+    "truncated": {"type": "boolean", "description": "Whether the answer was too long and was cut."},
+    "notice": {"type": "string", "description": "A note on what is missing from this answer, and why."},
 }
 _COUNT = {"type": "integer", "minimum": 0}
 _TEXT = {"type": "string"}
@@ -133,8 +133,8 @@ _OUTPUTS = {
     ToolType.SELECT: _answer({"data": {"type": "array"}, "matched_count": _COUNT}),
 }
 
-_PLACE: dict[str, Any] = {
-    "json_pointer": {"type": "string", "description": "Where the node stands in the table."},
+_LOCATION: dict[str, Any] = {
+    "json_pointer": {"type": "string", "description": "The JSON pointer of the node in the table."},
     "chunk_index": _COUNT,
     "total_chunks": _COUNT,
     "chunk_text": _TEXT,
@@ -154,10 +154,10 @@ def _output(tool: Tool) -> dict[str, Any]:
     if tool.type is not ToolType.SEARCH:
         return _OUTPUTS[tool.type]
     with_ids = (tool.search_config or {}).get("include_metadata", True)
-    chunk = {**_PLACE, **_IDS} if with_ids else _PLACE
+    chunk = {**_LOCATION, **_IDS} if with_ids else _LOCATION
     hit = {
         "score": {"type": "number", "minimum": 0, "maximum": 1},
-        "json_path": {"type": "string", "description": "Where the node stands, from the tool's scope on."},
+        "json_path": {"type": "string", "description": "The JSON pointer of the node, relative to the tool's scope."},
         "chunk": _object(chunk, list(chunk)),
     }
     counts = dict.fromkeys(("vector_results_count", "bm25_results_count"), _COUNT)

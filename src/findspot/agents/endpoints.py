@@ -1,4 +1,4 @@
-"""Endpoints: make one with its tools, bind and unbind, enable, change the key. Names are unique within an endpoint."""
+"""Endpoints: create, delete, rotate the key; bind, unbind and enable tools. Tool names are unique per endpoint."""
 
 import contextlib
 import secrets
@@ -14,19 +14,19 @@ from findspot.store import endpoints as rows
 from findspot.store import tools as tool_rows
 from findspot.store.database import Store
 
-PREFIX = "fse_"  # no other key begins like this, so that people tell them apart
+PREFIX = "fse_"  # only endpoint keys have it, so that people recognise them
 
 
 class Endpoints:
-    """The endpoints of every project. Whatever is asked is read from the store, so a change holds from that moment."""
+    """The endpoints of every project. Every call reads from the store, so changes take effect at once."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def create(self, project_id: int, name: str, tool_ids: Sequence[int] = ()) -> tuple[Endpoint, str]:
-        """A new endpoint with these tools bound to it, and its key, which cannot be shown again. All or nothing."""
+        """Create an endpoint with bound tools, all or nothing. Return it and its key, which cannot be shown again."""
         secret = _new_key()
-        with names_apart():
+        with unique_tool_names():
             async with self._store.write() as connection:
                 endpoint = await rows.create(connection, project_id, name, hashed(secret))
                 for tool_id in dict.fromkeys(tool_ids):
@@ -50,7 +50,7 @@ class Endpoints:
                 raise not_found("endpoint")
 
     async def rotate(self, endpoint_id: int) -> str:
-        """A new key; the one before opens nothing from this moment on."""
+        """Replace the key and return the new one. The old key is invalid at once."""
         secret = _new_key()
         async with self._store.write() as connection:
             if not await rows.set_key(connection, endpoint_id, hashed(secret)):
@@ -58,24 +58,24 @@ class Endpoints:
         return secret
 
     async def opened_by(self, secret: str) -> tuple[Endpoint, list[Tool]] | None:
-        """The endpoint that a key opens, with the tools that can be called there; None if it opens none (any more)."""
+        """Return the endpoint of a key with its enabled tools, or None if the key is invalid."""
         async with self._store.lookup() as connection:
             return await rows.opened_by(connection, hashed(secret))
 
     # ── bindings ──
 
     async def bindings(self, endpoint_id: int) -> list[Binding]:
-        """The tools of an endpoint in order of their ids, also those that are not enabled."""
+        """Return the tools of an endpoint in order of their ids, including disabled ones."""
         async with self._store.read() as connection:
             return await rows.bound(connection, endpoint_id)
 
     async def tools_of(self, endpoint_id: int) -> list[Tool]:
-        """The tools that can be called at an endpoint, in order of their ids."""
+        """Return the enabled tools of an endpoint in order of their ids."""
         return [binding.tool for binding in await self.bindings(endpoint_id) if binding.enabled]
 
     async def bind(self, endpoint_id: int, tool_id: int) -> None:
-        """Bind a tool of the same project; once bound, binding it again changes nothing."""
-        with names_apart():
+        """Bind a tool of the same project. Binding it again changes nothing."""
+        with unique_tool_names():
             async with self._store.write() as connection:
                 endpoint = await rows.get(connection, endpoint_id)
                 if endpoint is None:
@@ -101,18 +101,18 @@ class Endpoints:
 
 
 @contextlib.contextmanager
-def names_apart() -> Iterator[None]:
-    """The database keeps names unique in an endpoint; here its refusal gets its words."""
+def unique_tool_names() -> Iterator[None]:
+    """Turn the database's uniqueness errors of bindings into FindspotErrors."""
     try:
         yield
     except IntegrityError as error:
-        said = str(error.orig)
-        if "uq_bindings" in said or "bindings.tool_name" in said:
-            message = "An endpoint has another tool of this name. Nothing was changed."
+        reason = str(error.orig)
+        if "uq_bindings" in reason or "bindings.tool_name" in reason:
+            message = "Another tool of this name is bound to the same endpoint. Nothing was changed."
             raise FindspotError("TOOL_NAME_CONFLICT", message) from None
-        if "pk_bindings" in said or "bindings.tool_id" in said:
-            return  # bound by someone else at the same moment
-        raise not_found("endpoint or tool") from None  # deleted at the same moment
+        if "pk_bindings" in reason or "bindings.tool_id" in reason:
+            return  # bound concurrently
+        raise not_found("endpoint or tool") from None  # deleted concurrently
 
 
 def _new_key() -> str:

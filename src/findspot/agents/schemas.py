@@ -1,4 +1,4 @@
-"""What people say when they make or change a tool: exact types, no unknown fields."""
+"""Request bodies for creating and changing tools: strict types, no unknown fields."""
 
 import json
 from typing import Annotated, Any, Literal, Self
@@ -31,8 +31,8 @@ def _name(value: str) -> str:
         checked(value)
     except FindspotError as error:
         raise ValueError(error.message.partition(": ")[2]) from None
-    if value.startswith("tool-") and value[5:].isdecimal():  # what an agent sees instead of a name MCP does not take
-        raise ValueError("names such as tool-12 are kept for tools whose name is not plain ASCII")
+    if value.startswith("tool-") and value[5:].isdecimal():  # what agents see if MCP does not allow the name
+        raise ValueError("names such as tool-12 are reserved for tools whose name is not plain ASCII")
     return value
 
 
@@ -58,7 +58,7 @@ class Spec(BaseModel):
 
 
 class SearchConfig(Spec):
-    """How a search tool cuts and ranks. What is left out follows the settings, and the measured best."""
+    """How a search tool chunks and ranks. A field that is left out has its default from the settings."""
 
     top_k: int | None = Field(None, ge=1)
     enable_hybrid: bool | None = None
@@ -71,7 +71,7 @@ class SearchConfig(Spec):
     include_metadata: bool | None = None
 
     def checked(self, settings: Settings) -> dict[str, Any]:
-        """What was said, if it goes together with what was not."""
+        """Return the given fields. Raise INVALID_ARGUMENT if they conflict with each other or with the defaults."""
         size, overlap, _ = self.chunking(settings)
         if overlap * 2 >= size:
             raise invalid("search_config.chunk_overlap", f"must be less than half of the chunk size, which is {size}")
@@ -79,11 +79,11 @@ class SearchConfig(Spec):
             raise invalid("search_config.top_k", f"must be at most {settings.max_top_k}")
         if self.vector_weight == 0 == self.bm25_weight:
             raise invalid("search_config.vector_weight", "at least one of the two weights must be above 0")
-        said = self.model_dump(exclude_none=True)
-        return said if self.chunk_size is None else {**said, "chunk_overlap": overlap}
+        given = self.model_dump(exclude_none=True)
+        return given if self.chunk_size is None else {**given, "chunk_overlap": overlap}
 
     def effective(self, settings: Settings) -> dict[str, Any]:
-        """All of it, with what the settings say for what was left out."""
+        """Return all fields, with the defaults of those that were left out."""
         size, overlap, threshold = self.chunking(settings)
         defaults = {
             "top_k": settings.top_k,
@@ -103,7 +103,7 @@ class SearchConfig(Spec):
 def _metadata(value: dict[str, Any]) -> dict[str, Any]:
     keys = value.get("preview_keys", [])
     if not isinstance(keys, list) or not all(isinstance(each, str) for each in keys):
-        raise ValueError("preview_keys must be a list of strings, the fields that a preview shows")
+        raise ValueError("preview_keys must be a list of strings: the fields that a preview shows")
     scalar_text(json.dumps(value, ensure_ascii=False))
     return value
 
@@ -112,7 +112,7 @@ Metadata = Annotated[dict[str, Any], AfterValidator(_metadata)]
 
 
 class NewSearchTool(Spec):
-    """A search tool to make, in the project that the request names."""
+    """A search tool to create, in the project that the request names."""
 
     project_id: Id
     table_id: Id
@@ -131,12 +131,12 @@ class NewSearchTool(Spec):
         if self.search_config is not None and self.kind is not ToolType.SEARCH:
             raise ValueError("only a search tool has a search_config")
         if "search_index" in self.metadata:
-            raise ValueError("metadata.search_index is kept by Findspot")
+            raise ValueError("metadata.search_index is set by Findspot")
         return self
 
 
 class NewTool(NewSearchTool):
-    """A tool of any type to make."""
+    """A tool of any type to create."""
 
     type: Type
 
@@ -146,7 +146,7 @@ class NewTool(NewSearchTool):
 
 
 class ToolChange(Spec):
-    """What is to change about a tool; what is left out stays."""
+    """Changes of a tool. Fields that are left out do not change."""
 
     name: Name | None = None
     description: Text | None = None

@@ -1,4 +1,4 @@
-"""The index of a search tool: which chunks the tool sees, how far they are indexed, and how they are indexed again."""
+"""The index of a search tool: the chunks in its scope, how many of them are indexed, and how to index them again."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ CHUNKS_AT_ONCE = 5000  # in one transaction
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ToolCreation:
     """The result of creating a tool. `chunks_created` counts the chunks that did not exist before."""
 
     tool: Tool
@@ -41,7 +41,7 @@ class Made:
 
 
 class _Scope(NamedTuple):
-    """The chunks that a search tool sees, as arguments of the queries on them."""
+    """The chunks of a search tool, as arguments of the queries on them."""
 
     table_id: int
     pointer: str
@@ -61,7 +61,7 @@ class ToolIndex:
         await self._status.require_room(project_id)
 
     async def wait(self, table_id: int) -> None:
-        """Wait until the index has followed the current revision of a table, or has failed to.
+        """Wait until the current revision of a table is indexed, or indexing it has failed.
 
         The table may have changed again by then: some tables change all the time.
         """
@@ -86,7 +86,7 @@ class ToolIndex:
         await self._status.wait_until(done)
 
     async def rebuild(self, tool: Tool) -> None:
-        """Have the chunks of a tool cut and written to the engine again. Searches go on meanwhile."""
+        """Cut the chunks of a tool again and write them to the engine. Searches continue meanwhile."""
         await self.require_room(tool.project_id)
         after: int | None = 0
         while after is not None:
@@ -102,14 +102,14 @@ class ToolIndex:
                 more = await rows.delete_in_scope(connection, *self._scope(tool), CHUNKS_AT_ONCE)
 
     async def lack_of_room(self, tool: Tool) -> FindspotError | None:
-        """Return an error if there was no room for the chunks of a new tool."""
+        """Return an error if the chunks of a new tool exceed the project's chunk limit."""
         async with self._store.read() as connection:
             state = await index_states.of_table(connection, tool.table_id)
         if state is None or state.error is None or state.error.code != "SEARCH_CAPACITY_EXCEEDED":
             return None
-        return FindspotError(state.error.code, f"{state.error.message} The tool was not made.")
+        return FindspotError(state.error.code, f"{state.error.message} The tool was not created.")
 
-    async def outcome(self, tool: Tool, last: int, language: str) -> Made:
+    async def outcome(self, tool: Tool, last: int, language: str) -> ToolCreation:
         """Return what was indexed for a new tool; `last` is the last chunk that existed before."""
         scope = self._scope(tool)
         async with self._store.read() as connection:
@@ -121,7 +121,7 @@ class ToolIndex:
             notice = messages.nothing_to_index(scope.threshold, language)
         elif nodes > len(listed):
             notice = messages.more_nodes(len(listed), nodes, language)
-        return Made(tool, status, new, listed, notice)
+        return ToolCreation(tool, status, new, listed, notice)
 
     async def with_state(self, connection: AsyncConnection, tool: Tool) -> Tool:
         """Return a search tool with the state of its index in `metadata`. It is read each time, so it is current."""
@@ -152,7 +152,7 @@ class ToolIndex:
 
 
 async def request(connection: AsyncConnection, project_id: int, table_id: int) -> None:
-    """Have a table indexed for its tools as they are now; chunks that the engine has lost are indexed again."""
+    """Request that a table is indexed for its current tools. Chunks that the engine has lost are indexed again."""
     await index_states.request(connection, table_id)
     namespace = table_namespace(project_id, table_id)
     await index_requests.add(connection, [IndexRequest(namespace, RequestKind.MISSING)])

@@ -1,4 +1,4 @@
-"""Tools: create, change and describe them. A tool lets an agent work with the value at a scope of a table."""
+"""Tools: create, change, delete and describe them. A tool gives agents access to the value at a scope of a table."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.agents import cards, tool_index
-from findspot.agents.endpoints import names_apart
+from findspot.agents.endpoints import unique_tool_names
 from findspot.agents.schemas import NewSearchTool, SearchConfig, ToolChange
-from findspot.agents.tool_index import Made, ToolIndex
+from findspot.agents.tool_index import ToolCreation, ToolIndex
 from findspot.errors import invalid, not_found
 from findspot.models import Table, Tool, ToolCard, ToolType
 from findspot.settings import Settings
@@ -26,10 +26,29 @@ class Tools:
         self.index = index
         self._settings = settings
 
-    # ── making and changing ──
+    # ── creating and changing ──
 
-    async def create(self, project_id: int, spec: NewSearchTool) -> Tool:
-        """Create a tool. What a search tool needs is indexed in the background, as far as it is not indexed already."""
+    async def create(
+        self, project_id: int, spec: NewSearchTool, *, wait: bool = True, language: str = "en"
+    ) -> ToolCreation:
+        """Create a tool. With `wait`, return when the chunks in its scope are indexed.
+
+        Indexing runs in the background. Chunks that are already indexed are not indexed again.
+        """
+        async with self._store.read() as connection:
+            last = await rows.last_chunk(connection)
+        tool = await self._create(project_id, spec)
+        if tool.type is not ToolType.SEARCH:
+            return ToolCreation(tool, "ready", 0, [], None)
+        if not wait:
+            return ToolCreation(await self.get(tool.id), "pending", 0, [], None)
+        await self.index.wait(tool.table_id)
+        if (error := await self.index.lack_of_room(tool)) is not None:
+            await self.delete(tool.id)
+            raise error
+        return await self.index.outcome(await self.get(tool.id), last, language)
+
+    async def _create(self, project_id: int, spec: NewSearchTool) -> Tool:
         if spec.kind is ToolType.SEARCH:
             await self.index.require_room(project_id)
         try:
@@ -37,21 +56,6 @@ class Tools:
                 return await self._insert(connection, project_id, spec)
         except IntegrityError:
             raise not_found("table") from None
-
-    async def make(self, project_id: int, spec: NewSearchTool, *, wait: bool = True, language: str = "en") -> Made:
-        """Create a tool, wait until it is indexed (unless not `wait`), and return what was found."""
-        async with self._store.read() as connection:
-            last = await rows.last_chunk(connection)
-        tool = await self.create(project_id, spec)
-        if tool.type is not ToolType.SEARCH:
-            return Made(tool, "ready", 0, [], None)
-        if not wait:
-            return Made(await self.get(tool.id), "pending", 0, [], None)
-        await self.index.wait(tool.table_id)
-        if (error := await self.index.lack_of_room(tool)) is not None:
-            await self.delete(tool.id)
-            raise error
-        return await self.index.outcome(await self.get(tool.id), last, language)
 
     async def get(self, tool_id: int) -> Tool:
         async with self._store.read() as connection:
@@ -66,8 +70,8 @@ class Tools:
             return [await self.index.with_state(connection, tool) for tool in await rows.every(connection, project_id)]
 
     async def change(self, tool_id: int, change: ToolChange) -> Tool:
-        """Change the fields that are given. A new name must be unique in every endpoint; a new scope is indexed."""
-        with names_apart():
+        """Change the given fields. A new name must be unique in every endpoint of the tool. A new scope is indexed."""
+        with unique_tool_names():
             async with self._store.write() as connection:
                 tool = await rows.get(connection, tool_id)
                 table = await table_rows.get(connection, tool.table_id) if tool else None
@@ -133,11 +137,11 @@ class Tools:
         return index
 
     async def rebuild_chunks(self, tool_id: int) -> None:
-        """Have the chunks that a search tool sees indexed again. Searches go on meanwhile."""
+        """Index the chunks in the scope of a search tool again. Searches continue meanwhile."""
         await self.index.rebuild(await self._search_tool(tool_id))
 
     async def delete_chunks(self, tool_id: int) -> None:
-        """Delete the chunks that a search tool sees."""
+        """Delete the chunks in the scope of a search tool."""
         await self.index.delete(await self._search_tool(tool_id))
 
     async def _search_tool(self, tool_id: int) -> Tool:

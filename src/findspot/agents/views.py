@@ -1,5 +1,7 @@
-"""What an agent reads in a table: all of it, its schema, a query's answer, some fields. Bytes in, bytes out, to run
-in a helper. Every number comes back as it was spelled."""
+"""The answers of reading tools: all data, the schema, a query, a preview, a selection.
+
+Pure functions that run in a helper process. Every number keeps its spelling.
+"""
 
 import json
 import re
@@ -10,7 +12,7 @@ from typing import Any
 import msgspec
 
 from findspot import pointer as pointers
-from findspot.agents.budget import Number, fitted, listed
+from findspot.agents.budget import Number, fit, summarize_cuts
 from findspot.errors import FindspotError, invalid
 from findspot.jsontext.elements import SCOPE_ADVICE
 from findspot.jsontext.patch import equal
@@ -19,16 +21,16 @@ from findspot.pointer import Missing
 from findspot.runtime import messages
 
 QUERY_SECONDS = 10
-QUERY_BYTES = 2 << 30  # that a query may take beyond what the helper has
+QUERY_BYTES = 2 << 30  # memory of a query, beyond what the helper process uses
 KEYS_SHOWN = 50
-_READ_OTHERWISE = "Read it with a get_data_schema, get_all_data or query_data tool."
+_OTHER_TOOLS = "Use a get_data_schema, get_all_data or query_data tool."
 
 _VALUE = msgspec.json.Decoder(float_hook=Number)
-_ODD_INTEGER = re.compile(rb"-0(?![.0-9eE])|[0-9]{4300}")  # what does not come back as it was from Python's own
+_ODD_INTEGER = re.compile(rb"-0(?![.0-9eE])|[0-9]{4300}")  # Python's int does not keep the spelling of these
 
 
 class View(msgspec.Struct, frozen=True, array_like=True):
-    """A call of a reading tool: its type, its scope, what it was asked, and how long the answer may be."""
+    """A call of a reading tool. `budget` is the token budget of the answer."""
 
     type: str
     scope: str
@@ -37,38 +39,38 @@ class View(msgspec.Struct, frozen=True, array_like=True):
     language: str
 
 
-def view(asked: View, text: bytes) -> bytes:
+def view(call: View, text: bytes) -> bytes:
     """Return the JSON text of the answer to a call."""
     try:
-        value = msgspec.Raw(Tree(text).get(pointers.parse(asked.scope)))
+        value = msgspec.Raw(Tree(text).get(pointers.parse(call.scope)))
     except Missing as missing:
-        message = f"The tool's scope leads nowhere in the table as it is now: {missing}. {SCOPE_ADVICE}"
+        message = f"The tool's scope does not exist in the table: {missing}. {SCOPE_ADVICE}"
         raise FindspotError("NOT_FOUND", message, field="json_pointer") from None
     try:
-        answer = _VIEWS[asked.type](value, asked)
-        return fitted(answer, asked.budget, lambda cuts: messages.truncated(asked.type, listed(cuts), asked.language))
+        answer = _VIEWS[call.type](value, call)
+        return fit(answer, call.budget, lambda cuts: messages.truncated(call.type, summarize_cuts(cuts), call.language))
     except RecursionError:
-        raise invalid("query", "the query, or what it makes, is nested too deep") from None
+        raise invalid("query", "the query or its result is nested too deep") from None
 
 
-def _all(value: msgspec.Raw, asked: View) -> dict[str, Any]:
+def _all(value: msgspec.Raw, call: View) -> dict[str, Any]:
     return {"data": value}
 
 
 # ── queries ──
 
 
-def _query(value: msgspec.Raw, asked: View) -> dict[str, Any]:
+def _query(value: msgspec.Raw, call: View) -> dict[str, Any]:
     import jmespath
     from jmespath.exceptions import JMESPathError
 
-    query = asked.arguments["query"]
+    query = call.arguments["query"]
     try:
         compiled = jmespath.compile(query)
         with _bounded():
             return {"data": compiled.search(_decoded(value)), "query": query}
     except (JMESPathError, ValueError, TypeError, ArithmeticError) as error:
-        raise invalid("query", f"is not a JMESPath that fits this data: {str(error).strip()}") from None
+        raise invalid("query", f"is not a valid JMESPath for this data: {str(error).strip()}") from None
 
 
 def _decoded(value: msgspec.Raw) -> Any:
@@ -84,18 +86,18 @@ def _integer(spelling: str) -> int | Number:
 
 @contextmanager
 def _bounded() -> Iterator[None]:
-    """A short query can ask for any amount of time and memory; here both end."""
+    """Limit the CPU time and memory of a query: even a short one may need any amount."""
     import resource
     import signal
 
     def too_long(*_: Any) -> None:
-        raise invalid("query", f"takes more than {QUERY_SECONDS} seconds; ask for less")
+        raise invalid("query", f"takes more than {QUERY_SECONDS} seconds; request less data")
 
     before = resource.getrlimit(resource.RLIMIT_AS)
     limit = _memory_in_use() + QUERY_BYTES
     if before[0] == resource.RLIM_INFINITY or limit < before[0]:
         resource.setrlimit(resource.RLIMIT_AS, (limit, before[1]))
-    handler = signal.signal(signal.SIGPROF, too_long)  # time at work: a busy machine is no fault of the query
+    handler = signal.signal(signal.SIGPROF, too_long)  # CPU time, which does not depend on the load
     signal.setitimer(signal.ITIMER_PROF, QUERY_SECONDS)
     try:
         yield
@@ -111,22 +113,22 @@ def _memory_in_use() -> int:
 
     try:
         return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    except OSError:  # not Linux: what it had at most is more than it has
+    except OSError:  # not Linux: the maximum so far is an upper bound
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 # ── the schema ──
 
 
-def _schema(value: msgspec.Raw, asked: View) -> dict[str, Any]:
+def _schema(value: msgspec.Raw, call: View) -> dict[str, Any]:
     data = _decoded(value)
-    schema = _shape(data)
-    meta = {"json_path": asked.scope, "root_type": _type(data), "keys_preview": _keys(data)[:KEYS_SHOWN]}
+    schema = _schema_of(data)
+    meta = {"json_path": call.scope, "root_type": _type(data), "keys_preview": _keys(data)[:KEYS_SHOWN]}
     return {"schema": schema, "meta": meta}
 
 
 def _keys(data: Any) -> list[str]:
-    """The keys of an object, or those that the objects of a list have."""
+    """Return the keys of an object, or of all objects of a list."""
     if isinstance(data, dict):
         return list(data)
     objects = data if isinstance(data, list) else []
@@ -148,17 +150,17 @@ def _type(value: Any) -> str:
     return "number"
 
 
-def _shape(value: Any) -> Any:
-    """Leaves as their type, an object by its members, a list by its elements, all of them together."""
+def _schema_of(value: Any) -> Any:
+    """Return the schema of a value: a leaf as its type, an object by its members, a list by all its elements."""
     if isinstance(value, dict):
-        return {key: _shape(each) for key, each in value.items()}
+        return {key: _schema_of(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_together(value)] if value else []
+        return [_merged_schema(value)] if value else []
     return _type(value)
 
 
-def _together(values: Sequence[Any]) -> Any:
-    """One shape for several values: objects share their members, lists their elements."""
+def _merged_schema(values: Sequence[Any]) -> Any:
+    """Return one schema for several values: members of objects and elements of lists are merged."""
     members: dict[str, list[Any]] = {}
     elements: list[Any] = []
     kinds: dict[str, Any] = {}
@@ -169,35 +171,35 @@ def _together(values: Sequence[Any]) -> Any:
                 members.setdefault(key, []).append(each)
         elif isinstance(value, list):
             elements += value
-    shapes: list[Any] = []
+    schemas: list[Any] = []
     if names := [kind for kind in kinds if kind not in ("object", "array")]:
-        shapes.append(" | ".join(names))
+        schemas.append(" | ".join(names))
     if "object" in kinds:
-        shapes.append({key: _together(each) for key, each in members.items()})
+        schemas.append({key: _merged_schema(each) for key, each in members.items()})
     if "array" in kinds:
-        shapes.append([_together(elements)] if elements else [])
-    return shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
+        schemas.append([_merged_schema(elements)] if elements else [])
+    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
 # ── lists of objects ──
 
 
-def _preview(value: msgspec.Raw, asked: View) -> dict[str, Any]:
-    objects = [_members(each) for each in _list(value, asked)]
-    keys = asked.arguments["keys"]
+def _preview(value: msgspec.Raw, call: View) -> dict[str, Any]:
+    objects = [_members(each) for each in _list(value, call)]
+    keys = call.arguments["keys"]
     if keys is None:
         keys = list({key: None for each in objects if each for key in each})
     rows = [None if each is None else {key: each[key] for key in keys if key in each} for each in objects]
     return {"data": rows, "keys": keys, "total_count": len(rows)}
 
 
-def _select(value: msgspec.Raw, asked: View) -> dict[str, Any]:
-    field, wanted = asked.arguments["field"], [msgspec.json.encode(key) for key in asked.arguments["keys"]]
-    strings = {key for key in asked.arguments["keys"] if isinstance(key, str)}
+def _select(value: msgspec.Raw, call: View) -> dict[str, Any]:
+    field, wanted = call.arguments["field"], [msgspec.json.encode(key) for key in call.arguments["keys"]]
+    strings = {key for key in call.arguments["keys"] if isinstance(key, str)}
     others = [key for key in wanted if not key.startswith(b'"')]
     found = [
         each
-        for each in _list(value, asked)
+        for each in _list(value, call)
         if (members := _members(each)) and field in members and _is_one(members[field], strings, others)
     ]
     return {"data": found, "matched_count": len(found)}
@@ -210,16 +212,16 @@ def _is_one(value: msgspec.Raw, strings: set[str], others: Sequence[bytes]) -> b
     return any(equal(text, other) for other in others)
 
 
-def _list(value: msgspec.Raw, asked: View) -> list[msgspec.Raw]:
+def _list(value: msgspec.Raw, call: View) -> list[msgspec.Raw]:
     if bytes(memoryview(value)[:1]) != b"[":
-        where = f"at {asked.scope!r}" if asked.scope else "at the top"
-        message = f"{asked.type} reads a list of objects, and {where} stands something else. {_READ_OTHERWISE}"
+        where = f"at {call.scope!r}" if call.scope else "at the top"
+        message = f"{call.type} reads a list of objects, but the value {where} is not a list. {_OTHER_TOOLS}"
         raise FindspotError("INVALID_ARGUMENT", message, field="json_pointer")
     return msgspec.json.decode(value, type=list[msgspec.Raw])
 
 
 def _members(value: msgspec.Raw) -> dict[str, msgspec.Raw] | None:
-    """The members of an object; None for anything else."""
+    """Return the members of an object; None for other values."""
     if bytes(memoryview(value)[:1]) != b"{":
         return None
     return msgspec.json.decode(value, type=dict[str, msgspec.Raw])

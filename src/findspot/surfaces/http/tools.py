@@ -6,7 +6,7 @@ import msgspec
 from fastapi import Request, Response
 
 from findspot.agents.schemas import NewSearchTool, NewTool, SearchConfig, ToolChange
-from findspot.agents.tool_index import Made
+from findspot.agents.tool_index import ToolCreation
 from findspot.app import App
 from findspot.errors import invalid, not_found
 from findspot.jsontext.check import refuse_lone_surrogates
@@ -47,7 +47,7 @@ def _tool(app: App, tool: Tool) -> models.Tool:
     }
 
 
-def _created(made: Made) -> models.CreatedTool:
+def _created(made: ToolCreation) -> models.CreatedTool:
     nodes: list[models.LargeNode] = [
         {"json_pointer": each[0], "char_count": each[1], "chunks_count": each[2]} for each in made.nodes
     ]
@@ -67,14 +67,14 @@ def _created(made: Made) -> models.CreatedTool:
 async def create_search_tool(request: Request, body: NewSearchTool, wait: bool = True) -> models.CreatedTool:
     """Create a search tool. Answers when its scope is indexed, or at once with `wait=false`."""
     language = access_of(request.scope).language
-    return _created(await app_of(request).tools.make(body.project_id, body, wait=wait, language=language))
+    return _created(await app_of(request).tools.create(body.project_id, body, wait=wait, language=language))
 
 
 @api.post("/api/v1/tools", status=201, headers=("Accept-Language",), errors=("SEARCH_CAPACITY_EXCEEDED",))
 async def create_tool(request: Request, body: NewTool, wait: bool = True) -> models.CreatedTool:
     """Create a tool of any type."""
     language = access_of(request.scope).language
-    return _created(await app_of(request).tools.make(body.project_id, body, wait=wait, language=language))
+    return _created(await app_of(request).tools.create(body.project_id, body, wait=wait, language=language))
 
 
 @api.get("/api/v1/projects/{project_id}/tools")
