@@ -19,9 +19,9 @@ def database_url() -> None:
 async def test_a_semantic_search_finds_loneliness_among_the_first_five(app: App, language: str) -> None:
     project = await make_project(app)
     lonely = lines(f"lonely.{language}.txt")
-    told = stories(language)
-    for first in range(0, len(told), 100):
-        await make_document(app, project, *told[first : first + 100])
+    paragraphs = stories(language)
+    for first in range(0, len(paragraphs), 100):
+        await make_document(app, project, *paragraphs[first : first + 100])
     await make_document(app, project, *lonely)
     await settle(app)
     page = await app.workspace_search.search(SearchRequest(project, LONELY[language], Strategy.VECTOR))
@@ -30,7 +30,7 @@ async def test_a_semantic_search_finds_loneliness_among_the_first_five(app: App,
     for text in best:
         if text in lonely:
             assert not any(word in text.lower() for word in ITS_WORDS[language])
-    assert page.total.count == len(told) + len(lonely)
+    assert page.total.count == len(paragraphs) + len(lonely)
 
 
 @pytest.mark.scenario("004.embedding.finds-meaning")
