@@ -1,4 +1,4 @@
-"""Many writers at once: no update is lost, on both databases, in one process and in several."""
+"""Concurrent writers lose no update, on both databases, in one process and in several."""
 
 import asyncio
 import json
@@ -10,15 +10,15 @@ import httpx2
 from tests.http.test_tables import make_table
 from tests.servers import Server
 
-WRITERS = 20
+WRITERS = 12
 
 
-async def test_twenty_writers_at_different_places_all_land(owner: httpx2.AsyncClient) -> None:
+async def test_concurrent_changes_of_one_table_are_all_kept(owner: httpx2.AsyncClient) -> None:
     _, table_id = await make_table(owner, '{"list": []}')
     path = f"/api/v1/tables/{table_id}/data"
 
     async def write(writer: int) -> None:
-        for turn in range(3):
+        for turn in range(2):
             patch = [{"op": "add", "path": f"/w{writer}-{turn}", "value": turn}]
             answers = [
                 await owner.patch(path, json=patch),
@@ -28,12 +28,12 @@ async def test_twenty_writers_at_different_places_all_land(owner: httpx2.AsyncCl
 
     await asyncio.gather(*map(write, range(WRITERS)))
     found = (await owner.get(f"/api/v1/tables/{table_id}")).json()
-    assert found["revision"] == 1 + WRITERS * 6
-    assert len(found["data"]) == 1 + WRITERS * 3
-    assert sorted(found["data"]["list"]) == [[writer, turn] for writer in range(WRITERS) for turn in range(3)]
+    assert found["revision"] == 1 + WRITERS * 4
+    assert len(found["data"]) == 1 + WRITERS * 2
+    assert sorted(found["data"]["list"]) == [[writer, turn] for writer in range(WRITERS) for turn in range(2)]
 
 
-async def test_of_twenty_writers_with_the_same_if_match_one_wins(owner: httpx2.AsyncClient) -> None:
+async def test_one_of_many_writers_with_the_same_if_match_succeeds(owner: httpx2.AsyncClient) -> None:
     _, table_id = await make_table(owner, '{"n": 0}')
     path = f"/api/v1/tables/{table_id}/data"
 
@@ -55,7 +55,7 @@ async def test_of_twenty_writers_with_the_same_if_match_one_wins(owner: httpx2.A
     assert found["data"] == {"n": statuses.index(200)}
 
 
-async def test_counting_with_if_match_and_retries_loses_no_count(owner: httpx2.AsyncClient) -> None:
+async def test_counting_with_if_match_and_retries_misses_no_count(owner: httpx2.AsyncClient) -> None:
     _, table_id = await make_table(owner, "0")
 
     async def count() -> None:
@@ -72,7 +72,7 @@ async def test_counting_with_if_match_and_retries_loses_no_count(owner: httpx2.A
     assert (await owner.get(f"/api/v1/tables/{table_id}")).json()["data"] == WRITERS
 
 
-async def test_writers_in_two_processes_on_one_postgresql_lose_nothing(
+async def test_writers_in_two_processes_on_one_postgresql_lose_no_change(
     start_server: Callable[..., Server], new_postgres_database: Callable[[], str], tmp_path: Path
 ) -> None:
     shared = {
@@ -86,7 +86,7 @@ async def test_writers_in_two_processes_on_one_postgresql_lose_nothing(
 
     async def write(writer: int) -> None:
         path = f"/api/v1/tables/{table_id}/data"
-        for turn in range(3):
+        for turn in range(2):
             patch = [{"op": "add", "path": f"/{writer}-{turn}", "value": "世界"}]
             answer = await clients[writer % 2].patch(path, json=patch)
             assert answer.status_code == 200, answer.text
@@ -94,6 +94,6 @@ async def test_writers_in_two_processes_on_one_postgresql_lose_nothing(
     await asyncio.gather(*map(write, range(WRITERS)))
     answers = [await client.get(f"/api/v1/tables/{table_id}") for client in clients]
     assert answers[0].content == answers[1].content
-    assert len(json.loads(answers[0].content)["data"]) == WRITERS * 3
+    assert len(json.loads(answers[0].content)["data"]) == WRITERS * 2
     for client in clients:
         await client.aclose()

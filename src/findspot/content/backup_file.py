@@ -22,9 +22,9 @@ FORMAT = 1
 BLOCK = 1 << 20  # bytes of a block before it is packed; only a single row may be longer
 LONGEST_ROW = 1 << 30  # about what either database can hold
 _DESCRIPTION = 1 << 20
-_HEAD = struct.Struct("!cHII")  # kind, number of the table, length packed, length unpacked
-_COUNT = struct.Struct("!BI")  # MessagePack's marker of a long list, and its length
-_LIST = 0xDD
+FRAME_HEAD = struct.Struct("!cHII")  # kind, number of the table, length packed, length unpacked
+LIST_HEAD = struct.Struct("!BI")  # MessagePack's marker of a long list, and its length
+LIST = 0xDD
 _LEVEL = 1  # higher levels take several times as long and save a few per cent
 _HEADER, _ROWS, _END = b"H", b"R", b"E"
 
@@ -76,19 +76,19 @@ class Block:
 
 def pack(table: int, rows: Sequence[Row]) -> list[Block]:
     """Return rows of one table as blocks. It shares no state, so any thread may run it."""
-    blocks, some, size = [], list[bytes](), _COUNT.size
+    blocks, some, size = [], list[bytes](), LIST_HEAD.size
     for row in rows:
         encoded = _encoder.encode(row)
         if some and size + len(encoded) > BLOCK:
             blocks.append(_block(table, some))
-            some, size = [], _COUNT.size
+            some, size = [], LIST_HEAD.size
         some.append(encoded)
         size += len(encoded)
     return [*blocks, _block(table, some)] if some else blocks
 
 
 def _block(table: int, rows: Sequence[bytes]) -> Block:
-    plain = b"".join((_COUNT.pack(_LIST, len(rows)), *rows))
+    plain = b"".join((LIST_HEAD.pack(LIST, len(rows)), *rows))
     if len(plain) > LONGEST_ROW:
         raise ValueError("a row is too long for a backup")
     return Block(table, len(rows), len(plain), zlib.compress(plain, _LEVEL))
@@ -121,7 +121,7 @@ class Writer:
         return self._frame(kind, 0, len(plain), zlib.compress(plain, _LEVEL))
 
     def _frame(self, kind: bytes, table: int, size: int, packed: bytes) -> bytes:
-        head = _HEAD.pack(kind, table, len(packed), size)
+        head = FRAME_HEAD.pack(kind, table, len(packed), size)
         self._digest.update(head)
         self._digest.update(packed)
         return b"".join((head, packed, self._digest.digest()))
@@ -182,8 +182,8 @@ class Reader:
 
     def _frame(self) -> tuple[bytes, int, bytes]:
         self._frame_start = self.position
-        head = self._take(_HEAD.size)
-        kind, table, length, size = _HEAD.unpack(head)
+        head = self._take(FRAME_HEAD.size)
+        kind, table, length, size = FRAME_HEAD.unpack(head)
         limit = LONGEST_ROW if kind == _ROWS else _DESCRIPTION
         if not 0 < size <= limit or not 0 < length <= limit:
             raise self._damaged()
@@ -216,8 +216,8 @@ class Reader:
 
     def _rows(self, plain: bytes, table: int) -> list[Row]:
         """Decode a block. A large one must hold a single row, because rows need far more memory than their bytes."""
-        marker, count = _COUNT.unpack_from(plain) if len(plain) >= _COUNT.size else (0, 0)
-        if marker != _LIST or count == 0 or (len(plain) > BLOCK and count > 1):
+        marker, count = LIST_HEAD.unpack_from(plain) if len(plain) >= LIST_HEAD.size else (0, 0)
+        if marker != LIST or count == 0 or (len(plain) > BLOCK and count > 1):
             raise self._damaged()
         rows: list[Row] = self._decoded(plain, self._decoders[table])
         return rows
