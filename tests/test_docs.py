@@ -1,4 +1,4 @@
-"""The documentation cannot lie: reference pages are what the code says, and links lead somewhere."""
+"""The documentation is up to date: reference pages match the code, and links work."""
 
 import os
 import re
@@ -29,21 +29,21 @@ _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", pages())
-def test_a_reference_page_is_what_the_code_says(name: str) -> None:
+def test_a_reference_page_matches_the_code(name: str) -> None:
     file = ROOT / "docs" / name
-    assert file.exists(), f"docs/{name} is not there; run make docs"
+    assert file.exists(), f"docs/{name} is missing; run make docs"
     assert file.read_text(encoding="utf-8") == pages()[name], f"docs/{name} is out of date; run make docs"
 
 
-def test_every_setting_says_what_it_means_and_stands_on_its_page() -> None:
+def test_every_setting_has_a_description_and_is_on_its_page() -> None:
     page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     for name, field in Settings.model_fields.items():
         assert field.description, f"{name} has no description"
         assert f"| `{field.alias}` |" in page, f"docs/settings.md lacks {field.alias}; run make docs"
-    assert "## Others" not in page, "a setting stands above the first heading of settings.py"
+    assert "## Others" not in page, "a setting is above the first heading of settings.py"
 
 
-def test_every_error_route_and_exit_code_stands_on_its_page() -> None:
+def test_every_error_route_and_exit_code_is_on_its_page() -> None:
     made = pages()
     assert [code for code in KINDS if f"| `{code}` |" not in made["errors.md"]] == []
     assert [code for code in EXIT_CODES if f"| {code} | " not in made["cli.md"]] == []
@@ -54,7 +54,7 @@ def test_every_error_route_and_exit_code_stands_on_its_page() -> None:
     )
 
 
-def test_every_route_says_what_it_does() -> None:
+def test_every_route_has_a_description() -> None:
     assert [line for line in pages()["api.md"].splitlines() if line.endswith("|  |")] == []
 
 
@@ -75,7 +75,7 @@ def test_reference_pages_do_not_depend_on_the_machine(tmp_path: Path) -> None:
 
 
 def markdown_files() -> list[Path]:
-    """Every Markdown file that is ours: not those of packages, nor of folders that tools keep for themselves."""
+    """Return the project's own Markdown files, without those of packages and tools."""
     foreign = {"node_modules", "dist", "fixtures"}
     return [
         file
@@ -91,7 +91,7 @@ def links(text: str) -> Iterator[str]:
 
 @cache
 def anchors(file: Path) -> set[str]:
-    """The headings of a page, spelt as links to them are."""
+    """Return the anchors of a page's headings."""
     titles = _HEADING.findall(_FENCE.sub("", file.read_text(encoding="utf-8")))
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
@@ -109,11 +109,11 @@ def broken(file: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("file", markdown_files(), ids=lambda file: file.relative_to(ROOT).as_posix())
-def test_every_relative_link_leads_somewhere(file: Path) -> None:
+def test_every_relative_link_has_a_target(file: Path) -> None:
     assert broken(file) == []
 
 
-def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+def test_a_broken_link_is_detected(tmp_path: Path) -> None:
     (tmp_path / "there.md").write_text("# A title, `here`\n", encoding="utf-8")
     page = tmp_path / "page.md"
     page.write_text(
