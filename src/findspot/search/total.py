@@ -14,7 +14,8 @@ otherwise a lower bound. The first row that applies decides:
 | 7 | otherwise | matches | yes |
 
 "Matches" are the chunks that match by keyword (for a semantic search: that have a vector) plus, in a hybrid search, the
-hits that vectors alone found. They are never fewer than the hits so far, and never more than the limit of candidates.
+hits that vectors alone found. They may include chunks that are hidden because of a low score. They are never fewer than
+the hits so far, and never more than the limit of candidates.
 """
 
 from dataclasses import dataclass

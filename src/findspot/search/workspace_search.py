@@ -225,13 +225,14 @@ class WorkspaceSearch:
             ids &= legs.keyword.keys() | legs.keyword_also.keys()
         ids -= ranking.rejected
         documents = {id: document_id for id, document_id in legs.documents.items() if id in ids}
+        document_ids = list(set(documents.values()))
         unchecked = list(documents.keys() - set(ranking.ids)) if query.needs_text_check else []
 
         def read(connection: "sa.Connection") -> tuple[dict[int, datetime], dict[int, str]]:
-            changed_at = rows.changed_at(connection, request.project_id, list(set(documents.values())))
+            changed_at = rows.changed_at(connection, request.project_id, document_ids)
             return changed_at, rows.texts(connection, unchecked) if unchecked else {}
 
-        many = len(documents) + len(unchecked) > LOOKUP_ROWS
+        many = len(document_ids) + len(unchecked) > LOOKUP_ROWS
         async with self._store.read() if many else self._store.lookup() as connection:
             changed_at, texts = await connection.run_sync(read)
         rejected: Set[int] = frozenset()
