@@ -1,4 +1,4 @@
-"""The table of requirements and the tests say the same about each other."""
+"""The table of requirements and the marks on tests agree."""
 
 import ast
 import json
@@ -25,16 +25,16 @@ DECISION_IDS = [f"D{number:02}" for number in range(1, 41)]
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What the test files say: the scenario ids on every test, and marks that stand where nobody reads them."""
+    """The scenario ids of every test, and the marks in places where they have no effect."""
 
     marked: dict[str, tuple[str, ...]]
-    astray: tuple[str, ...]
+    ineffective: tuple[str, ...]
 
 
 @cache
 def survey(root: Path) -> Survey:
     marked: dict[str, tuple[str, ...]] = {}
-    astray: list[str] = []
+    ineffective: list[str] = []
     for path in sorted((root / "tests").rglob("*.py")):
         file = path.relative_to(root).as_posix()
         if file.startswith("tests/fixtures/"):
@@ -47,16 +47,16 @@ def survey(root: Path) -> Survey:
                 if ids := _ids_of(decorator):
                     marked[node_id] += ids
                     read.update(ast.walk(decorator))
-        astray += [
+        ineffective += [
             f"{file}:{node.lineno}"
             for node in ast.walk(tree)
             if isinstance(node, ast.expr) and _is_mark(node) and node not in read
         ]
-    return Survey(marked, tuple(astray))
+    return Survey(marked, tuple(ineffective))
 
 
 def _tests_in(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    """Every test that pytest collects below this node, with its node id."""
+    """Yield every test that pytest collects below this node, with its node id."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             if child.name.startswith("test"):
@@ -74,7 +74,7 @@ def _is_mark(node: ast.expr) -> bool:
 
 
 def _ids_of(decorator: ast.expr) -> tuple[str, ...]:
-    """The ids of a scenario mark; none unless they are written out as strings."""
+    """Return the ids of a scenario mark; none unless they are string literals."""
     if not (isinstance(decorator, ast.Call) and _is_mark(decorator.func)) or decorator.keywords:
         return ()
     ids = [argument.value for argument in decorator.args if isinstance(argument, ast.Constant)]
@@ -110,14 +110,14 @@ def unlisted_marks(rows: Sequence[Scenario], root: Path) -> list[str]:
 
 
 def _bare(test: str) -> str:
-    """The node id without its `[parameters]`."""
+    """Return the node id without its `[parameters]`."""
     return test.split("[", 1)[0]
 
 
 # ── the table itself ──
 
 
-def test_no_id_stands_twice() -> None:
+def test_ids_are_unique() -> None:
     assert [id for id, times in Counter(row.id for row in SCENARIOS).items() if times > 1] == []
 
 
@@ -126,7 +126,7 @@ def test_ids_are_lower_case_words_after_their_document_and_decisions_are_numbere
     assert [row.id for row in SCENARIOS if not shape.fullmatch(row.id)] == []
 
 
-def test_every_sentence_says_something_of_its_own_and_ends_with_a_full_stop() -> None:
+def test_every_sentence_is_unique_and_ends_with_a_full_stop() -> None:
     assert [row.id for row in SCENARIOS if not re.fullmatch(r"\S.{10,}\w\W*\.", row.sentence)] == []
     assert [text for text, times in Counter(row.sentence for row in SCENARIOS).items() if times > 1] == []
 
@@ -139,12 +139,12 @@ def test_every_source_names_the_document_of_its_row_and_only_decisions_that_exis
     assert {int(number) for rows in settled for number in re.findall(r"\d+", rows)} == set(range(1, 41))
 
 
-def test_every_requirement_document_and_every_row_of_the_decisions_is_there() -> None:
+def test_every_requirement_document_and_every_decision_has_rows() -> None:
     assert {row.document for row in SCENARIOS} == set(DOCUMENTS)
     assert [row.id for row in SCENARIOS if row.document == "DECISIONS"] == DECISION_IDS
 
 
-def test_no_row_vanishes_unnoticed() -> None:
+def test_the_number_of_rows_per_document_is_fixed() -> None:
     assert dict(Counter(row.document for row in SCENARIOS)) == ROWS_OF
 
 
@@ -155,7 +155,7 @@ def test_every_test_that_a_row_names_is_defined() -> None:
     assert undefined_tests(SCENARIOS, ROOT) == []
 
 
-def test_every_test_that_a_row_names_carries_the_rows_mark() -> None:
+def test_every_test_that_a_row_names_has_the_mark_of_the_row() -> None:
     assert unmarked_tests(SCENARIOS, ROOT) == []
 
 
@@ -163,11 +163,11 @@ def test_every_mark_names_a_row_that_names_the_test() -> None:
     assert unlisted_marks(SCENARIOS, ROOT) == []
 
 
-def test_every_mark_stands_on_a_test_with_its_ids_written_out() -> None:
-    assert survey(ROOT).astray == ()
+def test_every_mark_is_on_a_test_and_has_literal_ids() -> None:
+    assert survey(ROOT).ineffective == ()
 
 
-# ── and all of this can fail ──
+# ── the checks detect errors ──
 
 MARKED = """
 import pytest
@@ -200,7 +200,7 @@ def test_functions_methods_and_parameters_are_recognised(tmp_path: Path) -> None
     root = written(tmp_path, MARKED)
     works, too = "tests/deep/test_it.py::test_it_works", "tests/deep/test_it.py::TestGroup::test_it_works_too"
     rows = (row("a", works), row("b", f"{works}[1]", f"{works}[2]", too), row("c"))
-    assert survey(root).astray == ()
+    assert survey(root).ineffective == ()
     assert undefined_tests(rows, root) + unmarked_tests(rows, root) + unlisted_marks(rows, root) == []
 
 
@@ -215,7 +215,7 @@ def test_functions_methods_and_parameters_are_recognised(tmp_path: Path) -> None
         "tests/deep/test_it.py",
     ],
 )
-def test_a_row_that_names_a_test_which_is_not_there_is_reported(tmp_path: Path, named: str) -> None:
+def test_a_row_that_names_a_missing_test_is_reported(tmp_path: Path, named: str) -> None:
     assert undefined_tests((row("a", named),), written(tmp_path, MARKED)) == [f"a names {named}"]
 
 
@@ -224,7 +224,7 @@ def test_a_row_that_names_a_test_without_its_mark_is_reported(tmp_path: Path) ->
     assert unmarked_tests((row("a", silent),), written(tmp_path, MARKED)) == [f"{silent} lacks the mark a"]
 
 
-def test_a_mark_without_a_row_or_with_a_row_that_is_silent_about_it_is_reported(tmp_path: Path) -> None:
+def test_a_mark_without_a_row_that_names_the_test_is_reported(tmp_path: Path) -> None:
     works, too = "tests/deep/test_it.py::test_it_works", "tests/deep/test_it.py::TestGroup::test_it_works_too"
     assert unlisted_marks((row("b", too),), written(tmp_path, MARKED)) == [
         f"{works} is marked a, which is no row",
@@ -245,8 +245,8 @@ def test_a_mark_without_a_row_or_with_a_row_that_is_silent_about_it_is_reported(
         ("shows = pytest.mark.scenario", "test_it.py"),
     ],
 )
-def test_a_mark_that_would_not_be_read_is_reported(tmp_path: Path, source: str, file: str) -> None:
-    assert survey(written(tmp_path, source, file)).astray == (f"tests/deep/{file}:1",)
+def test_a_mark_without_effect_is_reported(tmp_path: Path, source: str, file: str) -> None:
+    assert survey(written(tmp_path, source, file)).ineffective == (f"tests/deep/{file}:1",)
 
 
 # ── the report ──
@@ -266,14 +266,14 @@ def test_the_report_counts_covered_rows_by_document_and_in_total() -> None:
     assert "open" not in report
 
 
-def test_the_report_lists_what_is_missing_when_asked() -> None:
+def test_the_report_lists_missing_rows_on_request() -> None:
     report = as_text(SAMPLE, missing=True)
     assert "This one is open.  [000 § B]" in report
     assert "This too.  [DECISIONS row 1]" in report
     assert "This one is shown." not in report
 
 
-def test_the_json_report_holds_counts_and_missing_rows() -> None:
+def test_the_json_report_has_counts_and_missing_rows() -> None:
     report = json.loads(as_json(SAMPLE))
     assert report["documents"]["000"] == {"covered": 1, "of": 2}
     assert report["documents"]["004"] == {"covered": 0, "of": 0}

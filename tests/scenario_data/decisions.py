@@ -1,11 +1,12 @@
-"""DECISIONS: what holds where the requirement documents disagree or cannot hold as written."""
+"""DECISIONS: what applies where the requirement documents disagree or cannot be met as written."""
 
 from tests.scenario_data.entry import Scenario, need
 
 # fmt: off
 DECISIONS: tuple[Scenario, ...] = (
     need("D01", "DECISIONS row 1",
-         "Chunking always comes to an end, cuts late in its window, and leaves no crumb followed by a gap in overlap.",
+         "Chunking always terminates, cuts late in its window, and makes no tiny chunk followed by a gap in the "
+         "overlap.",
          "tests/chunking/test_cut.py::test_a_boundary_close_to_the_start_makes_no_tiny_chunk",
          "tests/chunking/test_cut.py::test_every_chunk_except_the_last_ends_in_the_last_half_of_its_window_and_overlaps_the_next"),
     need("D02", "DECISIONS row 2",
@@ -31,12 +32,12 @@ DECISIONS: tuple[Scenario, ...] = (
          "Fifty million characters in one node are chunked as a stream, and a node over a limit is named and skipped "
          "while the rest is indexed."),
     need("D07", "DECISIONS row 7",
-         "A scope takes in its pointer and all that lies below it, not keys that merely begin alike, even when few of "
-         "the nearest chunks lie inside.",
+         "A scope contains its pointer and everything below it, but no keys that only share its prefix, even if few "
+         "of the nearest chunks are inside.",
          "tests/agents/test_tools.py::test_tools_on_two_scopes_share_chunks_and_search_only_their_own_scope"),
     need("D08", "DECISIONS row 8",
-         "Each way to change content leads to an index of the new content, without embedding again what stayed and "
-         "with nothing left of what went."),
+         "Every way to change content updates the index, does not embed unchanged content again, and leaves nothing "
+         "of deleted content."),
     need("D09", "DECISIONS row 9",
          "Waiting for a creation or not makes no difference to the work, which survives a kill and runs at most twice "
          "over in a project."),
@@ -67,12 +68,12 @@ DECISIONS: tuple[Scenario, ...] = (
     need("D18", "DECISIONS row 18",
          "Importing the MCP surface loads no engine or embedder, and its calls end in the same functions as HTTP's."),
     need("D19", "DECISIONS row 19",
-         "Chunk text is complete until the answer as a whole would pass its token budget, and then `notice` says so."),
+         "Chunk text is complete unless the whole answer would exceed its token budget, which `notice` then reports."),
     need("D20", "DECISIONS row 20",
-         "Nothing in an answer tells the agent what to do next with a hit."),
+         "An answer contains no instructions to the agent about what to do with a hit."),
     need("D21", "DECISIONS row 21",
-         "A tool over short strings only is ready, answers an empty list and said so when it was made, and a threshold "
-         "of 1 makes them searchable.",
+         "A tool over short strings only is ready, returns an empty list and had a notice at creation, and a "
+         "threshold of 1 makes the strings searchable.",
          "tests/http/test_tools.py::test_a_tool_with_nothing_to_index_says_so_in_the_readers_language"),
     need("D22", "DECISIONS row 22",
          "`get` and `query` are taken as `get_all_data` and `query_data`, and only the long names are given back.",
@@ -109,7 +110,7 @@ DECISIONS: tuple[Scenario, ...] = (
     need("D32", "DECISIONS row 32",
          "Memory caches expire by their settings, stored vectors never do, and no cache outlives a change."),
     need("D33", "DECISIONS row 33",
-         "Text of which the embedder knows no token is nobody's neighbour, so the vector leg never returns it."),
+         "Text without any token that the embedder knows has no neighbours, so the vector leg never returns it."),
     need("D34", "DECISIONS row 34",
          "A request may choose `topK` from 1 to 50 and `minScore` from 0 to 1, an admin sets the defaults, and nobody "
          "sets weights."),
@@ -130,9 +131,9 @@ DECISIONS: tuple[Scenario, ...] = (
          "tests/http/test_workspace.py::test_half_a_character_is_refused_by_name",
          "tests/http/test_tools.py::test_half_a_character_describes_no_tool"),
     need("D37", "DECISIONS row 37",
-         "Searches are answered throughout a replacement, which holds others off only while it commits and switches."),
+         "Searches are answered throughout a replacement, which blocks others only while it commits and switches."),
     need("D38", "DECISIONS row 38",
-         "A table can be deleted while the engine is away, and its leftovers are removed once the engine is back.",
+         "A table can be deleted while the engine is unavailable, and the rest is removed when the engine is back.",
          "tests/agents/test_tool_index.py::test_deleting_a_table_or_project_works_without_the_engine_which_is_cleaned_up_later"),
     need("D39", "DECISIONS row 39",
          "Every search answer reports its duration and how many candidates came from each leg.",

@@ -94,7 +94,7 @@ DOC001: tuple[Scenario, ...] = (
          "The answer repeats the query exactly as it was asked.",
          "tests/http/test_tools.py::test_a_call_of_a_search_tool_answers_whole_chunks_and_their_places"),
     need("001.output.score", "001 § Schema Notes / 输出",
-         "Each result has a numeric `score`, and results stand in descending order of it.",
+         "Each result has a numeric `score`, and results are in descending order of it.",
          "tests/http/test_tools.py::test_a_call_of_a_search_tool_answers_whole_chunks_and_their_places"),
     need("001.output.chunk", "001 § Schema Notes / 输出",
          "Each result has a `chunk` object with table, pointer, text, range, position and hash.",
@@ -103,7 +103,8 @@ DOC001: tuple[Scenario, ...] = (
          "Each result has a `json_path` counted from the tool's scope.",
          "tests/http/test_tools.py::test_a_call_of_a_search_tool_answers_whole_chunks_and_their_places"),
     need("001.risk.slow-creation", "001 § Risks; DECISIONS row 9",
-         "A caller who cannot wait for indexing gets the tool at once, marked pending, and can watch it become ready.",
+         "A caller who cannot wait for indexing gets the tool immediately, marked as pending, and can watch it "
+         "become ready.",
          "tests/http/test_tools.py::test_the_state_of_the_index_stands_in_the_metadata"),
     need("001.risk.engine-dependency", "001 § Risks",
          "Indexing and searching reach the engine through one Protocol, and no other module depends on a vendor."),

@@ -10,7 +10,7 @@ DOC004: tuple[Scenario, ...] = (
          "tests/search/test_results.py::test_a_result_has_its_position_and_its_highlights",
          "tests/search/test_workspace_search.py::test_phrases_exclusions_and_incomplete_words_are_understood"),
     need("004.fts.plain-text", "004 § 全文检索 / 索引内容",
-         "What is indexed of a rich document is its plain text: markup is never matched.",
+         "The plain text of a rich document is indexed: markup is never matched.",
          "tests/indexing/test_document_changes.py::test_what_a_reader_sees_is_found_and_markup_is_not"),
     need("004.fts.save-updates-index", "004 § 全文检索 / 索引更新策略",
          "Saving a document, by hand or by autosave, brings its index up to date in the background.",
@@ -44,9 +44,9 @@ DOC004: tuple[Scenario, ...] = (
     need("004.fts.click-jumps", "004 § 全文检索 / 用户点击搜索结果跳转",
          "A click on a hit in chapter three loads that chapter, scrolls to the match and lets it flash briefly."),
     need("004.fts.no-results", "004 § 全文检索 / 搜索无结果",
-         "A word that occurs nowhere shows a screen that says so and suggests another spelling or other words."),
+         "A word without matches shows a screen that says so and suggests another spelling or other words."),
     need("004.fts.damaged-index", "004 § 全文检索 / FTS 索引损坏时的降级",
-         "A damaged index is noticed by a search, rebuilds itself, says meanwhile that it does, and then works again.",
+         "A search detects a damaged index, which rebuilds itself, reports the rebuild, and then works again.",
          "tests/search/test_recall.py::test_a_damaged_index_is_rebuilt_and_the_error_says_when_to_try_again",
          "tests/http/test_workspace.py::test_an_index_that_is_being_rebuilt_says_when_to_come_back"),
 
@@ -61,7 +61,7 @@ DOC004: tuple[Scenario, ...] = (
          "Every chunk of a document has exactly one vector of the embedder in service.",
          "tests/indexing/test_document_changes.py::test_a_chunk_knows_where_it_stands_since_when_and_has_one_vector"),
     need("004.embedding.chunk-fields", "004 § 向量嵌入 / 嵌入策略; DECISIONS row 25",
-         "A document's chunk knows id, document, project, text, vector, start, end and time of update.",
+         "A document's chunk has its id, document, project, text, vector, start, end and time of update.",
          "tests/indexing/test_document_changes.py::test_a_chunk_knows_where_it_stands_since_when_and_has_one_vector"),
     need("004.embedding.dimension", "004 § 向量嵌入 / 嵌入策略; DECISIONS row 30",
          "The vector's dimension comes from the embedder, be it the offline model or an API.",
@@ -71,7 +71,7 @@ DOC004: tuple[Scenario, ...] = (
          "Saving a document embeds its changed paragraphs and no others.",
          "tests/indexing/test_document_changes.py::test_a_paragraph_at_the_top_of_a_long_document_embeds_one_text"),
     need("004.embedding.in-background", "004 § 向量嵌入 / 嵌入更新策略",
-         "Many embeddings are made in the background while editing goes on undisturbed.",
+         "Many embeddings are computed in the background without disturbing editing.",
          "tests/indexing/test_document_changes.py::test_many_embeddings_are_made_behind_the_back_of_those_who_edit"),
     need("004.embedding.similarity", "004 § 向量嵌入; DECISIONS row 14",
          "Search by meaning ranks by the similarity of query and chunk vectors, calibrated to 0 to 1.",
@@ -83,7 +83,7 @@ DOC004: tuple[Scenario, ...] = (
          "`embedding:search` answers results by meaning in the same shape as keyword search.",
          "tests/http/test_workspace.py::test_every_channel_answers_in_one_shape"),
     need("004.embedding.channel-reindex", "004 § 向量嵌入 / IPC",
-         "`embedding:reindex` starts a rebuild of the project's vectors and tells its place in the queue.",
+         "`embedding:reindex` starts a rebuild of the project's vectors and returns its position in the queue.",
          "tests/http/test_workspace.py::test_a_reindex_is_queued_while_the_old_index_answers"),
     need("004.embedding.finds-meaning", "004 § 向量嵌入 / 查找相似内容",
          "「角色内心的孤独与迷茫」 in semantic mode finds passages on loneliness that lack the word.",
@@ -92,7 +92,7 @@ DOC004: tuple[Scenario, ...] = (
          "tests/search/test_workspace_meaning.py::test_a_semantic_search_finds_loneliness_among_the_first_five",
          "tests/search/test_workspace_meaning.py::test_most_paraphrases_are_among_the_first_five_of_a_thousand"),
     need("004.embedding.unavailable", "004 § 向量嵌入 / 嵌入模型不可用时的降级",
-         "With no embedder to be had, a semantic search answers keyword results and says that it switched.",
+         "Without an embedder, a semantic search returns keyword results and reports the switch.",
          "tests/search/test_recall.py::test_without_an_embedder_keywords_answer",
          "tests/http/test_workspace.py::test_a_fallback_is_told_in_the_callers_language"),
     need("004.embedding.third-paragraph", "004 § 向量嵌入 / 增量更新嵌入",
@@ -102,7 +102,7 @@ DOC004: tuple[Scenario, ...] = (
 
     # retrieval for generation
     need("004.rag", "004 § RAG 检索增强生成",
-         "A writing assistant gets passages of the project that bear on what is being written."),
+         "A writing assistant gets passages of the project that are relevant to the text being written."),
     need("004.rag.query-from-context", "004 § RAG / 流程",
          "Without a query, the text around the cursor is the query, and its own passage is never among the answers."),
     need("004.rag.recalls-chunks", "004 § RAG / 流程",
@@ -112,7 +112,7 @@ DOC004: tuple[Scenario, ...] = (
     need("004.rag.layers", "004 § RAG / 流程",
          "The retrieved layer is put together with rules, settings and immediate context into one prompt context."),
     need("004.rag.top-k", "004 § RAG / 参数; DECISIONS row 34",
-         "`topK` is 5 unless the project's configuration or a request within bounds says otherwise."),
+         "`topK` is 5 unless the project's configuration or a valid request sets another value."),
     need("004.rag.min-score", "004 § RAG / 参数; DECISIONS rows 14, 34",
          "`minScore` is 0.7 on the calibrated scale, and chunks below it are left out."),
     need("004.rag.max-tokens", "004 § RAG / 参数",
@@ -129,7 +129,7 @@ DOC004: tuple[Scenario, ...] = (
     need("004.rag.nothing-relevant", "004 § RAG / RAG 召回为空",
          "When no chunk reaches `minScore`, the retrieved layer is empty and nothing fails."),
     need("004.rag.over-budget", "004 § RAG / RAG 召回内容超出 token 预算",
-         "When more chunks are relevant than the budget holds, the best fill it and the rest stay out of the prompt."),
+         "If more chunks are relevant than fit the budget, the best fill it and the rest are left out of the prompt."),
 
     # replace
     need("004.replace", "004 § 搜索替换",
@@ -147,14 +147,14 @@ DOC004: tuple[Scenario, ...] = (
     need("004.replace.buttons", "004 § 搜索替换 / 操作按钮",
          "The writer can replace this match, replace all, or skip one."),
     need("004.replace.channel-preview", "004 § 搜索替换 / IPC",
-         "`search:replace:preview` tells what a replacement would touch and changes nothing."),
+         "`search:replace:preview` returns what a replacement would change, and changes nothing."),
     need("004.replace.channel-execute", "004 § 搜索替换 / IPC",
          "`search:replace:execute` carries out a preview that was confirmed."),
     need("004.replace.preview-first", "004 § 搜索替换",
          "A project-wide replacement cannot run without a preview, with counts of documents and matches, and a "
          "confirmation."),
     need("004.replace.snapshots", "004 § 搜索替换",
-         "Each document that a project-wide replacement touches first gets a version of what it was."),
+         "Before a project-wide replacement changes a document, its old content is saved as a version."),
     need("004.replace.one-document", "004 § 搜索替换 / 当前文档内搜索替换",
          "In the open document all matches of 「林小雨」 light up, and replacing all turns each into 「林小溪」."),
     need("004.replace.whole-project", "004 § 搜索替换 / 全项目搜索替换",
@@ -174,7 +174,7 @@ DOC004: tuple[Scenario, ...] = (
          "The semantic leg recalls the 200 nearest by cosine for a first page.",
          "tests/search/test_workspace_search.py::test_a_first_page_ranks_200_candidates_per_leg_and_later_pages_more"),
     need("004.ranking.dedupe", "004 § 检索算法 / 流程 3",
-         "A chunk that both legs found is one candidate, told apart by document and chunk id.",
+         "A chunk that both legs found is one candidate, identified by document and chunk id.",
          "tests/search/test_workspace_search.py::test_a_hit_of_one_leg_also_gets_the_score_of_the_other"),
     need("004.ranking.formula", "004 § 检索算法 / 流程 4; DECISIONS rows 10, 12, 13, 14",
          "A candidate's score is 0.55 of normalised BM25, 0.35 of calibrated similarity and 0.10 of recency.",
@@ -190,15 +190,15 @@ DOC004: tuple[Scenario, ...] = (
          "Hybrid results under 0.25 stay hidden unless they are asked for.",
          "tests/search/test_workspace_search.py::test_hybrid_search_hides_low_scores_unless_asked_for"),
     need("004.ranking.breakdown", "004 § 检索算法 / 排序约束",
-         "Every result says how much of its score is BM25, similarity and recency, and these add up.",
+         "Every result has the parts of its score from BM25, similarity and recency, and they add up.",
          "tests/ranking/test_workspace.py::test_the_shown_shares_add_up_exactly_to_the_shown_total",
          "tests/http/test_workspace.py::test_every_channel_answers_in_one_shape"),
     need("004.ranking.channel-explain", "004 § 检索算法 / IPC",
-         "`search:rank:explain` answers why one result scored what it scored.",
+         "`search:rank:explain` returns why one result has its score.",
          "tests/http/test_workspace.py::test_a_score_is_explained_to_its_parts",
          "tests/http/test_workspace.py::test_an_explanation_is_a_sentence_in_the_callers_language"),
     need("004.ranking.channel-strategy", "004 § 检索算法 / IPC",
-         "`search:query:strategy` searches by keyword, by meaning or by both, as the request says.",
+         "`search:query:strategy` searches by keyword, by meaning or by both, as requested.",
          "tests/http/test_workspace.py::test_every_channel_answers_in_one_shape"),
     need("004.ranking.hybrid-explained", "004 § 检索算法 / Hybrid 策略返回可解释排序结果",
          "A hybrid search for 「废弃仓库里的旧照片」 gives up to fifty results in falling score, each with its "
@@ -210,9 +210,9 @@ DOC004: tuple[Scenario, ...] = (
          "tests/http/test_workspace_results.py::"
          "test_of_five_thousand_hits_fifty_come_first_and_fifty_with_every_further_page"),
 
-    # what every requirement above is held to
+    # acceptance criteria for all requirements above
     need("004.acceptance", "004 § 模块级可验收标准",
-         "Speed, validation, failure handling and fixed ranking hold for every part of workspace search."),
+         "Speed, validation, failure handling and fixed ranking apply to every part of workspace search."),
     need("004.acceptance.fts-p95", "004 § 模块级可验收标准 / 量化阈值",
          "The first keyword results are there within 300 ms at p95."),
     need("004.acceptance.hybrid-p95", "004 § 模块级可验收标准 / 量化阈值",
@@ -227,10 +227,10 @@ DOC004: tuple[Scenario, ...] = (
          "Every search, embedding and rag route checks its input strictly on the server and by generated schemas in "
          "the client."),
     need("004.acceptance.vectors-down", "004 § 模块级可验收标准 / 失败处理",
-         "Without vectors, search goes on by keyword, and the user can see that it does.",
+         "Without vectors, search continues by keyword, and the user can see that.",
          "tests/http/test_workspace.py::test_a_fallback_is_told_in_the_callers_language"),
     need("004.acceptance.index-damaged", "004 § 模块级可验收标准 / 失败处理",
-         "A damaged keyword index rebuilds itself, and until then the answer says that a retry will help.",
+         "A damaged keyword index rebuilds itself, and until then the answer recommends a retry.",
          "tests/http/test_workspace.py::test_an_index_that_is_being_rebuilt_says_when_to_come_back"),
     need("004.acceptance.timeout-visible", "004 § 模块级可验收标准 / 失败处理",
          "A search that runs out of time answers `SEARCH_TIMEOUT`, never an empty page without a word.",
@@ -249,7 +249,7 @@ DOC004: tuple[Scenario, ...] = (
          "tests/http/test_workspace_results.py::"
          "test_meaning_that_is_silent_too_long_is_left_out_with_a_code_and_a_sentence"),
 
-    # the matrix of failures
+    # failure matrix
     need("004.matrix", "004 § 异常与边界覆盖矩阵",
          "Each kind of failure in the matrix has a test that provokes it."),
     need("004.matrix.embedder-timeout", "004 § 异常矩阵 / 网络/IO 失败",
@@ -263,7 +263,8 @@ DOC004: tuple[Scenario, ...] = (
          "tests/search/test_workspace_failures.py::"
          "test_an_index_that_cannot_be_opened_is_reported_by_searches_and_by_the_status"),
     need("004.matrix.rebuild-fails", "004 § 异常矩阵 / 网络/IO 失败",
-         "A rebuild that fails leaves the old index answering, says why, and can be tried again.",
+         "After a failed rebuild the old index still answers, the reason is reported, and the rebuild can be "
+         "retried.",
          "tests/search/test_workspace_failures.py::"
          "test_a_failed_rebuild_leaves_the_old_index_reports_why_and_is_retried"),
     need("004.matrix.broken-encoding", "004 § 异常矩阵 / 数据异常",
@@ -273,7 +274,7 @@ DOC004: tuple[Scenario, ...] = (
          "tests/http/test_workspace_results.py::"
          "test_a_text_with_a_broken_encoding_is_refused_by_name_and_all_others_are_found"),
     need("004.matrix.illegal-offsets", "004 § 异常矩阵 / 数据异常",
-         "A chunk whose offsets do not fit its document is never shown, and is made anew.",
+         "A chunk with offsets outside its document is never shown, and is rebuilt.",
          "tests/search/test_results.py::test_a_chunk_with_a_wrong_range_is_not_returned_and_is_repaired"),
     need("004.matrix.dimensions-differ", "004 § 异常矩阵 / 数据异常; DECISIONS row 30",
          "Vectors of another dimension than declared never enter the index.",
@@ -284,10 +285,10 @@ DOC004: tuple[Scenario, ...] = (
     need("004.matrix.replace-during-autosave", "004 § 异常矩阵 / 并发冲突",
          "A document saved between preview and replacement is skipped and named, and neither text is lost."),
     need("004.matrix.index-over-limit", "004 § 异常矩阵 / 容量溢出; DECISIONS row 40",
-         "Past the index limit documents still save, indexing stops for what is over, and the status says so.",
+         "Beyond the index limit documents are still saved, the excess is not indexed, and the status reports it.",
          "tests/search/test_workspace_failures.py::test_a_full_project_saves_documents_without_indexing_them_and_reports_it"),
     need("004.matrix.too-many-candidates", "004 § 异常矩阵 / 容量溢出; DECISIONS row 15",
-         "A query with too many candidates is cut, and the answer says that its total is only a lower bound.",
+         "A query with too many candidates is cut, and its total is marked as a lower bound.",
          "tests/search/test_workspace_search.py::test_candidates_over_the_limit_are_cut_and_the_answer_says_so"),
     need("004.matrix.unauthorised-project", "004 § 异常矩阵 / 权限/安全",
          "Searching someone else's project gives the same answer as searching one that was never made.",
@@ -303,11 +304,11 @@ DOC004: tuple[Scenario, ...] = (
          "test_a_passage_of_another_project_is_explained_like_one_that_never_was",
          "tests/http/test_workspace_isolation.py::test_a_reindex_touches_no_other_project"),
     need("004.matrix.rebuild-and-search", "004 § 异常矩阵 / 并发重建索引与检索; DECISIONS row 37",
-         "A search during `search:fts:reindex` is answered by the old index with `indexState` `rebuilding`, until the "
-         "new one takes over at once.",
+         "The old index answers searches during `search:fts:reindex` with `indexState` `rebuilding`, until the new "
+         "one replaces it atomically.",
          "tests/http/test_workspace.py::test_a_reindex_is_queued_while_the_old_index_answers"),
     need("004.matrix.wrong-dimension", "004 § 异常矩阵 / 向量维度异常触发隔离处理",
-         "A batch of wrong dimension is set aside with `EMBEDDING_DIMENSION_MISMATCH` while searches go on.",
+         "A batch of wrong dimension is set aside with `EMBEDDING_DIMENSION_MISMATCH` while searches continue.",
          "tests/embedding/test_dimensions.py::test_vectors_of_a_wrong_dimension_are_not_indexed_and_searches_go_on"),
 
     # non-functional
@@ -318,7 +319,7 @@ DOC004: tuple[Scenario, ...] = (
     need("004.performance.rag", "004 § Non-Functional / Performance",
          "Retrieval takes under 150 ms at p50, 450 ms at p95 and 900 ms at p99."),
     need("004.capacity.chunks", "004 § Non-Functional / Capacity; DECISIONS row 40",
-         "A project's index holds up to 5,000,000 chunks.",
+         "A project's index may have up to 5,000,000 chunks.",
          "tests/search/test_workspace_failures.py::test_a_full_project_saves_documents_without_indexing_them_and_reports_it"),
     need("004.capacity.candidates", "004 § Non-Functional / Capacity; DECISIONS row 15",
          "A query weighs at most 10,000 candidates and cuts off what goes beyond.",
@@ -347,7 +348,7 @@ DOC004: tuple[Scenario, ...] = (
     need("004.capacity.stable-at-4-8m", "004 § Non-Functional / 超大索引下稳定查询",
          "Keyword searches over 4,800,000 chunks keep a p95 under 300 ms without running short of memory."),
     need("004.concurrency.back-pressure", "004 § Non-Functional / 并发超限触发背压",
-         "Of 120 searches at once, those beyond 64 are refused at once with `retryAfterMs` 200, and all others are "
-         "answered.",
+         "Of 120 concurrent searches, those beyond 64 are refused immediately with `retryAfterMs` 200, and all "
+         "others are answered.",
          "tests/search/test_workspace_search.py::test_searches_over_the_limit_are_refused_immediately"),
 )

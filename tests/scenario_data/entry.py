@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Something a requirement document asks for, and the tests that show it."""
+    """A requirement from a requirement document, and the tests that show it."""
 
     id: str
     source: str
@@ -14,7 +14,7 @@ class Scenario:
 
     @property
     def document(self) -> str:
-        """`000` … `004`, or `DECISIONS` for the rows that settle where those disagree."""
+        """`000` … `004`, or `DECISIONS` for decisions where those disagree."""
         return "DECISIONS" if self.id.startswith("D") else self.id.split(".")[0]
 
     @property
@@ -23,5 +23,5 @@ class Scenario:
 
 
 def need(id: str, source: str, sentence: str, *tests: str) -> Scenario:
-    """A row: its id, where it comes from, what must hold, and pytest node ids (none: not yet)."""
+    """Return a row: its id, its source, the requirement, and pytest node ids (none: not covered yet)."""
     return Scenario(id, source, sentence, tests)
