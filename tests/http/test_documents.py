@@ -131,6 +131,13 @@ async def test_if_match_holds_for_documents_too(owner: httpx2.AsyncClient) -> No
     assert (await owner.put(path, json={"content": "two"}, headers={"If-Match": etag})).json()["revision"] == 2
 
 
+async def test_white_space_around_a_title_is_removed(owner: httpx2.AsyncClient) -> None:
+    document = await make(owner, title=" \u3000first\n")
+    assert (await get(owner, str(document)))["title"] == "first"
+    await save(owner, document, title="\tsecond ")
+    assert (await get(owner, str(document)))["title"] == "second"
+
+
 async def test_titles_may_be_written_as_people_write_them(owner: httpx2.AsyncClient) -> None:
     for title in ("第一章　开端", "Kap.\u00a0I", "🏴\U000e0067\U000e0062\U000e007f", "שלום\u200f", "न\u200dम"):
         document = await make(owner)
