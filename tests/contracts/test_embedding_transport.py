@@ -14,7 +14,7 @@ from findspot.errors import FindspotError
 from findspot.runtime.embedders import LitellmTransport
 from findspot.runtime.processes import SharedProcess
 from tests.embedding import service
-from tests.embedding.service import DIMENSION, Behaviour, StandIn, answer, hangs_up, rows, says, well
+from tests.embedding.service import DIMENSION, Behaviour, StandIn, answer, correct, hangs_up, rows, status_error
 
 Make = Callable[..., Transport]
 
@@ -30,7 +30,7 @@ def make(request: pytest.FixtureRequest, server: StandIn, litellm_process: Share
     made: list[OpenAiTransport] = []
     server.asked.clear()
     server.keys.clear()
-    server.behave = well
+    server.behave = correct
 
     def transport(model: str = "m", url: str = server.url, dimensions: int | None = None) -> Transport:
         if request.param == "litellm":
@@ -67,10 +67,15 @@ def test_it_asks_for_fewer_dimensions_only_where_the_model_can_be_shortened(make
 @pytest.mark.parametrize(
     ("behaviour", "status", "retry_after", "message"),
     [
-        (says(401, "the key secret is wrong"), 401, None, "The embedding service answered 401 Unauthorized."),
-        (says(400, "secret text"), 400, None, "The embedding service answered 400 Bad Request."),
-        (says(429, Retry_After="7"), 429, 7, "The embedding service answered 429 Too Many Requests."),
-        (says(503, Retry_After="Wed, 21 Oct 2026 07:28:00 GMT"), 503, None, "answered 503 Service Unavailable."),
+        (status_error(401, "the key secret is wrong"), 401, None, "The embedding service answered 401 Unauthorized."),
+        (status_error(400, "secret text"), 400, None, "The embedding service answered 400 Bad Request."),
+        (status_error(429, Retry_After="7"), 429, 7, "The embedding service answered 429 Too Many Requests."),
+        (
+            status_error(503, Retry_After="Wed, 21 Oct 2026 07:28:00 GMT"),
+            503,
+            None,
+            "answered 503 Service Unavailable.",
+        ),
     ],
     ids=["401", "400", "429", "503"],
 )
@@ -118,14 +123,14 @@ def test_a_service_that_is_not_there_cannot_be_reached(make: Make) -> None:
 
 def test_a_slow_service_is_a_problem_after_the_timeout(make: Make, server: StandIn) -> None:
     released = threading.Event()
-    server.behave = lambda body: (released.wait(30), well(body))[1]
+    server.behave = lambda body: (released.wait(30), correct(body))[1]
     assert "does not answer in time" in str(problem(make(), 0.3))
     released.set()
 
 
 def test_a_quick_request_overtakes_a_slow_one(make: Make, server: StandIn) -> None:
     released, transport = threading.Event(), make()
-    server.behave = lambda body: (body["input"] == ["slow"] and released.wait(30), well(body))[1]
+    server.behave = lambda body: (body["input"] == ["slow"] and released.wait(30), correct(body))[1]
     with ThreadPoolExecutor(1) as threads:
         slow = threads.submit(transport.embed, ["slow"], 30)
         assert len(transport.embed(["quick"], 20)) == 1

@@ -33,11 +33,11 @@ def answer(data: list[dict[str, Any]]) -> Reply:
     return 200, {}, {"object": "list", "model": "m", "data": data, "usage": usage}
 
 
-def well(body: dict[str, Any]) -> Reply:
+def correct(body: dict[str, Any]) -> Reply:
     return answer(rows(body))
 
 
-def says(status: int, message: str = "no", **headers: str) -> Behaviour:
+def status_error(status: int, message: str = "no", **headers: str) -> Behaviour:
     return lambda body: (status, headers, {"error": {"message": message, "type": "error"}})
 
 
@@ -54,7 +54,7 @@ class StandIn:
         self.keys: list[str | None] = []
         self.paths: list[str] = []
         self.first: list[Behaviour] = []
-        self.behave: Behaviour = well
+        self.behave: Behaviour = correct
 
     def reply(self, body: dict[str, Any], key: str | None) -> Reply | None:
         self.asked.append(body)

@@ -103,7 +103,7 @@ async def test_vectors_of_a_wrong_dimension_are_not_indexed_and_searches_go_on(
         with pytest.raises(FindspotError) as caught:
             await app.embeddings.for_search(["a crane"])
         assert caught.value.code == "EMBEDDING_DIMENSION_MISMATCH"
-        server.behave = service.well
+        server.behave = service.correct
         await settle(app)
         assert app.engine.status(namespace).vectors == 3
         assert (await found(app, project, "Another crane 另一只鹤", Strategy.VECTOR))[0][0] == "Another crane 另一只鹤"

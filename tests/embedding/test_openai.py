@@ -8,7 +8,7 @@ import pytest
 from findspot.embedding import openai
 from findspot.embedding.openai import OpenAiTransport
 from findspot.embedding.service import Problem, Service
-from tests.embedding.service import Reply, StandIn, well
+from tests.embedding.service import Reply, StandIn, correct
 
 
 def test_without_a_base_url_the_service_is_openai(server: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +49,7 @@ def test_closing_ends_a_request_in_progress_and_the_next_one_opens_it_again(serv
     def reply(body: dict[str, object]) -> Reply:
         asked.set()
         released.wait(30)
-        return well(body)
+        return correct(body)
 
     server.behave = reply
     transport = OpenAiTransport(Service("m", server.url))

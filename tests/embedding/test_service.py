@@ -10,7 +10,7 @@ from findspot.embedding.openai import OpenAiTransport
 from findspot.embedding.service import Service, ServiceEmbedder
 from findspot.errors import FindspotError
 from tests.embedding.conftest import MakeEmbedder
-from tests.embedding.service import DIMENSION, Reply, StandIn, answer, hangs_up, rows, says, vector, well
+from tests.embedding.service import DIMENSION, Reply, StandIn, answer, correct, hangs_up, rows, status_error, vector
 
 TEXTS = [f"text number {number}" for number in range(23)]
 
@@ -71,8 +71,8 @@ def test_a_wrong_dimension_is_an_error_and_is_not_retried(server: StandIn, make_
         lambda body: answer([{**row, "embedding": [1e300] * DIMENSION} for row in rows(body)]),
         lambda body: answer([rows(body)[0], *rows(body, DIMENSION + 1)[1:]]),
         hangs_up,
-        says(500),
-        says(429),
+        status_error(500),
+        status_error(429),
     ],
     ids=["fewer", "same index", "too large", "ragged", "hangs up", "500", "429"],
 )
@@ -84,7 +84,7 @@ def test_an_unusable_answer_is_retried_and_fails_in_the_end(
         make_embedder(batch=5).documents(TEXTS[:7])
     assert caught.value.code == "EMBEDDING_UNAVAILABLE"
     assert len(pauses) == 5
-    server.first, server.behave = [wrong, wrong], well  # type: ignore[list-item]
+    server.first, server.behave = [wrong, wrong], correct  # type: ignore[list-item]
     np.testing.assert_allclose(make_embedder(batch=5).documents(TEXTS[:2]), [unit(t) for t in TEXTS[:2]], atol=1e-6)
 
 
@@ -95,7 +95,7 @@ def test_an_unusable_answer_is_retried_and_fails_in_the_end(
 def test_rate_limits_are_met_with_pauses_and_retry_after_is_obeyed(
     server: StandIn, make_embedder: MakeEmbedder, pauses: list[float]
 ) -> None:
-    server.first = [says(429), says(429, Retry_After="7"), says(503), says(429)]
+    server.first = [status_error(429), status_error(429, Retry_After="7"), status_error(503), status_error(429)]
     assert make_embedder().documents(TEXTS).shape == (len(TEXTS), DIMENSION)
     first, asked_for, third, fourth = pauses
     assert 0.25 <= first <= 0.5
@@ -110,7 +110,7 @@ def test_rate_limits_are_met_with_pauses_and_retry_after_is_obeyed(
 def test_permanent_errors_are_not_retried_and_the_words_of_the_service_are_not_repeated(
     server: StandIn, make_embedder: MakeEmbedder, pauses: list[float], status: int, named: str
 ) -> None:
-    server.behave = says(status, "the key secret is wrong for 'text number 0'")
+    server.behave = status_error(status, "the key secret is wrong for 'text number 0'")
     with pytest.raises(FindspotError) as caught:
         make_embedder().documents(TEXTS)
     assert caught.value.code == "EMBEDDING_UNAVAILABLE"
@@ -129,7 +129,7 @@ def test_a_service_that_does_not_exist_cannot_be_reached(make_embedder: MakeEmbe
 def test_calls_that_a_user_waits_for_are_retried_once(
     server: StandIn, make_embedder: MakeEmbedder, pauses: list[float], dimensions: int | None
 ) -> None:
-    server.behave = says(503)
+    server.behave = status_error(503)
     embedder = make_embedder(dimensions=dimensions)
     with pytest.raises(FindspotError) as caught:
         embedder.query("why")
@@ -144,7 +144,7 @@ def test_calls_that_a_user_waits_for_are_retried_once(
 def test_a_closed_embedder_does_not_retry(server: StandIn) -> None:
     service = Service("m", server.url, dimensions=DIMENSION)
     embedder = ServiceEmbedder("openai", service, OpenAiTransport(service), pause=lambda seconds: embedder.close())
-    server.behave = says(503)
+    server.behave = status_error(503)
     with pytest.raises(FindspotError) as caught:
         embedder.documents(TEXTS)
     assert caught.value.code == "EMBEDDING_UNAVAILABLE"
@@ -170,8 +170,8 @@ def test_the_text_that_the_service_refuses_is_found_in_its_batch(
 ) -> None:
     texts = [*TEXTS]
     texts[culprit] = "long " * 100
-    too_long = says(status, "maximum context length is 99 tokens")
-    server.behave = lambda body: too_long(body) if any(len(text) > 99 for text in body["input"]) else well(body)
+    too_long = status_error(status, "maximum context length is 99 tokens")
+    server.behave = lambda body: too_long(body) if any(len(text) > 99 for text in body["input"]) else correct(body)
     with pytest.raises(FindspotError) as caught:
         make_embedder(batch=8).documents(texts)
     assert (caught.value.code, caught.value.fields["index"]) == ("INVALID_ARGUMENT", culprit)
@@ -179,7 +179,7 @@ def test_the_text_that_the_service_refuses_is_found_in_its_batch(
 
 
 def test_a_service_that_refuses_everything_is_unavailable(server: StandIn, make_embedder: MakeEmbedder) -> None:
-    server.behave = says(400, "no such model")
+    server.behave = status_error(400, "no such model")
     with pytest.raises(FindspotError) as caught:
         make_embedder().documents(TEXTS)
     assert caught.value.code == "EMBEDDING_UNAVAILABLE"
@@ -191,7 +191,7 @@ def test_a_service_that_refuses_everything_is_unavailable(server: StandIn, make_
 
 def test_a_query_fails_after_its_timeout(server: StandIn, make_embedder: MakeEmbedder) -> None:
     late = threading.Event()
-    server.behave = lambda body: (late.wait(20), well(body))[1]
+    server.behave = lambda body: (late.wait(20), correct(body))[1]
     with pytest.raises(FindspotError) as caught:
         make_embedder(query_timeout_s=0.3).query("why")
     assert caught.value.code == "EMBEDDING_UNAVAILABLE"
@@ -207,7 +207,7 @@ def test_a_query_does_not_wait_while_the_dimension_is_asked(server: StandIn, mak
         if body["input"] == ["dimension"]:
             asked.set()
             assert query_is_done.wait(20)
-        return well(body)
+        return correct(body)
 
     server.behave = reply
     embedder = make_embedder(dimensions=None)
@@ -223,7 +223,7 @@ def test_a_query_does_not_wait_while_the_dimension_is_asked(server: StandIn, mak
 
 def test_a_quick_request_overtakes_a_slow_one(server: StandIn, make_embedder: MakeEmbedder) -> None:
     quick_is_done = threading.Event()
-    server.behave = lambda body: (body["input"] == ["slow"] and quick_is_done.wait(20), well(body))[1]
+    server.behave = lambda body: (body["input"] == ["slow"] and quick_is_done.wait(20), correct(body))[1]
     embedder, found = make_embedder(), []
     slow = threading.Thread(target=lambda: found.append(embedder.documents(["slow"])))
     slow.start()
