@@ -70,14 +70,10 @@ def test_it_asks_for_fewer_dimensions_only_where_the_model_can_be_shortened(make
         (status_error(401, "the key secret is wrong"), 401, None, "The embedding service answered 401 Unauthorized."),
         (status_error(400, "secret text"), 400, None, "The embedding service answered 400 Bad Request."),
         (status_error(429, Retry_After="7"), 429, 7, "The embedding service answered 429 Too Many Requests."),
-        (
-            status_error(503, Retry_After="Wed, 21 Oct 2026 07:28:00 GMT"),
-            503,
-            None,
-            "answered 503 Service Unavailable.",
-        ),
+        (status_error(503, Retry_After="Wed, 21 Oct 2026 07:28:00 GMT"), 503, None, "503 Service Unavailable."),
+        (status_error(503, Retry_After="nan"), 503, None, "503 Service Unavailable."),
     ],
-    ids=["401", "400", "429", "503"],
+    ids=["401", "400", "429", "a date", "not a number"],
 )
 def test_a_problem_has_a_status_and_our_own_words(
     make: Make, server: StandIn, behaviour: Behaviour, status: int | None, retry_after: float | None, message: str

@@ -4,14 +4,13 @@ Importing LiteLLM takes seconds and 170 MB, and reading an answer of a hundred v
 good part of a second. In its own process it delays nothing else. LiteLLM is an extra: `findspot[litellm]`.
 """
 
-import contextlib
 import os
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from findspot.embedding.service import NO_VECTORS, TOO_LATE, UNREACHABLE, answered, packed
+from findspot.embedding.service import NO_VECTORS, TOO_LATE, UNREACHABLE, answered, packed, retry_seconds
 
 ENVIRONMENT = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # no download of prices
@@ -86,12 +85,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 def _retry_after(error: Exception) -> float | None:
     """Return the seconds that a service asks us to wait, if it gives a number."""
-    for headers in (
-        getattr(error, "litellm_response_headers", None),
-        getattr(getattr(error, "response", None), "headers", None),
-    ):
-        value = headers.get("retry-after") if headers else None
-        if value:
-            with contextlib.suppress(ValueError):
-                return float(value)
-    return None
+    ours = getattr(error, "litellm_response_headers", None)
+    theirs = getattr(getattr(error, "response", None), "headers", None)
+    found = (retry_seconds(headers.get("retry-after")) for headers in (ours, theirs) if headers)
+    return next((seconds for seconds in found if seconds is not None), None)

@@ -6,7 +6,6 @@ and closing it ends requests that are in progress.
 
 import asyncio
 import concurrent.futures
-import contextlib
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from findspot.embedding.service import (
     Service,
     answered,
     packed,
+    retry_seconds,
 )
 
 if TYPE_CHECKING:
@@ -120,15 +120,8 @@ class _Loop:
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             name = type(error).__name__
             raise Problem(f"The embedding service gave no answer that can be used ({name}).") from None
-        return response.status_code, _seconds(response.headers.get("retry-after")), response.content
+        return response.status_code, retry_seconds(response.headers.get("retry-after")), response.content
 
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join()
-
-
-def _seconds(value: str | None) -> float | None:
-    """Return the seconds of a Retry-After header; None if there is none, or if it holds a date."""
-    with contextlib.suppress(ValueError):
-        return float(value or "")
-    return None

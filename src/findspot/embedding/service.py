@@ -4,6 +4,7 @@ A `Transport` sends one request. There are two: `openai` and LiteLLM (`runtime/e
 """
 
 import hashlib
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -22,6 +23,10 @@ from findspot.models import Backoff
 UNFITTED = Calibration(12.0, -5.4)
 RETRIES = Backoff(first_s=0.5, longest_s=60.0, jitter=0.5)
 ATTEMPTS, ATTEMPTS_SOON = 6, 2  # the second for calls that a user waits for
+
+UNREACHABLE = "The embedding service cannot be reached."
+TOO_LATE = "The embedding service does not answer in time."
+NO_VECTORS = "The answer holds no vectors."
 
 _VERSION = "1"  # change it together with anything that changes a vector
 _TEMPORARY = {408, 409, 425, 429}  # and 500 and above
@@ -221,9 +226,13 @@ def answered(status: int) -> str:
     return f"The embedding service answered {named}."
 
 
-UNREACHABLE = "The embedding service cannot be reached."
-TOO_LATE = "The embedding service does not answer in time."
-NO_VECTORS = "The answer holds no vectors."
+def retry_seconds(header: str | None) -> float | None:
+    """Return the seconds of a Retry-After header; None if there is none, or if it holds a date."""
+    try:
+        seconds = float(header or "")
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds < math.inf else None
 
 
 def _refusal(problem: Problem) -> str:
