@@ -35,6 +35,14 @@ PARAGRAPHS = (
 )
 
 
+MIXED = (
+    "The river runs past the mill. " * 3,
+    "河水流过磨坊。臺灣的圖書館很安靜。",
+    "mixed 中英 text with 👩‍👩‍👧 family and 🇨🇳 flag",
+    "e\u0301 combining n\u0303 marks — a\u0308 o\u0302",
+)
+
+
 class Telling:
     """An embedder of words by their hashes. It notes what it is asked, and fails as it is told to."""
 
@@ -213,6 +221,11 @@ async def rows(app: App, **where: int) -> list[Any]:
     query = sa.select(chunks).where(*(chunks.c[name] == value for name, value in where.items()))
     async with app.store.read() as connection:
         return list(await connection.execute(query.order_by(chunks.c.chunk_index, chunks.c.id)))
+
+
+def held(app: App, namespace: str) -> list[int]:
+    """Return the chunks that the engine holds."""
+    return [int(each) for each in app.engine.ids(namespace)]
 
 
 async def state(app: App, source: Document | Table) -> Any:
