@@ -1,4 +1,4 @@
-"""The `findspot` command as tests use it: in this process when that shows the same, in one of its own when not."""
+"""Run the `findspot` command in tests: in this process, in a process of its own, or on a real terminal."""
 
 import json
 import logging
@@ -19,9 +19,9 @@ from click.testing import CliRunner
 
 from findspot.surfaces.cli.main import run
 
-_DEADLINE_S = 60
-_AGAIN_S = 2
-# Ctrl-C reaches a process only from the terminal that it controls.
+_DEADLINE_S = 120
+_AGAIN_S = 10
+# Ctrl-C reaches a process only through its controlling terminal.
 _ON_ITS_OWN_TERMINAL = """
 import fcntl, runpy, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -32,7 +32,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a command ended."""
+    """The exit code and output of a command."""
 
     code: int
     out: str
@@ -47,10 +47,13 @@ class Outcome:
         return json.loads(self.err)
 
 
-def findspot(*arguments: str, input: str | bytes = b"", **environment: str) -> Outcome:
-    """Run the command in this process, with no terminal, and leave no trace of it."""
+def findspot(*arguments: str, input: str | bytes = b"", terminal: bool = False, **environment: str) -> Outcome:
+    """Run the command in this process. With `terminal` its output goes to a stream that claims to be one."""
     code: Any = 0
-    with _logging_as_it_was(), CliRunner().isolation(input=input, env=environment) as (out, err, _):
+    isolated = CliRunner().isolation(input=input, env=environment, color=terminal)
+    with _restored_logging(), isolated as (out, err, _):
+        if terminal:
+            sys.stdout.isatty = sys.stderr.isatty = lambda: True  # type: ignore[method-assign]
         try:
             run(arguments)
         except SystemExit as end:
@@ -69,7 +72,7 @@ def findspot_process(*arguments: str, **environment: str) -> Outcome:
 
 
 @contextmanager
-def _logging_as_it_was() -> Iterator[None]:
+def _restored_logging() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     try:
@@ -82,7 +85,7 @@ def _logging_as_it_was() -> Iterator[None]:
 
 @dataclass
 class Terminal:
-    """A command on a terminal of 100 columns, and the person in front of it."""
+    """A command on a real terminal of 100 columns."""
 
     process: "subprocess.Popen[bytes]"
     screen: int
@@ -108,21 +111,21 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """What has been written, without colours."""
+        """Return the output so far, without colours."""
         return _ANSI.sub("", self.seen)
 
     def until(self, text: str) -> None:
-        """Read until this has been written."""
+        """Read until the output contains the text."""
         deadline = time.monotonic() + _DEADLINE_S
         while text not in self.text:
-            assert time.monotonic() < deadline, f"{text!r} did not come:\n{self.text}"
+            assert time.monotonic() < deadline, f"{text!r} was not printed:\n{self.text}"
             assert self._read(), f"the command ended without {text!r}:\n{self.text}"
 
     def type(self, text: str) -> None:
         os.write(self.screen, text.encode())
 
     def interrupt(self) -> int:
-        """Press Ctrl-C, and again should it have come in the instant before the command began to listen."""
+        """Press Ctrl-C and return the exit code. Press it again if the command did not handle it yet."""
         for _ in range(_DEADLINE_S // _AGAIN_S):
             self.type("\x03")
             with suppress(subprocess.TimeoutExpired):
@@ -131,7 +134,7 @@ class Terminal:
         return self.end()
 
     def end(self) -> int:
-        """Read to the end; gives the exit code."""
+        """Read to the end and return the exit code."""
         while self._read():
             pass
         return self.process.wait(timeout=_DEADLINE_S)
@@ -140,7 +143,7 @@ class Terminal:
         ready, _, _ = select.select([self.screen], [], [], _DEADLINE_S)
         try:
             piece = os.read(self.screen, 65536) if ready else b""
-        except OSError:  # no one has the other end open any more
+        except OSError:  # the other end is closed
             piece = b""
         self._rest += piece
         whole = self._rest.decode(errors="ignore")

@@ -1,4 +1,4 @@
-"""What the tests of the command line share: one running server, and the ways by which a command reaches the API."""
+"""Shared fixtures of the command line tests: one running server, and a data folder without a server."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,14 +11,14 @@ from tests.servers import Server
 
 @pytest.fixture(autouse=True)
 def english(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sentences are expected in English, whatever the language of whoever runs the tests."""
+    """Expect English sentences, whatever the locale of the machine."""
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     monkeypatch.delenv("LANGUAGE", raising=False)
 
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Path]]:
-    """A server that is only talked to, and its data folder."""
+    """A running server that all tests share, and its data folder."""
     folder = tmp_path_factory.mktemp("served") / "data"
     server = Server.start(folder)
     yield server, folder
@@ -26,8 +26,15 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, P
 
 
 @pytest.fixture
+def remote(served: tuple[Server, Path]) -> Callable[..., Outcome]:
+    """The command against the shared server."""
+    server, _ = served
+    return lambda *arguments, **options: findspot(*arguments, "--url", server.url, "--key", server.token, **options)
+
+
+@pytest.fixture
 def alone(tmp_path: Path) -> Callable[..., Outcome]:
-    """The command on a data folder of its own, with no server."""
+    """The command on a data folder of its own, without a server."""
 
     def command(*arguments: str, **options: str) -> Outcome:
         return findspot(*arguments, "--data", str(tmp_path / "data"), **options)

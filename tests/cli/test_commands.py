@@ -1,4 +1,4 @@
-"""Projects, keys and tables from the command line, by each way that leads to the API."""
+"""Projects, keys, tables, tools, endpoints and documents from the command line."""
 
 import json
 from collections.abc import Callable
@@ -15,19 +15,16 @@ Command = Callable[..., Outcome]
 NAME = "图书馆 📚 [b]‹é›[/b] :smile:"
 
 
-@pytest.fixture(params=["no server", "a server on the folder", "a server elsewhere"])
-def command(request: pytest.FixtureRequest, tmp_path: Path) -> Command:
-    """The command, and the options by which it finds the API."""
-    if request.param == "no server":
-        way: tuple[str, ...] = ("--data", str(tmp_path / "data"))
-    else:
-        server, folder = request.getfixturevalue("served")
-        way = ("--data", str(folder))
-        if request.param == "a server elsewhere":
-            way = ("--url", server.url, "--key", server.token)
+@pytest.fixture
+def command(served: tuple[Server, Path]) -> Command:
+    """The command against the shared server. It fails the test if the exit code is not `code`."""
+    server, _ = served
+    return _checked("--url", server.url, "--key", server.token)
 
+
+def _checked(*target: str) -> Command:
     def run(*arguments: str, input: str | bytes = b"", code: int = 0) -> Outcome:
-        ended = findspot(*arguments[:2], *way, *arguments[2:], input=input)  # before '--key' of a test's own
+        ended = findspot(*arguments[:2], *target, *arguments[2:], input=input)  # a later '--key' replaces this one
         assert ended.code == code, ended
         return ended
 
@@ -38,21 +35,21 @@ def new_project(command: Command) -> str:
     return str(command("project", "create", NAME, "--json").json["id"])
 
 
-def test_a_project_is_made_listed_shown_and_deleted(command: Command) -> None:
-    made = command("project", "create", NAME, "--json").json
-    assert made["name"] == NAME
-    id = str(made["id"])
-    assert made in command("project", "list", "--json").json["projects"]
+def test_a_project_can_be_created_listed_shown_and_deleted(command: Command) -> None:
+    created = command("project", "create", NAME, "--json").json
+    assert created["name"] == NAME
+    id = str(created["id"])
+    assert created in command("project", "list", "--json").json["projects"]
     assert NAME in command("project", "list").out
     shown = command("project", "status", id).out
     assert shown.startswith(f"{NAME} (project {id})\n")
     assert command("project", "status", id, "--json").json["tables"] == 0
     assert command("project", "delete", id, "--yes").out == f"✓ Deleted project {id}.\n"
-    assert made not in command("project", "list", "--json").json["projects"]
+    assert created not in command("project", "list", "--json").json["projects"]
     command("project", "status", id, code=3)
 
 
-def test_a_key_is_made_used_listed_and_revoked(command: Command) -> None:
+def test_a_key_can_be_created_used_listed_and_revoked(command: Command) -> None:
     project = new_project(command)
     key = command("key", "create", project, "leser 阅读", "--role", "write", "--json").json
     secret = key["key"]
@@ -66,7 +63,7 @@ def test_a_key_is_made_used_listed_and_revoked(command: Command) -> None:
     assert "has no key" in command("key", "list", project).out
 
 
-def test_tools_are_made_and_called_and_stand_behind_an_endpoint(command: Command) -> None:
+def test_tools_can_be_created_called_and_bound_to_an_endpoint(command: Command) -> None:
     project = new_project(command)
     table = str(command("table", "create", project, "t", '{"书": ["山海经"], "n": 1.10}', "--json").json["id"])
     made = command("tool", "create", project, table, "读 read", "--type", "query_data", "--pointer", "/书", "--json")
@@ -93,17 +90,19 @@ def test_tools_are_made_and_called_and_stand_behind_an_endpoint(command: Command
     assert "has no tool" in command("tool", "list", project).out
 
 
-def test_a_search_tool_says_what_it_searches_or_that_a_server_has_to_index_it(command: Command) -> None:
-    project = new_project(command)
-    table = str(command("table", "create", project, "t", '["长的文字 long text", 1]', "--json").json["id"])
-    said = command("tool", "create", project, table, "find", "--config", '{"chunk_threshold": 1}').out
-    assert "It searches 1 long text in 1 chunk." in said or "A server will index it" in said
-    (tool,) = command("tool", "list", project, "--json").json["tools"]
-    assert (tool["type"], tool["search_config"]["chunk_threshold"]) == ("search", 1)
-    assert tool["metadata"]["search_index"]["status"] == ("ready" if "chunk." in said else "pending")
+def test_a_search_tool_is_indexed_by_the_server_or_later(command: Command, tmp_path: Path) -> None:
+    ready, pending = "It searches 1 long text in 1 chunk.", "A server will index it"
+    alone = _checked("--data", str(tmp_path / "data"))
+    for run, text, status in ((command, ready, "ready"), (alone, pending, "pending")):
+        project = new_project(run)
+        table = str(run("table", "create", project, "t", '["长的文字 long text", 1]', "--json").json["id"])
+        assert text in run("tool", "create", project, table, "find", "--config", '{"chunk_threshold": 1}').out
+        (tool,) = run("tool", "list", project, "--json").json["tools"]
+        assert (tool["type"], tool["search_config"]["chunk_threshold"]) == ("search", 1)
+        assert tool["metadata"]["search_index"]["status"] == status
 
 
-def test_a_tables_value_is_made_read_set_patched_and_deleted(command: Command) -> None:
+def test_a_table_can_be_created_read_set_patched_and_deleted(command: Command) -> None:
     project = new_project(command)
     value = '{"b": 1.10, "a": [1, {"书": "红楼梦 📕"}]}'
     table = str(command("table", "create", project, NAME, value, "--json").json["id"])
@@ -126,7 +125,7 @@ def test_a_tables_value_is_made_read_set_patched_and_deleted(command: Command) -
     assert "has no table" in command("table", "list", project).out
 
 
-def test_a_document_is_made_read_saved_compared_restored_and_deleted(command: Command, tmp_path: Path) -> None:
+def test_a_document_can_be_created_read_saved_compared_restored_and_deleted(command: Command, tmp_path: Path) -> None:
     project = new_project(command)
     file = tmp_path / "chapter.md"
     file.write_text("# 第一章\n\n" + "林远走进了仓库。\n\n" * 12 + "The *old* door &amp; e\u0301 👩‍👧\n")
@@ -159,7 +158,7 @@ def test_a_document_is_made_read_saved_compared_restored_and_deleted(command: Co
     assert "has no document" in command("document", "list", project).out
 
 
-def test_a_document_can_come_from_standard_input_and_must_be_text(command: Command, tmp_path: Path) -> None:
+def test_a_document_can_come_from_standard_input_and_must_be_utf8(command: Command, tmp_path: Path) -> None:
     project = new_project(command)
     made = command("document", "create", project, "d", "-", "--json", input="# 題\n").json
     assert command("document", "get", str(made["id"])).out == "# 題\n\n"
@@ -173,7 +172,7 @@ def test_a_document_can_come_from_standard_input_and_must_be_text(command: Comma
     command("document", "create", project, "x", "{", "--format", "tiptap", code=2)
 
 
-def test_a_value_of_two_megabytes_goes_in_by_standard_input_and_comes_out_equal(command: Command) -> None:
+def test_a_value_of_two_megabytes_is_read_from_standard_input_unchanged(command: Command) -> None:
     value = json.dumps([{"text": "语言 " * 100, "n": n} for n in range(3500)], ensure_ascii=False)
     assert len(value.encode()) > 2_000_000
     table = str(command("table", "create", new_project(command), "big", "-", "--json", input=value).json["id"])
@@ -181,25 +180,13 @@ def test_a_value_of_two_megabytes_goes_in_by_standard_input_and_comes_out_equal(
     assert command("table", "get", table, "/3499/n").out == "3499\n"
 
 
-def test_what_a_command_does_alone_the_server_finds_and_the_other_way_round(tmp_path: Path) -> None:
-    at = ("--data", str(tmp_path / "data"))
-    assert findspot("project", "create", "before", *at).code == 0
-    server = Server.start(tmp_path / "data")
-    try:
-        assert findspot("project", "create", "while", *at).code == 0
-        with server.client() as client:
-            names = [project["name"] for project in client.get("/api/v1/projects").json()["projects"]]
-            assert names == ["before", "while"]
-            assert client.post("/api/v1/projects", json={"name": "over HTTP"}).status_code == 201
-        assert server.stop() == 0
-    finally:
-        server.kill()
-    listed = findspot("project", "list", "--json", *at).json["projects"]
-    assert [project["name"] for project in listed] == ["before", "while", "over HTTP"]
+def test_commands_find_the_running_server_by_its_data_folder(served: tuple[Server, Path], command: Command) -> None:
+    project = new_project(_checked("--data", str(served[1])))
+    assert command("project", "status", project).code == 0
 
 
-# A walk through every command that gives JSON, in an order that works; 'serve' gives none.
-WALK = [
+# Every command that prints JSON, in an order that works, with a field of its output.
+JSON_COMMANDS = [
     ("project create p", "id"),
     ("project list", "projects"),
     ("project status 1", "index_state"),
@@ -239,17 +226,20 @@ WALK = [
 ]
 
 
-def test_every_command_gives_json_on_standard_output_and_nothing_beside_it(alone: Command) -> None:
-    for line, field in WALK:
+def test_every_command_prints_one_line_of_json_and_nothing_else(alone: Command) -> None:
+    for line, field in JSON_COMMANDS:
         ended = alone(*line.split(), "--json")
         assert (ended.code, ended.err) == (0, ""), line
         assert field in ended.json, line
         assert ended.out.count("\n") == 1, line
 
 
-def test_the_walk_leaves_no_command_out() -> None:
+def test_the_list_of_json_commands_is_complete() -> None:
     leaves = {path for path in every_command(cli) if len(path) == 2 or path == ("doctor",)}
-    leaves.remove(("mcp", "install"))  # writes for other programs, and knows no data folder: test_mcp.py
+    leaves.remove(("mcp", "install"))  # has no --data option; tested in test_mcp.py
     assert {
-        tuple(line.split()[: len(path)]) for line, _ in WALK for path in leaves if line.startswith(" ".join(path))
+        tuple(line.split()[: len(path)])
+        for line, _ in JSON_COMMANDS
+        for path in leaves
+        if line.startswith(" ".join(path))
     } == leaves

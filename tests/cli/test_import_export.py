@@ -1,17 +1,18 @@
-"""`findspot import` and `findspot export`, with a server and without."""
+"""`findspot import` and `findspot export`."""
 
+import http.server
 import json
 import sys
 import tarfile
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from findspot.surfaces.cli import upload
 from tests.archives import tar_of, zip_of
-from tests.cli.command import Outcome, Terminal, findspot
-from tests.servers import Server
+from tests.cli.command import Outcome, Terminal
 
 Command = Callable[..., Outcome]
 
@@ -32,46 +33,35 @@ def write(folder: Path, files: dict[str, bytes]) -> Path:
     return folder
 
 
-@pytest.fixture(params=["alone", "served"])
-def command(request: pytest.FixtureRequest, served: tuple[Server, Path]) -> Command:
-    """The command on a data folder of its own, and over a server."""
-    if request.param == "alone":
-        alone: Command = request.getfixturevalue("alone")
-        return alone
-    server, _ = served
-    return lambda *arguments, **options: findspot(*arguments, "--url", server.url, "--key", server.token, **options)
-
-
 @pytest.fixture
-def project(command: Command) -> str:
-    return str(command("project", "create", "p", "--json").json["id"])
+def project(remote: Command) -> str:
+    """A new project of the shared server."""
+    return str(remote("project", "create", "p", "--json").json["id"])
 
 
 def counts(outcome: Outcome) -> tuple[int, ...]:
     assert outcome.code == 0, outcome.err
-    return tuple(outcome.json[fate] for fate in ("created", "changed", "unchanged", "skipped"))
+    return tuple(outcome.json[result] for result in ("created", "changed", "unchanged", "skipped"))
 
 
-def test_a_folder_is_imported_and_a_second_time_only_what_changed(
-    command: Command, project: str, tmp_path: Path
-) -> None:
+def test_importing_a_folder_again_updates_only_changed_files(remote: Command, project: str, tmp_path: Path) -> None:
     folder = write(tmp_path / "in", FILES)
-    assert counts(command("import", project, str(folder), "--json")) == (5, 0, 0, 0)
-    assert counts(command("import", project, f"{folder}/", "--json")) == (0, 0, 5, 0)
+    assert counts(remote("import", project, str(folder), "--json")) == (5, 0, 0, 0)
+    assert counts(remote("import", project, f"{folder}/", "--json")) == (0, 0, 5, 0)
     write(folder, {"a.md": b"# New", "log.jsonl": b"1\n", "b.md": b"b"})
-    told = command("import", project, str(folder))
-    assert "1 created, 2 changed, 3 unchanged, 0 skipped" in told.out
-    listed = command("table", "list", project, "--json").json["tables"]
+    report = remote("import", project, str(folder))
+    assert "1 created, 2 changed, 3 unchanged, 0 skipped" in report.out
+    listed = remote("table", "list", project, "--json").json["tables"]
     assert {each["name"]: each["revision"] for each in listed} == {"data": 1, "log": 2}
 
 
-def test_what_is_skipped_is_listed_with_its_reason(command: Command, project: str, tmp_path: Path) -> None:
+def test_skipped_files_are_listed_with_their_reason(remote: Command, project: str, tmp_path: Path) -> None:
     folder = write(
         tmp_path / "in", {**FILES, "x.pdf": b"%PDF", "gbk.txt": "山海经，".encode("gb18030"), ".git/c.md": b"c"}
     )
     (folder / "out.md").symlink_to("/etc/passwd")
     (folder / "loop").symlink_to(folder, target_is_directory=True)
-    outcome = command("import", project, str(folder))
+    outcome = remote("import", project, str(folder))
     assert outcome.code == 0
     for name, why in (
         ("x.pdf", ".pdf files"),
@@ -84,49 +74,55 @@ def test_what_is_skipped_is_listed_with_its_reason(command: Command, project: st
             outcome.out
         )
     many = write(tmp_path / "many", {f"{number}.exe": b"x" for number in range(30)})
-    told = command("import", project, str(many)).out
-    assert "and 10 more files" in told
-    assert len(command("import", project, str(many), "--json").json["skipped_files"]) == 30
+    report = remote("import", project, str(many)).out
+    assert "and 10 more files" in report
+    assert len(remote("import", project, str(many), "--json").json["skipped_files"]) == 30
 
 
-@pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tar.gz", "a.tgz"])
-def test_archives_and_single_files_and_standard_input(
-    command: Command, project: str, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+def test_archives_single_files_and_standard_input_are_imported(
+    remote: Command, project: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(upload, "PACKET_FILES", 2)
-    data = zip_of(FILES) if name == "a.zip" else tar_of(FILES, pressed=name != "a.tar")
-    (tmp_path / name).write_bytes(data)
-    assert counts(command("import", project, str(tmp_path / name), "--json")) == (5, 0, 0, 0)
-    assert counts(command("import", project, "-", "--json", input=data)) == (0, 0, 5, 0)
+    archives = {
+        "a.zip": zip_of(FILES),
+        "a.tar": tar_of(FILES),
+        "a.tar.gz": tar_of(FILES, pressed=True),
+        "a.tgz": tar_of(FILES, pressed=True),
+    }
+    for number, (name, data) in enumerate(archives.items()):
+        (tmp_path / name).write_bytes(data)
+        expected = (0, 0, 5, 0) if number else (5, 0, 0, 0)
+        assert counts(remote("import", project, str(tmp_path / name), "--json")) == expected
+        assert counts(remote("import", project, "-", "--json", input=data)) == (0, 0, 5, 0)
     single = write(tmp_path, {"a.md": b"# First\n\nwords"}) / "a.md"
-    assert counts(command("import", project, str(single), "--json")) == (0, 0, 1, 0)
-    assert counts(command("import", project, "-", "--name", "b.md", "--json", input=b"b")) == (1, 0, 0, 0)
+    assert counts(remote("import", project, str(single), "--json")) == (0, 0, 1, 0)
+    assert counts(remote("import", project, "-", "--name", "b.md", "--json", input=b"b")) == (1, 0, 0, 0)
 
 
-def test_a_damaged_archive_is_told(command: Command, project: str, tmp_path: Path) -> None:
+def test_a_damaged_archive_or_missing_file_is_reported(remote: Command, project: str, tmp_path: Path) -> None:
     (tmp_path / "cut.zip").write_bytes(zip_of(FILES)[:-40])
     (tmp_path / "none.tar").write_bytes(b"hello")
     for name in ("cut.zip", "none.tar"):
-        outcome = command("import", project, str(tmp_path / name))
+        outcome = remote("import", project, str(tmp_path / name))
         assert (outcome.code, name in outcome.err) == (2, True)
-    assert command("import", project, str(tmp_path / "missing")).code == 2
-    assert command("import", project, "-", input=b"# text").code == 2
-    assert command("import", "999999", str(write(tmp_path / "in", FILES))).code == 3
+    assert remote("import", project, str(tmp_path / "missing")).code == 2
+    assert remote("import", project, "-", input=b"# text").code == 2
+    assert remote("import", "999999", str(write(tmp_path / "in", FILES))).code == 3
 
 
-def test_two_folders_with_a_file_of_the_same_path(command: Command, project: str, tmp_path: Path) -> None:
+def test_a_second_file_with_the_same_path_is_skipped(remote: Command, project: str, tmp_path: Path) -> None:
     one, two = write(tmp_path / "one", {"a.md": b"1"}), write(tmp_path / "two", {"a.md": b"2", "b.md": b"b"})
-    outcome = command("import", project, str(one), str(two), "--json")
+    outcome = remote("import", project, str(one), str(two), "--json")
     assert counts(outcome) == (2, 0, 0, 1)
     assert outcome.json["skipped_files"][0]["path"] == "a.md"
 
 
-def test_a_file_larger_than_a_packet_arrives(command: Command, project: str, tmp_path: Path) -> None:
+def test_a_file_larger_than_a_packet_is_imported(remote: Command, project: str, tmp_path: Path) -> None:
     large = json.dumps(["word " * 20] * 100_000).encode()
-    assert counts(command("import", project, str(write(tmp_path / "in", {"l.json": large})), "--json")) == (1, 0, 0, 0)
+    assert counts(remote("import", project, str(write(tmp_path / "in", {"l.json": large})), "--json")) == (1, 0, 0, 0)
 
 
-def test_a_server_with_small_requests_gets_smaller_ones(alone: Command, tmp_path: Path) -> None:
+def test_packets_are_split_if_the_server_accepts_only_small_requests(alone: Command, tmp_path: Path) -> None:
     project = str(alone("project", "create", "p", "--json").json["id"])
     files = {f"{number}.txt": b"x" * 1000 for number in range(40)} | {"big.txt": b"y" * 30_000}
     folder = write(tmp_path / "in", files)
@@ -135,13 +131,15 @@ def test_a_server_with_small_requests_gets_smaller_ones(alone: Command, tmp_path
     assert outcome.json["skipped_files"][0]["path"] == "big.txt"
 
 
-def test_an_export_is_a_folder_or_an_archive_and_imports_again(command: Command, project: str, tmp_path: Path) -> None:
-    command("import", project, str(write(tmp_path / "in", FILES)))
+def test_an_export_to_a_folder_or_an_archive_can_be_imported_again(
+    remote: Command, project: str, tmp_path: Path
+) -> None:
+    remote("import", project, str(write(tmp_path / "in", FILES)))
     folder, pressed, plain = tmp_path / "out", tmp_path / "out.tar.gz", tmp_path / "out.tar"
     for target in (folder, pressed, plain):
-        outcome = command("export", project, str(target))
+        outcome = remote("export", project, str(target))
         assert (outcome.code, outcome.err) == (0, ""), outcome.err
-        refused = command("export", project, str(target))
+        refused = remote("export", project, str(target))
         assert (refused.code, "already" in refused.err) == (5, True)
     assert (folder / "documents/notes/第三章.md").read_bytes() == FILES["notes/第三章.md"]
     assert (folder / "tables/data.json").read_bytes() == FILES["data.json"]
@@ -149,24 +147,51 @@ def test_an_export_is_a_folder_or_an_archive_and_imports_again(command: Command,
         assert sorted(one.getnames()) == sorted(other.getnames())
     assert not list(tmp_path.glob(".*partial"))
     for source in (folder, pressed, plain):
-        copy = str(command("project", "create", "copy", "--json").json["id"])
-        outcome = command("import", copy, str(source), "--json")
+        copy = str(remote("project", "create", "copy", "--json").json["id"])
+        outcome = remote("import", copy, str(source), "--json")
         assert counts(outcome)[0] == 5, outcome.out
-        assert counts(command("import", copy, str(tmp_path / "in"), "--json")) == (0, 0, 5, 0)
-    assert command("export", "999999", str(tmp_path / "none")).code == 3
+        assert counts(remote("import", copy, str(tmp_path / "in"), "--json")) == (0, 0, 5, 0)
+    assert remote("export", "999999", str(tmp_path / "none")).code == 3
     assert not (tmp_path / "none").exists()
 
 
+def test_without_a_server_import_and_export_work_on_the_data_folder(alone: Command, tmp_path: Path) -> None:
+    assert alone("project", "create", "p").code == 0
+    assert counts(alone("import", "1", str(write(tmp_path / "in", FILES)), "--json")) == (5, 0, 0, 0)
+    assert alone("export", "1", str(tmp_path / "out")).code == 0
+    assert (tmp_path / "out/tables/data.json").read_bytes() == FILES["data.json"]
+
+
+@pytest.fixture
+def stalled() -> Iterator[str]:
+    """A server that reports one imported file and then stalls until the test ends."""
+    done = threading.Event()
+
+    class Import(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"created": 1, "changed": 0, "unchanged": 0, "skipped": 0}\n')
+            self.wfile.flush()
+            assert done.wait(120)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Import)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    done.set()
+    server.shutdown()
+    server.server_close()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="terminals differ")
-def test_ctrl_c_stops_an_import_and_says_how_far_it_came(tmp_path: Path, served: tuple[Server, Path]) -> None:
-    server, _ = served
-    way = {"FINDSPOT_URL": server.url, "FINDSPOT_KEY": server.token}
-    project = str(findspot("project", "create", "p", "--json", **way).json["id"])
-    folder = write(
-        tmp_path / "in", {f"{number}.md": b"# note %d\n" % number + b"words " * 300 for number in range(6000)}
-    )
-    with Terminal.running("import", project, str(folder), **way) as terminal:
-        terminal.until("Importing")
+def test_ctrl_c_stops_an_import_and_prints_how_far_it_came(tmp_path: Path, stalled: str) -> None:
+    folder = write(tmp_path / "in", {f"{number}.md": b"words" for number in range(3)})
+    with Terminal.running("import", "1", str(folder), "--url", stalled, "--key", "k") as terminal:
+        terminal.until("1/3")
         assert terminal.interrupt() == 130
+        assert "Stopped: 1 created, 0 changed, 0 unchanged, 0 skipped. Run it again to continue." in terminal.text
         assert "Traceback" not in terminal.text
-    assert counts(findspot("import", project, str(folder), "--json", **way))[3] == 0

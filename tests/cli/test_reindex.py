@@ -1,4 +1,4 @@
-"""`findspot reindex`: by each way to the API, past what fails, with an exit code that tells."""
+"""`findspot reindex`: with a server and without, past failures, with its exit codes."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,106 +16,90 @@ from tests.servers import Server
 Command = Callable[..., Outcome]
 
 
-def make_tool(server: Server, *texts: str) -> int:
-    """A search tool over these texts, in a project of its own."""
-    with server.client() as owner:
-        project = owner.post("/api/v1/projects", json={"name": "项目"}).json()["id"]
-        data = {"name": "t", "data": list(texts)}
-        table = owner.post(f"/api/v1/projects/{project}/tables", json=data).json()["id"]
-        spec = {"project_id": project, "table_id": table, "name": "搜索", "search_config": {"chunk_threshold": 1}}
-        made = owner.post("/api/v1/tools/search", json=spec)
-        assert (made.status_code, made.json()["chunks_created"]) == (201, len(texts))
-        return int(made.json()["tool_id"])
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder without a server: tool 1 has one chunk, tool 2 has three, and all are indexed."""
+    folder = tmp_path_factory.mktemp("tools") / "data"
+    at = ("--data", str(folder))
+    for number, texts in enumerate(('["the tide 潮汐"]', '["one", "two 二", "three 🌊"]'), start=1):
+        findspot("project", "create", "项目", *at)
+        findspot("table", "create", str(number), "t", texts, *at)
+        findspot("tool", "create", str(number), str(number), "搜索", "--config", '{"chunk_threshold": 1}', *at)
+    assert findspot("reindex", "--all", *at).code == 0
+    return folder
 
 
-@pytest.fixture
-def filled(tmp_path: Path) -> tuple[Path, int, int]:
-    """A data folder with two tools, and no server; the first has one chunk, the second three."""
-    folder = tmp_path / "data"
-    server = Server.start(folder)
-    tools = make_tool(server, "the tide 潮汐"), make_tool(server, "one", "two 二", "three 🌊")
-    server.stop()
-    return folder, *tools
-
-
-def test_one_tool_or_all_of_them_are_indexed_anew_by_a_running_server(served: tuple[Server, Path]) -> None:
-    server, folder = served
-    tool = make_tool(server, "the tide", "潮汐")
-    ended = findspot("reindex", "--tool", str(tool), "--data", str(folder), "--json")
+def test_a_running_server_rebuilds_the_index_of_a_tool(served: tuple[Server, Path], remote: Command) -> None:
+    project = str(remote("project", "create", "项目", "--json").json["id"])
+    table = str(remote("table", "create", project, "t", '["the tide", "潮汐"]', "--json").json["id"])
+    config = ("--config", '{"chunk_threshold": 1}')
+    tool = remote("tool", "create", project, table, "搜索", *config, "--json").json["tool_id"]
+    ended = findspot("reindex", "--tool", str(tool), "--data", str(served[1]), "--json")
     (answer,) = ended.json["tools"]
     assert (ended.code, ended.err, ended.json["failed"]) == (0, "", 0)
     assert (answer["tool_id"], answer["name"], answer["status"]) == (tool, "搜索", "ready")
     assert (answer["chunks"], answer["indexed"], answer["failed"]) == (2, 2, None)
-    every = findspot("reindex", "--all", "--url", server.url, "--key", server.token, "--json")
-    assert tool in [each["tool_id"] for each in every.json["tools"]]
-    assert {each["status"] for each in every.json["tools"]} == {"ready"}
 
 
 @pytest.mark.scenario("003.rebuild-script.all-tools")
-def test_without_a_server_the_command_indexes_itself(filled: tuple[Path, int, int]) -> None:
-    folder, *_ = filled
+def test_without_a_server_the_command_rebuilds_all_tools_itself(folder: Path) -> None:
     ended = findspot("reindex", "--all", "--data", str(folder))
     assert (ended.code, ended.out) == (0, "✓ Rebuilt the index of 2 search tools: 4 chunks.\n")
 
 
 @pytest.mark.scenario("003.rebuild-script.goes-on", "003.rebuild-script.progress")
-def test_a_tool_that_fails_is_told_and_the_others_go_on(filled: tuple[Path, int, int]) -> None:
-    folder, fits, too_large = filled
+def test_if_one_tool_fails_the_others_are_rebuilt(folder: Path) -> None:
     for_people = findspot("reindex", "--all", "--data", str(folder), FINDSPOT_MAX_CHUNKS="2")
     assert for_people.code == 1
-    begun, refused, ended = for_people.err.splitlines()
-    assert begun == f"… Rebuilding: Tool {fits} (搜索)"
-    assert refused.startswith(f"✗ Tool {too_large} (搜索): The project has 3 chunks; the limit is 2.")
-    assert ended == f"✓ Tool {fits} (搜索): 1 chunk."
+    started, refused, ended = for_people.err.splitlines()
+    assert started == "… Rebuilding: Tool 1 (搜索)"
+    assert refused.startswith("✗ Tool 2 (搜索): The project has 3 chunks")
+    assert ended == "✓ Tool 1 (搜索): 1 chunk."
     assert for_people.out == "✓ Rebuilt the index of 1 search tool: 1 chunk.\n"
-    for_machines = findspot("reindex", "--all", "--data", str(folder), "--json", FINDSPOT_MAX_CHUNKS="2")
-    assert (for_machines.code, for_machines.err, for_machines.json["failed"]) == (1, "", 1)
-    ends = {each["tool_id"]: (each["status"], each["failed"] is None) for each in for_machines.json["tools"]}
-    assert ends == {fits: ("ready", True), too_large: ("error", False)}
+    for_programs = findspot("reindex", "--all", "--data", str(folder), "--json", FINDSPOT_MAX_CHUNKS="2")
+    assert (for_programs.code, for_programs.err, for_programs.json["failed"]) == (1, "", 1)
+    results = {each["tool_id"]: (each["status"], each["failed"] is None) for each in for_programs.json["tools"]}
+    assert results == {1: ("ready", True), 2: ("error", False)}
 
 
-def test_documents_are_indexed_anew_by_a_running_server(served: tuple[Server, Path]) -> None:
-    server, folder = served
-    with server.client() as owner:
-        project = owner.post("/api/v1/projects", json={"name": "灯塔"}).json()["id"]
-        body = {"title": "t", "format": "text", "content": "The keeper.\n\n旧照片散落一地。"}
-        owner.post(f"/api/v1/projects/{project}/documents", json=body)
-    ended = findspot("reindex", "--documents", str(project), "--data", str(folder), "--json")
+def test_a_running_server_rebuilds_the_index_of_documents(served: tuple[Server, Path], remote: Command) -> None:
+    project = remote("project", "create", "灯塔", "--json").json["id"]
+    remote("document", "create", str(project), "t", "The keeper.\n\n旧照片散落一地。")
+    ended = findspot("reindex", "--documents", str(project), "--data", str(served[1]), "--json")
     assert (ended.code, ended.err) == (0, "")
-    known = {"name": "灯塔", "project_id": project, "status": "ready", "chunks": 2, "indexed": 2, "failed": None}
-    assert ended.json == {"documents": [known], "tools": [], "failed": 0}
-    for_people = findspot("reindex", "--documents", str(project), "--url", server.url, "--key", server.token)
+    result = {"name": "灯塔", "project_id": project, "status": "ready", "chunks": 2, "indexed": 2, "failed": None}
+    assert ended.json == {"documents": [result], "tools": [], "failed": 0}
+    for_people = remote("reindex", "--documents", str(project))
     assert for_people.out == "✓ Rebuilt the index of the documents of 1 project: 2 chunks.\n"
-    begun, told = for_people.err.splitlines()
-    assert begun == f"… Rebuilding: Documents of project {project} (灯塔)"
-    assert told == f"✓ Documents of project {project} (灯塔): 2 chunks."
+    assert for_people.err.splitlines() == [
+        f"… Rebuilding: Documents of project {project} (灯塔)",
+        f"✓ Documents of project {project} (灯塔): 2 chunks.",
+    ]
 
 
-def test_without_a_server_documents_that_wait_are_indexed_and_found(alone: Command) -> None:
+def test_without_a_server_new_documents_are_indexed_and_found(alone: Command) -> None:
     alone("project", "create", "novel")
     assert alone("reindex", "--all").out == "✓ Nothing to rebuild: there are no documents and no search tools.\n"
-    alone("document", "create", "1", "Chapter", "The lighthouse keeper.")
+    alone("document", "create", "1", "Chapter", "The lighthouse keeper.\n\nTwo.\n\nThree.")
     ended = alone("reindex", "--all")
-    assert (ended.code, ended.out) == (0, "✓ Rebuilt the index of the documents of 1 project: 1 chunk.\n")
+    assert (ended.code, ended.out) == (0, "✓ Rebuilt the index of the documents of 1 project: 3 chunks.\n")
     found = alone("search", "keeper", "--json").json
     assert (len(found["results"]), "notice" in found) == (1, False)
+    failed = alone("reindex", "--documents", "1", FINDSPOT_MAX_CHUNKS="2")
+    assert (failed.code, failed.out) == (6, "")
+    assert failed.err.startswith("✗ Documents of project 1 (novel): The project has 3 chunks")
 
 
-def test_documents_that_cannot_be_indexed_anew_are_told(alone: Command) -> None:
-    alone("project", "create", "novel")
-    alone("document", "create", "1", "Chapter", "One.\n\nTwo.\n\nThree.")
-    assert alone("reindex", "--all").code == 0
-    ended = alone("reindex", "--documents", "1", FINDSPOT_MAX_CHUNKS="2")
-    assert (ended.code, ended.out) == (6, "")
-    assert ended.err.startswith("✗ Documents of project 1 (novel): The project has 3 chunks; the limit is 2.")
-    missing = alone("reindex", "--documents", "99")
-    assert (missing.code, missing.out) == (3, "")
-    assert missing.err == "✗ Documents of project 99: There is no such project, or this key may not see it.\n"
+def test_an_unknown_project_or_tool_is_reported(folder: Path) -> None:
+    for option, title, kind in (("--documents", "Documents of project", "project"), ("--tool", "Tool", "tool")):
+        missing = findspot("reindex", option, "99", "--data", str(folder))
+        assert (missing.code, missing.out) == (3, "")
+        assert missing.err.startswith(f"✗ {title} 99: There is no such {kind}")
 
 
 @dataclass
-class Looks:
-    """A server on whose status the state of the documents is seen like this, one look after the other."""
+class FakeStatus:
+    """An API whose project status has these states of the document index, one per call."""
 
     states: list[str]
 
@@ -125,8 +109,9 @@ class Looks:
         return {"project_id": 1, "documents": 1, "namespaces": [index], "last_errors": []}
 
 
-def test_a_rebuild_that_has_not_begun_is_not_taken_for_one_that_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    api, times = Looks(["ready", "ready", "indexing", "ready", "ready", "ready"]), iter([0.0, 0.9, 1.1, 1.2, 2.0, 2.3])
+def test_a_rebuild_that_has_not_started_does_not_count_as_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = FakeStatus(["ready", "ready", "indexing", "ready", "ready", "ready"])
+    times = iter([0.0, 0.9, 1.1, 1.2, 2.0, 2.3])
     monkeypatch.setattr("findspot.surfaces.cli.reindex.time", SimpleNamespace(monotonic=lambda: next(times)))
     documents, seen = Documents(project_id=1, name="p"), []
     for _ in range(6):
@@ -135,12 +120,8 @@ def test_a_rebuild_that_has_not_begun_is_not_taken_for_one_that_ended(monkeypatc
     assert seen == [("pending", 0)] * 2 + [("pending", 7)] * 3 + [("ready", 7)]
 
 
-def test_what_is_to_be_indexed_has_to_be_said_and_to_be_there(filled: tuple[Path, int, int]) -> None:
-    folder, *_ = filled
-    for arguments in ((), ("--all", "--tool", "1")):
-        ended = findspot("reindex", *arguments, "--data", str(folder))
-        assert (ended.code, ended.out) == (2, "")
-        assert "Choose what to rebuild" in ended.err
-    missing = findspot("reindex", "--tool", "99", "--data", str(folder))
-    assert (missing.code, missing.out) == (3, "")
-    assert missing.err.startswith("✗ Tool 99: There is no such tool")
+@pytest.mark.parametrize("arguments", [(), ("--all", "--tool", "1")])
+def test_what_to_rebuild_must_be_chosen(folder: Path, arguments: tuple[str, ...]) -> None:
+    ended = findspot("reindex", *arguments, "--data", str(folder))
+    assert (ended.code, ended.out) == (2, "")
+    assert "Choose what to rebuild" in ended.err
