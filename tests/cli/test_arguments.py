@@ -1,4 +1,4 @@
-"""What can be given to a command, and how."""
+"""Arguments of commands: JSON, text, URLs and keys."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,58 +11,54 @@ from tests.servers import Server
 Command = Callable[..., Outcome]
 
 
-@pytest.fixture
-def table(alone: Command) -> Command:
-    """A data folder with project 1 and table 1 in it."""
-    assert alone("project", "create", "p").code == 0
-    assert alone("table", "create", "1", "t", "{}").code == 0
-    return alone
+_UNREACHABLE = ("--url", "http://127.0.0.1:1", "--key", "k")  # exit code 7 if anything were sent
 
 
-def test_json_comes_from_a_file_from_standard_input_or_as_it_is(table: Command, tmp_path: Path) -> None:
+def test_json_is_read_from_a_file_standard_input_or_the_argument(remote: Command, tmp_path: Path) -> None:
+    project = str(remote("project", "create", "p", "--json").json["id"])
+    table = str(remote("table", "create", project, "t", "{}", "--json").json["id"])
     file = tmp_path / "数据 file.json"
     file.write_text(' {"书": "📕"}\n', encoding="utf-8")
     for given, input in ((f"@{file}", ""), ("-", ' {"书": "📕"}\n'), (' {"书": "📕"}\n', "")):
-        assert table("table", "set", "1", "", given, input=input).code == 0
-        assert table("table", "get", "1", "--raw").out == '{"书": "📕"}\n'
+        assert remote("table", "set", table, "", given, input=input).code == 0
+        assert remote("table", "get", table, "--raw").out == '{"书": "📕"}\n'
 
 
 @pytest.mark.parametrize("given", ["", " ", "{", "1,2", '1},"x":{', '1,"data":2', "hello", "'1'", "[1,]", "NaN"])
-def test_what_is_not_one_json_value_is_refused_before_it_is_sent(table: Command, given: str) -> None:
+def test_an_argument_that_is_not_one_json_value_is_never_sent(given: str) -> None:
     for arguments in (("table", "create", "1", "x", given), ("table", "set", "1", "", given)):
-        ended = table(*arguments)
+        ended = findspot(*arguments, *_UNREACHABLE)
         assert ended.code == 2
         assert ended.err.startswith("✗ JSON is ")
-    assert len(table("table", "list", "1", "--json").json["tables"]) == 1
 
 
-def test_the_name_of_a_file_without_an_at_sign_is_understood(table: Command, tmp_path: Path) -> None:
+def test_a_file_name_without_an_at_sign_gets_a_hint(tmp_path: Path) -> None:
     file = tmp_path / "value.json"
     file.write_text("1")
-    assert f"write @{file}" in table("table", "set", "1", "", str(file)).err
+    assert f"write @{file}" in findspot("table", "set", "1", "", str(file), *_UNREACHABLE).err
 
 
-def test_bad_json_in_a_file_is_told_with_the_files_name(table: Command, tmp_path: Path) -> None:
+def test_invalid_json_in_a_file_is_reported_with_the_file_name(tmp_path: Path) -> None:
     file = tmp_path / "value.json"
     file.write_text('{"a": }')
-    assert f"✗ {file} is not valid: " in table("table", "set", "1", "", f"@{file}").err
+    assert f"✗ {file} is not valid: " in findspot("table", "set", "1", "", f"@{file}", *_UNREACHABLE).err
 
 
-def test_bytes_that_are_no_utf8_are_refused(table: Command, tmp_path: Path) -> None:
-    assert table("project", "create", "\udcff").code == 2
-    assert table("table", "set", "1", "", '"\udcff"').code == 2
+def test_bytes_that_are_not_utf8_are_refused(remote: Command, tmp_path: Path) -> None:
     (tmp_path / "latin1.json").write_bytes(b'"\xe9"')
-    assert table("table", "set", "1", "", f"@{tmp_path / 'latin1.json'}").code == 2
-    assert table("table", "get", "1", "--json").json["revision"] == 1
+    project = str(remote("project", "create", "p", "--json").json["id"])
+    assert remote("project", "create", "\udcff").code == 2
+    for given in ('"\udcff"', f"@{tmp_path / 'latin1.json'}"):
+        assert remote("table", "create", project, "t", given).code == 2
 
 
-def test_url_and_key_come_from_the_environment_too() -> None:
+def test_url_and_key_can_come_from_the_environment() -> None:
     ended = findspot("project", "list", FINDSPOT_URL="http://127.0.0.1:1", FINDSPOT_KEY="k")
     assert ended.code == 7
     assert "http://127.0.0.1:1" in ended.err
 
 
-def test_a_terminal_that_knows_few_characters_gets_question_marks_and_machines_get_utf8(
+def test_a_terminal_with_another_encoding_gets_question_marks_and_json_stays_utf8(
     served: tuple[Server, Path],
 ) -> None:
     at = ("--url", served[0].url, "--key", served[0].token)

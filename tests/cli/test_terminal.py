@@ -1,4 +1,4 @@
-"""What a person sees who sits at a terminal: questions, colours, patience; and what a pipe gets instead."""
+"""Output on a terminal: questions, colours, progress; and in a pipe."""
 
 import http.server
 import json
@@ -18,129 +18,128 @@ from tests.servers import Server
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project of the running server, and the options that lead there."""
+    """A new project of the shared server, and the options that select the server."""
 
     id: str
-    way: tuple[str, ...]
+    target: tuple[str, ...]
 
 
 @pytest.fixture
 def project(served: tuple[Server, Path]) -> Project:
-    way = ("--url", served[0].url, "--key", served[0].token)
-    return Project(str(findspot("project", "create", "p", "--json", *way).json["id"]), way)
+    target = ("--url", served[0].url, "--key", served[0].token)
+    return Project(str(findspot("project", "create", "p", "--json", *target).json["id"]), target)
 
 
-def is_there(project: Project) -> bool:
-    return findspot("project", "status", project.id, *project.way).code == 0
+def exists(project: Project) -> bool:
+    return findspot("project", "status", project.id, *project.target).code == 0
 
 
-def test_deleting_asks_and_yes_deletes(project: Project) -> None:
-    with Terminal.running("project", "delete", project.id, *project.way) as terminal:
+def test_deleting_asks_for_confirmation_and_yes_deletes(project: Project) -> None:
+    with Terminal.running("project", "delete", project.id, *project.target) as terminal:
         terminal.until(f"Delete project {project.id} and all its tables and documents? [y/N]: ")
-        assert is_there(project)
+        assert exists(project)
         terminal.type("y\n")
         assert terminal.end() == 0
         assert f"✓ Deleted project {project.id}." in terminal.text
-    assert not is_there(project)
+    assert not exists(project)
 
 
-def test_deleting_asks_and_no_leaves_it(project: Project) -> None:
-    with Terminal.running("project", "delete", project.id, *project.way) as terminal:
+def test_answering_no_or_ctrl_c_deletes_nothing(project: Project) -> None:
+    with Terminal.running("project", "delete", project.id, *project.target) as terminal:
         terminal.until("? [y/N]: ")
         terminal.type("n\n")
         assert terminal.end() == 1
         assert "Nothing was deleted." in terminal.text
-    assert is_there(project)
-
-
-def test_deleting_asks_and_ctrl_c_leaves_it(project: Project) -> None:
-    with Terminal.running("project", "delete", project.id, *project.way) as terminal:
+    with Terminal.running("project", "delete", project.id, *project.target) as terminal:
         terminal.until("? [y/N]: ")
         assert terminal.interrupt() == 130
         assert "Traceback" not in terminal.text
-    assert is_there(project)
+    assert exists(project)
 
 
-def test_without_a_terminal_there_is_no_one_to_ask_so_yes_is_needed(project: Project) -> None:
-    ended = findspot("project", "delete", project.id, *project.way, input="y\n")
+def test_without_a_terminal_deleting_needs_yes(project: Project) -> None:
+    ended = findspot("project", "delete", project.id, *project.target, input="y\n")
     assert (ended.code, ended.out) == (2, "")
     assert "Add --yes to do it." in ended.err
-    assert is_there(project)
-    assert findspot("project", "delete", project.id, "--yes", *project.way).code == 0
-    assert not is_there(project)
+    assert exists(project)
+    assert findspot("project", "delete", project.id, "--yes", *project.target).code == 0
+    assert not exists(project)
 
 
-def test_ctrl_c_while_standard_input_is_read_ends_with_130(project: Project) -> None:
-    with Terminal.running("table", "create", project.id, "t", "-", *project.way) as terminal:
+def test_ctrl_c_while_reading_standard_input_ends_with_130(project: Project) -> None:
+    with Terminal.running("table", "create", project.id, "t", "-", *project.target) as terminal:
         terminal.until("Ctrl-D on a line of its own ends it.")
         assert terminal.interrupt() == 130
         assert "Traceback" not in terminal.text
-    assert findspot("table", "list", project.id, "--json", *project.way).json == {"tables": []}
+    assert findspot("table", "list", project.id, "--json", *project.target).json == {"tables": []}
 
 
-def test_colours_are_for_terminals(project: Project) -> None:
+def test_output_has_colours_on_a_terminal_only(project: Project) -> None:
+    with Terminal.running("project", "status", project.id, *project.target) as terminal:
+        terminal.end()
+        assert "\x1b[" in terminal.seen
     for arguments in (("project", "list"), ("project", "status", project.id), ("table", "get", "0")):
-        with Terminal.running(*arguments, *project.way) as terminal:
-            terminal.end()
-            assert "\x1b[" in terminal.seen
-        ended = findspot(*arguments, *project.way)
+        on_terminal = findspot(*arguments, *project.target, terminal=True)
+        assert "\x1b[" in on_terminal.out + on_terminal.err
+        ended = findspot(*arguments, *project.target)
+        assert "\x1b" not in ended.out + ended.err
+
+
+def test_no_color_switches_colours_off(project: Project) -> None:
+    for arguments in (("project", "list"), ("project", "status", project.id), ("table", "get", "0"), ("--help",)):
+        target = project.target if len(arguments) > 1 else ()
+        ended = findspot(*arguments, *target, terminal=True, NO_COLOR="1")
+        assert ended.out + ended.err
         assert "\x1b" not in ended.out + ended.err
 
 
 @pytest.mark.parametrize("variables", [{}, {"NO_COLOR": "1"}])
-def test_no_command_lets_what_is_kept_steer_the_terminal(project: Project, variables: dict[str, str]) -> None:
+def test_no_command_sends_control_characters_of_content_to_the_terminal(
+    project: Project, variables: dict[str, str]
+) -> None:
     text, title = "灯\x1b[31m塔\x9b2J\u202e\x07 \x7f and", "evil\u202etitle"
     table = str(findspot("table", "create", project.id, title, json.dumps({"a\u202e\x7f": text}, ensure_ascii=False),
-                         "--json", *project.way).json["id"])  # fmt: skip
-    document = findspot("document", "create", project.id, title, text, "--json", *project.way).json["id"]
-    findspot("document", "save", str(document), text + " more\x08", *project.way)
-    version = findspot("version", "list", str(document), "--json", *project.way).json["versions"][0]["id"]
+                         "--json", *project.target).json["id"])  # fmt: skip
+    document = str(findspot("document", "create", project.id, title, text, "--json", *project.target).json["id"])
+    findspot("document", "save", document, text + " more\x08", *project.target)
+    version = str(findspot("version", "list", document, "--json", *project.target).json["versions"][0]["id"])
     tool = ("tool", "create", project.id, table, "everything", "--type", "get_all_data", "--json")
-    tool_id = findspot(*tool, *project.way).json["tool_id"]
+    tool_id = str(findspot(*tool, *project.target).json["tool_id"])
     for arguments in (
-        ("document", "get", str(document)), ("document", "get", str(document), "--source"),
-        ("document", "list", project.id), ("version", "get", str(document), str(version)),
-        ("version", "diff", str(document), str(version), "--whole"),
+        ("document", "get", document), ("document", "get", document, "--source"),
+        ("document", "list", project.id), ("version", "get", document, version),
+        ("version", "diff", document, version, "--whole"),
         ("table", "get", table), ("table", "get", table, "--raw"), ("table", "list", project.id),
         ("table", "get", table, "/\x1b[31m"), ("table", "create", project.id, "\x1b[31mname", "1"),
-        ("tool", "call", str(tool_id)), ("project", "status", "\x1b[31m"),
+        ("tool", "call", tool_id), ("project", "status", "\x1b[31m"),
     ):  # fmt: skip
-        with Terminal.running(*arguments, *project.way, **variables) as terminal:
-            terminal.end()
-        seen = re.sub(r"\x1b\[[0-9;]*m", "", terminal.seen) if not variables else terminal.seen
+        ended = findspot(*arguments, *project.target, terminal=True, **variables)
+        seen = ended.out + ended.err
+        seen = seen if variables else re.sub(r"\x1b\[[0-9;]*m", "", seen)
         assert re.search(r"[␛�␡]|u001b|\\x1b|control characters", seen), (arguments, seen)
         assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e]", seen), (arguments, seen)
         assert "[31m塔" not in seen.replace("␛[31m塔", "").replace("\\u001b[31m塔", ""), (arguments, seen)
 
 
-def test_what_is_kept_leaves_a_pipe_as_it_is(project: Project) -> None:
+def test_content_is_written_to_a_pipe_unchanged(project: Project) -> None:
     text = "灯\x1b[31m塔\x9b\u202e\x07\r\n"
-    document = findspot("document", "create", project.id, "t", text, "--json", *project.way).json["id"]
-    ended = findspot_process("document", "get", str(document), *project.way)
-    assert ended.out == findspot("document", "get", str(document), "--json", *project.way).json["text"] + "\n"
+    document = str(findspot("document", "create", project.id, "t", text, "--json", *project.target).json["id"])
+    ended = findspot_process("document", "get", document, *project.target)
+    assert ended.out == findspot("document", "get", document, "--json", *project.target).json["text"] + "\n"
     assert "\x1b[31m塔\x9b\u202e\x07" in ended.out
 
 
-def test_no_color_is_heeded(project: Project) -> None:
-    for arguments in (("project", "list"), ("project", "status", project.id), ("table", "get", "0"), ("--help",)):
-        with Terminal.running(*arguments, *(project.way if len(arguments) > 1 else ()), NO_COLOR="1") as terminal:
-            terminal.end()
-            assert terminal.seen
-            assert "\x1b" not in terminal.seen
-
-
-def test_a_line_stays_a_line_in_a_pipe_and_fits_on_a_terminal(project: Project) -> None:
+def test_long_lines_are_wrapped_on_a_terminal_and_not_in_a_pipe(project: Project) -> None:
     name = "a name that is quite long " * 7 + "."
-    assert findspot("project", "create", name, *project.way).code == 0
-    assert any(name in line for line in findspot("project", "list", *project.way).out.splitlines())
-    with Terminal.running("project", "list", *project.way) as terminal:
-        assert terminal.end() == 0
-        assert max(map(len, terminal.text.splitlines())) <= 100
+    assert findspot("project", "create", name, *project.target).code == 0
+    assert any(name in line for line in findspot("project", "list", *project.target).out.splitlines())
+    shown = findspot("project", "list", *project.target, terminal=True, COLUMNS="100", NO_COLOR="1").out
+    assert max(map(len, shown.splitlines())) <= 100
 
 
 @dataclass
 class SlowServer:
-    """Answers every request only when told to."""
+    """Answers a request only after `go` is set."""
 
     url: str = ""
     go: threading.Event = field(default_factory=threading.Event)
@@ -153,7 +152,7 @@ def slow() -> Iterator[SlowServer]:
     class Answer(http.server.BaseHTTPRequestHandler):
         def do_PUT(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
-            assert waiting.go.wait(60)
+            assert waiting.go.wait(120)
             self.send_response(200)
             self.end_headers()
             self.wfile.write(b'{"revision": 2}')
@@ -170,7 +169,7 @@ def slow() -> Iterator[SlowServer]:
     server.server_close()
 
 
-def test_what_takes_longer_than_a_second_gets_a_word_that_goes_away_again(slow: SlowServer) -> None:
+def test_after_a_second_the_elapsed_time_is_shown_and_removed_at_the_end(slow: SlowServer) -> None:
     value = '"' + "x" * 3_000 + '"'
     with Terminal.running("table", "set", "1", "", value, "--url", slow.url) as terminal:
         terminal.until("… Sending 3.0 kB (1 s)")
@@ -179,22 +178,22 @@ def test_what_takes_longer_than_a_second_gets_a_word_that_goes_away_again(slow: 
         assert terminal.seen.replace("\r\n", "\n").endswith("\x1b[K\x1b[32m✓ \x1b[0mTable 1 is at revision 2.\n")
 
 
-def test_lines_stand_above_a_bar_and_the_bar_goes_away(project: Project) -> None:
-    findspot("document", "create", project.id, "t", "The lighthouse keeper.", *project.way)
-    with Terminal.running("reindex", "--documents", project.id, *project.way) as terminal:
+def test_lines_are_printed_above_the_progress_bar_and_the_bar_is_removed(project: Project) -> None:
+    findspot("document", "create", project.id, "t", "The lighthouse keeper.", *project.target)
+    with Terminal.running("reindex", "--documents", project.id, *project.target) as terminal:
         assert terminal.end() == 0
         assert "Reindexing" in terminal.text
         assert f"\r\n✓ Documents of project {project.id} (p): 1 chunk.\r\n" in re.sub("\r(?!\n)", "\r\n", terminal.text)
         last = terminal.seen.replace("\r\n", "\n").rstrip("\n").split("\n")[-1]
         assert last.endswith("Rebuilt the index of the documents of 1 project: 1 chunk.")
-        assert "\x1b[2K" in terminal.seen  # what a bar has drawn is wiped out
+        assert "\x1b[2K" in terminal.seen  # the bar is erased
 
 
-def test_a_reader_that_has_seen_enough_is_no_failure(project: Project) -> None:
+def test_a_closed_pipe_is_not_a_failure(project: Project) -> None:
     value = "[" + ",".join(["1"] * 400_000) + "]"
-    table = findspot("table", "create", project.id, "long", "-", "--json", *project.way, input=value).json["id"]
-    get = f"{sys.executable} -m findspot table get {table} {' '.join(project.way)}"
+    table = findspot("table", "create", project.id, "long", "-", "--json", *project.target, input=value).json["id"]
+    get = f"{sys.executable} -m findspot table get {table} {' '.join(project.target)}"
     ended = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {get} | head -1"], capture_output=True, text=True, timeout=60
+        ["bash", "-c", f"set -o pipefail; {get} | head -1"], capture_output=True, text=True, timeout=120
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "[\n", "")
