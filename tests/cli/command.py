@@ -9,7 +9,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -47,8 +47,17 @@ class Outcome:
         return json.loads(self.err)
 
 
-def findspot(*arguments: str, input: str | bytes = b"", terminal: bool = False, **environment: str) -> Outcome:
-    """Run the command in this process. With `terminal` its output goes to a stream that claims to be one."""
+def findspot(*arguments: str, input: str | bytes = b"", **environment: str) -> Outcome:
+    """Run the command in this process, without a terminal."""
+    return _run(arguments, input, environment, terminal=False)
+
+
+def findspot_on_terminal(*arguments: str, **environment: str) -> Outcome:
+    """Run the command in this process, with output to streams that claim to be a terminal."""
+    return _run(arguments, b"", environment, terminal=True)
+
+
+def _run(arguments: Sequence[str], input: str | bytes, environment: Mapping[str, str], *, terminal: bool) -> Outcome:
     code: Any = 0
     isolated = CliRunner().isolation(input=input, env=environment, color=terminal)
     with _restored_logging(), isolated as (out, err, _):

@@ -1,4 +1,4 @@
-"""The way to the API: a server that runs on the data folder, found quickly; or the folder itself, if it is there."""
+"""Connecting to the API: of a running server, found quickly, or on an existing data folder."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ print("loaded:", [name for name in {HEAVY!r} if name in sys.modules])
 
 
 @pytest.mark.parametrize("command", [("project", "list", "--json"), ("search", "灯塔", "--project", "{project}")])
-def test_a_running_server_is_asked_without_loading_what_only_a_server_needs(
+def test_a_running_server_is_called_without_importing_the_server(
     served: tuple[Server, Path], command: tuple[str, ...]
 ) -> None:
     server, folder = served
@@ -35,9 +35,7 @@ def test_a_running_server_is_asked_without_loading_what_only_a_server_needs(
 
 
 @pytest.mark.parametrize("name", ["FINDSPOT_DATA", "findspot_data"])
-def test_a_running_server_is_found_by_the_same_variables_as_the_settings_have(
-    served: tuple[Server, Path], name: str
-) -> None:
+def test_a_running_server_is_found_by_the_variables_of_the_settings(served: tuple[Server, Path], name: str) -> None:
     server, folder = served
     ended = findspot("project", "list", "--json", **{name: str(folder)}, FINDSPOT_TOKEN=server.token)
     assert (ended.code, "projects" in ended.json) == (0, True)
@@ -53,22 +51,25 @@ def test_a_running_server_is_found_by_the_same_variables_as_the_settings_have(
     "command",
     ["search steam", "project list", "document list 1", "table get 1", "export 1 out", "backup b", "reindex --all"],
 )
-def test_a_data_folder_that_is_not_there_is_said_to_be_missing_and_not_made(
+def test_a_missing_data_folder_is_reported_and_not_created(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
-    for folder, said in (("gone", "There is no data folder gone."), ("empty", "The folder empty contains no Findspot")):
+    for folder, message in (
+        ("gone", "There is no data folder gone."),
+        ("empty", "The folder empty contains no Findspot"),
+    ):
         ended = findspot(*command.split(), "--data", folder)
         assert (ended.code, ended.out) == (3, "")
-        assert ended.err.startswith(f"✗ {said}")
+        assert ended.err.startswith(f"✗ {message}")
         assert "Check the path" in ended.err
         assert "'findspot serve'" in ended.err
         assert findspot(*command.split(), "--data", folder, "--json").error["code"] == "NOT_FOUND"
     assert [each.name for each in tmp_path.rglob("*")] == ["empty"]
 
 
-def test_the_first_command_may_make_the_data_folder(tmp_path: Path) -> None:
+def test_creating_a_project_creates_the_data_folder(tmp_path: Path) -> None:
     assert findspot("project", "create", "first", "--data", str(tmp_path / "new")).code == 0
     listed = findspot("project", "list", "--json", "--data", str(tmp_path / "new"))
     assert [each["name"] for each in listed.json["projects"]] == ["first"]

@@ -1,4 +1,4 @@
-"""`findspot doctor`: finds what is wrong, and says what to do."""
+"""`findspot doctor`: finds problems and prints what to do."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from findspot.runtime import descriptors
 from tests.cli.command import Outcome, findspot
 from tests.servers import Server
 
@@ -14,7 +15,7 @@ Command = Callable[..., Outcome]
 
 @pytest.fixture
 def used(alone: Command, tmp_path: Path) -> Path:
-    """A data folder that has been used."""
+    """A data folder with a project and a table."""
     assert alone("project", "create", "p").code == 0
     assert alone("table", "create", "1", "t", "-", input='["' + "text " * 100_000 + '"]').code == 0
     return tmp_path / "data"
@@ -29,7 +30,7 @@ def states(ended: Outcome) -> set[str]:
     return {each["state"] for each in ended.json["findings"]}
 
 
-def test_all_is_well_before_the_first_start_and_nothing_is_made(alone: Command, tmp_path: Path) -> None:
+def test_before_the_first_start_there_are_no_problems_and_nothing_is_created(alone: Command, tmp_path: Path) -> None:
     ended = alone("doctor")
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.endswith("\nNo problems found.\n")
@@ -37,7 +38,7 @@ def test_all_is_well_before_the_first_start_and_nothing_is_made(alone: Command, 
     assert not (tmp_path / "data").exists()
 
 
-def test_all_is_well_with_a_folder_in_use(alone: Command, used: Path) -> None:
+def test_a_used_folder_has_no_problems(alone: Command, used: Path) -> None:
     ended = alone("doctor", "--json")
     assert (ended.code, ended.json["ok"]) == (0, True)
     assert states(ended) == {"ok", "note"}
@@ -71,10 +72,19 @@ def test_a_token_that_others_can_read_is_a_problem(alone: Command, used: Path) -
     assert f"chmod 600 {used / 'owner-token'}" in found["advice"]
 
 
-def test_both_are_told_together(alone: Command, used: Path) -> None:
+def test_problems_and_warnings_are_counted(alone: Command, used: Path) -> None:
     used.chmod(0o755)
     (used / "owner-token").chmod(0o644)
     assert alone("doctor").out.endswith("\n1 problem and 1 warning found.\n")
+
+
+def test_the_limit_on_open_files_is_reported(alone: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = finding(alone("doctor", "--json"), "open files")
+    assert (found["state"], "for client connections" in found["detail"]) == ("ok", True)
+    monkeypatch.setattr(descriptors, "current", lambda: descriptors.DescriptorLimit(256, 512))
+    found = finding(alone("doctor", "--json"), "open files")
+    assert (found["state"], found["detail"]) == ("warn", "up to 512, of these 256 for client connections")
+    assert "ulimit -n 1024" in found["advice"]
 
 
 def test_an_empty_token_file_is_a_problem(alone: Command, used: Path) -> None:
@@ -105,7 +115,7 @@ def test_a_damaged_database_is_a_problem(alone: Command, used: Path, place: str)
     assert "\n" not in found["detail"]
 
 
-def test_a_postgresql_that_does_not_answer_is_a_problem_and_its_password_is_not_told(alone: Command) -> None:
+def test_an_unreachable_postgresql_is_a_problem_and_its_password_is_not_printed(alone: Command) -> None:
     address = "postgresql://me:s3cret%21@127.0.0.1:1/findspot"
     for options in ((), ("--json",)):
         ended = alone("doctor", *options, FINDSPOT_DATABASE_URL=address)
@@ -117,7 +127,7 @@ def test_a_postgresql_that_does_not_answer_is_a_problem_and_its_password_is_not_
     assert "FINDSPOT_DATABASE_URL" in found["advice"]
 
 
-def test_a_postgresql_that_answers_is_well(alone: Command, new_postgres_database: Callable[[], str]) -> None:
+def test_a_reachable_postgresql_is_ok(alone: Command, new_postgres_database: Callable[[], str]) -> None:
     address = new_postgres_database()
     fresh = finding(alone("doctor", "--json", FINDSPOT_DATABASE_URL=address), "database")
     assert (fresh["state"], "the next start migrates it" in fresh["detail"]) == ("note", True)
@@ -126,7 +136,7 @@ def test_a_postgresql_that_answers_is_well(alone: Command, new_postgres_database
     assert (found["state"], found["detail"].split()[0]) == ("ok", "PostgreSQL")
 
 
-def test_settings_that_are_set_are_told_and_secrets_only_that_they_are(alone: Command) -> None:
+def test_changed_settings_are_listed_without_their_secrets(alone: Command) -> None:
     secrets = {
         "FINDSPOT_TOKEN": "fsk_hidden-1",
         "FINDSPOT_EMBEDDER_API_KEY": "hidden-2",
@@ -142,11 +152,11 @@ def test_settings_that_are_set_are_told_and_secrets_only_that_they_are(alone: Co
     assert "hidden" not in alone("doctor", **secrets).out
 
 
-def test_the_token_of_the_folder_is_never_told(alone: Command, used: Path) -> None:
+def test_the_owners_token_is_never_printed(alone: Command, used: Path) -> None:
     token = (used / "owner-token").read_text().strip()
     assert token not in alone("doctor").out + alone("doctor", "--json").out
 
 
-def test_a_setting_that_is_wrong_ends_it_with_its_name(alone: Command) -> None:
+def test_an_invalid_setting_is_named(alone: Command) -> None:
     ended = alone("doctor", FINDSPOT_PORT="x")
     assert (ended.code, "FINDSPOT_PORT: " in ended.err) == (2, True)

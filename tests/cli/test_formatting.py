@@ -1,4 +1,4 @@
-"""Figures as people say them."""
+"""Times, sizes and counts as text."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -10,7 +10,7 @@ NOW = datetime(2026, 3, 14, 12, 0, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("passed", "said"),
+    ("passed", "text"),
     [
         (timedelta(seconds=-30), "just now"),
         (timedelta(seconds=59), "just now"),
@@ -22,25 +22,25 @@ NOW = datetime(2026, 3, 14, 12, 0, tzinfo=UTC)
         (timedelta(days=6, hours=23), "6 days ago"),
     ],
 )
-def test_a_moment_is_told_from_now(passed: timedelta, said: str) -> None:
-    assert ago((NOW - passed).isoformat().replace("+00:00", "Z"), NOW) == said
+def test_a_recent_time_is_shown_as_its_age(passed: timedelta, text: str) -> None:
+    assert ago((NOW - passed).isoformat().replace("+00:00", "Z"), NOW) == text
 
 
 @pytest.mark.parametrize("passed", [timedelta(days=7), timedelta(days=400), timedelta(hours=-1)])
-def test_a_moment_long_ago_or_yet_to_come_is_told_by_its_date(passed: timedelta) -> None:
+def test_an_old_or_future_time_is_shown_as_its_date(passed: timedelta) -> None:
     then = NOW - passed
     assert ago(then.isoformat(), NOW) == then.astimezone().date().isoformat()
 
 
 @pytest.mark.parametrize(
-    ("octets", "said"),
+    ("bytes_", "text"),
     [
         (0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (999_949, "999.9 kB"), (999_950, "1.0 MB"),
         (52_428_800, "52.4 MB"), (3_000_000_000, "3.0 GB"), (5_000_000_000_000_000, "5,000.0 TB"),
     ],
 )  # fmt: skip
-def test_a_size_has_a_unit_that_fits(octets: int, said: str) -> None:
-    assert size(octets) == said
+def test_a_size_has_a_unit_that_fits(bytes_: int, text: str) -> None:
+    assert size(bytes_) == text
 
 
 def test_one_is_singular() -> None:

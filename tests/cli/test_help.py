@@ -1,4 +1,4 @@
-"""Help, and what a mistyped command gets."""
+"""Help texts, and suggestions for mistyped commands."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ def every_command(command: click.Command, *path: str) -> Iterator[tuple[str, ...
 
 
 @pytest.mark.parametrize("path", list(every_command(cli)), ids=" ".join)
-def test_every_command_has_a_help_that_begins_with_its_usage_and_a_sentence(path: tuple[str, ...]) -> None:
+def test_every_command_has_a_help_with_usage_and_a_sentence(path: tuple[str, ...]) -> None:
     for option in ("--help", "-h"):
         ended = findspot(*path, option)
         assert (ended.code, ended.err) == (0, "")
@@ -35,7 +35,7 @@ def test_every_command_has_a_help_that_begins_with_its_usage_and_a_sentence(path
         assert sentence.strip()
 
 
-def test_the_list_of_commands_says_what_each_commands_own_help_says() -> None:
+def test_the_list_of_commands_matches_the_help_of_each() -> None:
     for name, summary in COMMANDS.items():
         command = cli.get_command(click.Context(cli), name)
         assert command is not None
@@ -43,7 +43,7 @@ def test_the_list_of_commands_says_what_each_commands_own_help_says() -> None:
         assert summary.rstrip(".") in (first, "Check this installation and print what to do")
 
 
-def test_help_loads_nothing_heavy() -> None:
+def test_help_imports_nothing_heavy() -> None:
     script = f"""
 import sys
 from findspot.surfaces.cli.main import run
@@ -80,7 +80,7 @@ def test_a_mistyped_command_gets_a_suggestion(typed: str, meant: str) -> None:
     assert ended.out == ""
 
 
-def test_a_command_like_no_other_gets_the_list_of_them() -> None:
+def test_an_unknown_command_gets_the_list_of_commands() -> None:
     assert "Commands: create, list, status, delete." in findspot("project", "xyzzy").err
 
 

@@ -1,4 +1,4 @@
-"""The language of the person at the prompt."""
+"""The preferred language, from the locale."""
 
 import pytest
 
@@ -18,11 +18,11 @@ VARIABLES = ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
         ({"LANG": "zh_CN.UTF-8", "LC_ALL": "en_US.UTF-8"}, "en-US", "en"),
         ({"LANG": "C.UTF-8", "LANGUAGE": "zh_CN:en"}, "zh-CN, en", "zh"),
         ({"LANG": "de_DE.UTF-8", "LANGUAGE": "fr:en:zh"}, "fr, en, zh, de-DE", "en"),
-        ({"LC_ALL": "C", "LANGUAGE": "zh_CN", "LANG": "zh_CN"}, None, "en"),  # who says so wants what does not vary
+        ({"LC_ALL": "C", "LANGUAGE": "zh_CN", "LANG": "zh_CN"}, None, "en"),  # 'C' asks for output that never varies
         ({"LANG": "灯\r\nX: y"}, None, "en"),
     ],
 )
-def test_the_locale_says_in_which_language_to_answer(
+def test_the_locale_selects_the_language(
     monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], header: str | None, language: str
 ) -> None:
     for name in VARIABLES:

@@ -1,4 +1,4 @@
-"""`findspot mcp`: what it needs, and what it writes into the files of clients."""
+"""`findspot mcp`: its options, and the entries it writes into configuration files of clients."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ URL, KEY = "http://127.0.0.1:8321/mcp/1", "fse_secret"
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of its own, so that no test touches a real one."""
+    """A temporary home folder, so that no test changes a real one."""
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     for name in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "APPDATA"):
         monkeypatch.delenv(name, raising=False)
@@ -36,14 +36,14 @@ def content_of(client: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_an_entry_is_written_and_taken_out_again_and_everything_else_stays(client: str) -> None:
+def test_an_entry_is_added_and_removed_and_everything_else_is_kept(client: str) -> None:
     file = client_of(client, "findspot").file
     file.parent.mkdir(parents=True, exist_ok=True)
     toml = '# mine 我的\nmodel = "x"\n\n[mcp_servers.other]\ncommand = "o"\n'
     others = '{"mcpServers": {"other": {"command": "o"}}, "servers": {"other": {}}, "书": [1.5, null, "é"]}'
     file.write_text(toml if client == "codex" else others)
     before = content_of(client)
-    for url in (URL, URL + "2"):  # the second time it is brought up to date
+    for url in (URL, URL + "2"):  # the second time it is updated
         install(client, "--url", url, "--key", KEY)
         text = file.read_text()
         assert text.count(KEY) == 1
@@ -58,7 +58,7 @@ def test_an_entry_is_written_and_taken_out_again_and_everything_else_stays(clien
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_file_that_was_not_there_is_made_and_goes_with_its_last_entry(client: str) -> None:
+def test_a_missing_file_is_created_and_removed_with_its_last_entry(client: str) -> None:
     file = client_of(client, "findspot").file
     install(client, "--url", URL, "--key", KEY)
     install(client, "--url", URL, "--key", KEY, "--name", "second")
@@ -71,14 +71,14 @@ def test_a_file_that_was_not_there_is_made_and_goes_with_its_last_entry(client: 
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_what_would_be_written_can_be_printed_and_then_nothing_is(client: str) -> None:
+def test_print_shows_the_entry_and_writes_nothing(client: str) -> None:
     shown = install(client, "--url", URL, "--key", KEY, "--print").out
     assert not client_of(client, "findspot").file.exists()
     install(client, "--url", URL, "--key", KEY)
     assert (tomllib.loads(shown) if client == "codex" else json.loads(shown)) == content_of(client)
 
 
-def test_a_client_that_starts_the_command_gets_the_key_by_the_environment() -> None:
+def test_the_key_of_a_command_entry_is_in_its_environment() -> None:
     install("claude-desktop", "--url", URL, "--key", KEY)
     entry = json.loads(client_of("claude-desktop", "findspot").file.read_text())["mcpServers"]["findspot"]
     assert entry["args"] == ["mcp"]
@@ -94,7 +94,7 @@ def test_a_client_that_starts_the_command_gets_the_key_by_the_environment() -> N
         ("codex", "x = ["),
     ],
 )
-def test_a_file_that_cannot_be_changed_safely_is_left_alone(client: str, text: str) -> None:
+def test_a_file_that_cannot_be_changed_safely_is_not_changed(client: str, text: str) -> None:
     file = client_of(client, "findspot").file
     file.parent.mkdir(parents=True)
     file.write_text(text)
@@ -102,14 +102,14 @@ def test_a_file_that_cannot_be_changed_safely_is_left_alone(client: str, text: s
     assert file.read_text() == text
 
 
-def test_a_text_that_only_looks_like_a_heading_is_not_taken_for_one() -> None:
+def test_a_heading_inside_a_string_is_not_a_heading() -> None:
     file = client_of("codex", "findspot").file
     file.parent.mkdir(parents=True)
     file.write_text('notes = """\n[mcp_servers.findspot]\n"""\n')
     assert "structure is not as expected" in install("codex", "--remove", code=2).err
 
 
-def test_a_link_to_a_file_elsewhere_stays_a_link(home: Path) -> None:
+def test_a_symbolic_link_is_kept(home: Path) -> None:
     (home / "dotfiles").write_text("{}")
     (home / ".claude.json").symlink_to(home / "dotfiles")
     install("claude-code", "--url", URL, "--key", KEY)
@@ -117,7 +117,7 @@ def test_a_link_to_a_file_elsewhere_stays_a_link(home: Path) -> None:
     assert KEY in (home / "dotfiles").read_text()
 
 
-def test_what_is_missing_or_wrong_is_said() -> None:
+def test_missing_or_invalid_options_are_named() -> None:
     assert "--url and --key must be given" in findspot("mcp").err
     assert "--key must be given" in install("cursor", "--url", URL, code=2).err
     assert "must start with http" in install("cursor", "--url", "x", "--key", KEY, code=2).err
@@ -125,7 +125,7 @@ def test_what_is_missing_or_wrong_is_said() -> None:
     assert "not a key" in install("cursor", "--url", URL, "--key", "钥匙", code=4).err
 
 
-def test_the_bridge_says_at_once_why_it_cannot_begin(served: tuple[Server, Path]) -> None:
+def test_the_bridge_reports_at_once_why_it_cannot_start(served: tuple[Server, Path]) -> None:
     server, _ = served
     wrong = findspot("mcp", "--url", f"{server.url}/mcp/1", "--key", KEY)
     assert (wrong.code, wrong.out) == (4, "")
@@ -137,7 +137,7 @@ def test_the_bridge_says_at_once_why_it_cannot_begin(served: tuple[Server, Path]
     assert "does not answer" in silent.err
 
 
-def test_json_is_given_for_machines() -> None:
+def test_install_prints_json() -> None:
     shown = install("cursor", "--url", URL, "--key", KEY, "--print", "--json").json
     assert shown["client"] == "cursor"
     assert KEY in shown["text"]
@@ -145,8 +145,8 @@ def test_json_is_given_for_machines() -> None:
     assert install("cursor", "--remove", "--json").json["removed"] is True
 
 
-def test_the_command_is_the_one_beside_this_python() -> None:
+def test_the_entry_uses_the_findspot_of_this_python() -> None:
     install("codex", "--url", URL, "--key", KEY)
     command = tomllib.loads(client_of("codex", "findspot").file.read_text())["mcp_servers"]["findspot"]["command"]
-    beside = Path(sys.executable).with_name("findspot")
-    assert command == str(beside) if beside.exists() else Path(command).name == "findspot"
+    sibling = Path(sys.executable).with_name("findspot")
+    assert command == str(sibling) if sibling.exists() else Path(command).name == "findspot"

@@ -1,4 +1,4 @@
-"""What a terminal is given: nothing that it obeys, and lines that fit, counted in columns."""
+"""Text for a terminal: without control characters, wrapped by columns."""
 
 import re
 import unicodedata
@@ -13,24 +13,24 @@ from findspot.surfaces.cli.terminal import columns, lines, visible
 HOSTILE = "\x1b[31mred\x07\x9b2J\u202eabc\u2066\r\x7f\u2028"
 
 
-def test_what_a_terminal_would_obey_is_shown_instead() -> None:
+def test_control_characters_are_made_visible() -> None:
     assert visible(HOSTILE) == "␛[31mred␇�2J�abc�␍␡␤"
     assert visible("one\r\ntwo\tthree\n") == "one \ntwo\tthree\n"
     assert visible("灯塔 café 👩‍👩‍👧 e\u0301 עברית\ud800") == "灯塔 café 👩‍👩‍👧 e\u0301 עברית�"
 
 
 @given(st.text(st.one_of(st.characters(), st.sampled_from("\x1b\x07\r\n\x85\u202e灯🏮")), max_size=60))
-def test_each_character_stays_one_so_that_ranges_stay_right(text: str) -> None:
+def test_each_character_is_replaced_by_one_so_that_ranges_stay_valid(text: str) -> None:
     safe = visible(text)
     assert len(safe) == len(text)
     assert not [each for each in safe if unicodedata.category(each) in ("Cc", "Cs") and each not in "\n\t"]
 
 
-def test_a_look_is_given_to_safe_text_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_styled_text_is_made_safe_first(monkeypatch: pytest.MonkeyPatch) -> None:
     assert styled("\x1b[5m灯塔", bold=True) == "\x1b[1m␛[5m灯塔\x1b[0m"
     monkeypatch.setenv("NO_COLOR", "1")
     assert styled("\x1b[5m灯塔", bold=True) == "␛[5m灯塔"
-    monkeypatch.setenv("NO_COLOR", "")  # as if it were not set
+    monkeypatch.setenv("NO_COLOR", "")  # counts as not set
     assert styled("灯塔", bold=True) == "\x1b[1m灯塔\x1b[0m"
 
 
@@ -46,7 +46,7 @@ def test_lines_end_between_words_and_between_chinese_characters() -> None:
         "门。旧照片",
         "散落一地。",
     ]
-    assert wrapped("他说：「走吧。」", 6) == ["他说：", "「走", "吧。」"]  # what opens or closes stays where it belongs
+    assert wrapped("他说：「走吧。」", 6) == ["他说：", "「走", "吧。」"]  # punctuation stays with its neighbour
     assert wrapped("a lamp 灯塔lamp", 8) == ["a lamp", "灯塔lamp"]
     assert wrapped("one\n\n  two  \nhttps://example.org/long/address", 8) == [
         "one", "  two", "https://example.org/long/address"
@@ -54,7 +54,7 @@ def test_lines_end_between_words_and_between_chinese_characters() -> None:
 
 
 @given(st.text("ab 灯塔。「」e\u0301🏮\n", max_size=80), st.integers(2, 20))
-def test_a_line_is_too_wide_only_if_it_cannot_be_parted(text: str, width: int) -> None:
+def test_a_line_is_too_wide_only_if_it_cannot_be_wrapped(text: str, width: int) -> None:
     shown = wrapped(text, width)
     assert re.sub(r"\s", "", "".join(shown)) == re.sub(r"\s", "", text)
     assert all(columns(each) <= width or " " not in each.strip() for each in shown)
@@ -64,7 +64,7 @@ def test_widths_are_columns() -> None:
     assert [columns(each) for each in ("lamp", "灯塔", "e\u0301", "Ａ", "👩‍👩‍👧", "␛")] == [4, 4, 1, 2, 2, 1]
 
 
-def test_spans_keep_their_look_over_line_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_styled_spans_continue_after_a_line_break(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("findspot.surfaces.cli.printing.terminal_width", lambda stream: 22)
     text = "\x1bThe lighthouse keeper"
     assert hang(text, 2, spans=[(5, 22, {"bold": True})]) == ("␛The \x1b[1mlighthouse\x1b[0m\n  \x1b[1mkeeper\x1b[0m")

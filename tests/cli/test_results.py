@@ -1,4 +1,4 @@
-"""Results as people see them, with colours and without."""
+"""Search results as text, with colours and without."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -38,7 +38,7 @@ def reported(explained: dict[str, Any] | None = None, **changed: Any) -> str:
     return report(found, 0, "hybrid", "en")
 
 
-def test_marks_are_put_where_the_highlights_are(colours: Colours) -> None:
+def test_matches_are_coloured_or_put_between_marks(colours: Colours) -> None:
     colours(True)
     assert highlight("a bc d", [[2, 4]]) == "a \x1b[32m\x1b[1mbc\x1b[0m d"
     assert highlight("灯塔", []) == "灯塔"
@@ -48,13 +48,13 @@ def test_marks_are_put_where_the_highlights_are(colours: Colours) -> None:
     assert highlight("灯塔", []) == "灯塔"
 
 
-def test_a_mark_stays_with_what_it_marks(colours: Colours, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mark_is_not_separated_from_its_match(colours: Colours, monkeypatch: pytest.MonkeyPatch) -> None:
     colours(False)
     monkeypatch.setattr("findspot.surfaces.cli.printing.terminal_width", lambda stream: 25)
     assert highlight("林远推开了那座早已废弃仓库的大门", [[9, 13]]) == "林远推开了那座早已\n     «废弃仓库»的大门"
 
 
-def test_the_parts_of_a_score_are_told_apart_without_colours(colours: Colours) -> None:
+def test_the_parts_of_a_score_differ_without_colours(colours: Colours) -> None:
     explained = {"matchedWords": [], "explanation": "Because."}
     colours(False)
     plain = reported(explained)
@@ -64,16 +64,16 @@ def test_the_parts_of_a_score_are_told_apart_without_colours(colours: Colours) -
     assert "\x1b[36m████████\x1b[0m\x1b[35m█████\x1b[0m\x1b[33m██\x1b[0m\x1b[2m·····\x1b[0m 0.750" in reported()
 
 
-def test_a_type_is_shown_where_it_says_something(colours: Colours) -> None:
+def test_a_type_is_shown_if_it_is_not_the_default(colours: Colours) -> None:
     colours(False)
     assert "  1  The lighthouse  document 74, 0–14 · just now\n" in reported()
     assert "chapter · document 74, 0–14" in reported(documentType="chapter")
 
 
-def test_of_many_words_the_weightiest_are_shown() -> None:
+def test_of_many_words_those_with_the_highest_weight_are_shown() -> None:
     words = [{"word": f"w{number}", "weight": number / 10} for number in range(1, 51)]
-    told = reported({"matchedWords": words, "explanation": "Because."})
-    assert "words: w50 5.00  w49 4.90  " in told
-    assert "w39 3.90  and 38 more\n" in told
+    text = reported({"matchedWords": words, "explanation": "Because."})
+    assert "words: w50 5.00  w49 4.90  " in text
+    assert "w39 3.90  and 38 more\n" in text
     few = reported({"matchedWords": words[:12], "explanation": "Because."})
     assert "w1 0.10\n" in few

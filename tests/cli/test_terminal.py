@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import Terminal, findspot, findspot_process
+from tests.cli.command import Terminal, findspot, findspot_on_terminal, findspot_process
 from tests.servers import Server
 
 
@@ -79,7 +79,7 @@ def test_output_has_colours_on_a_terminal_only(project: Project) -> None:
         terminal.end()
         assert "\x1b[" in terminal.seen
     for arguments in (("project", "list"), ("project", "status", project.id), ("table", "get", "0")):
-        on_terminal = findspot(*arguments, *project.target, terminal=True)
+        on_terminal = findspot_on_terminal(*arguments, *project.target)
         assert "\x1b[" in on_terminal.out + on_terminal.err
         ended = findspot(*arguments, *project.target)
         assert "\x1b" not in ended.out + ended.err
@@ -88,7 +88,7 @@ def test_output_has_colours_on_a_terminal_only(project: Project) -> None:
 def test_no_color_switches_colours_off(project: Project) -> None:
     for arguments in (("project", "list"), ("project", "status", project.id), ("table", "get", "0"), ("--help",)):
         target = project.target if len(arguments) > 1 else ()
-        ended = findspot(*arguments, *target, terminal=True, NO_COLOR="1")
+        ended = findspot_on_terminal(*arguments, *target, NO_COLOR="1")
         assert ended.out + ended.err
         assert "\x1b" not in ended.out + ended.err
 
@@ -113,7 +113,7 @@ def test_no_command_sends_control_characters_of_content_to_the_terminal(
         ("table", "get", table, "/\x1b[31m"), ("table", "create", project.id, "\x1b[31mname", "1"),
         ("tool", "call", tool_id), ("project", "status", "\x1b[31m"),
     ):  # fmt: skip
-        ended = findspot(*arguments, *project.target, terminal=True, **variables)
+        ended = findspot_on_terminal(*arguments, *project.target, **variables)
         seen = ended.out + ended.err
         seen = seen if variables else re.sub(r"\x1b\[[0-9;]*m", "", seen)
         assert re.search(r"[␛�␡]|u001b|\\x1b|control characters", seen), (arguments, seen)
@@ -133,7 +133,7 @@ def test_long_lines_are_wrapped_on_a_terminal_and_not_in_a_pipe(project: Project
     name = "a name that is quite long " * 7 + "."
     assert findspot("project", "create", name, *project.target).code == 0
     assert any(name in line for line in findspot("project", "list", *project.target).out.splitlines())
-    shown = findspot("project", "list", *project.target, terminal=True, COLUMNS="100", NO_COLOR="1").out
+    shown = findspot_on_terminal("project", "list", *project.target, COLUMNS="100", NO_COLOR="1").out
     assert max(map(len, shown.splitlines())) <= 100
 
 
