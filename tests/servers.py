@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 
 _LINK = re.compile(r"(http://\S+)/\?token=")
-_START_S = 120
+_DEADLINE_S = 120
 
 
 def serving_under(process: "subprocess.Popen[str]") -> int | None:
@@ -64,7 +64,7 @@ class Server:
 
         server.reader = threading.Thread(target=read, daemon=True)
         server.reader.start()
-        while (line := lines.get(timeout=_START_S)) is not None:
+        while (line := lines.get(timeout=_DEADLINE_S)) is not None:
             if found := _LINK.search(line):
                 server.url = found[1]
                 server.token = environment.get("FINDSPOT_TOKEN") or (data / "owner-token").read_text().strip()
@@ -102,4 +102,4 @@ class Server:
     def stop(self) -> int:
         """SIGTERM, and wait for the end."""
         self.process.terminate()
-        return self._ended(timeout=30)
+        return self._ended(timeout=_DEADLINE_S)

@@ -49,7 +49,7 @@ def test_explain_adds_score_parts_words_and_a_sentence(search: Callable[..., Out
     out = search("lantern keeper", "--explain").out
     assert re.search(r"█ words 0\.\d+  ▒ meaning 0\.\d+  ░ recency 0\.\d+", out)
     assert re.search(r"words: (keeper|lantern) [\d.]+  (keeper|lantern) [\d.]+", out)
-    assert "It has both words" in out
+    assert "It contains both words" in out
 
 
 def test_json_is_the_response_of_the_api(search: Callable[..., Outcome]) -> None:
@@ -91,7 +91,7 @@ def test_the_locale_selects_chinese_explanations(
     assert "，折算为 " in search("lantern", "--explain", "--mode", "fts").out
     assert "余弦相似度为 " in search("lantern", "--explain", "--mode", "semantic").out
     monkeypatch.setenv("LC_ALL", "C")
-    assert "It has both words" in search("lantern keeper", "--explain").out
+    assert "It contains both words" in search("lantern keeper", "--explain").out
 
 
 def test_a_notice_says_that_documents_are_not_indexed_yet(
@@ -154,7 +154,7 @@ def test_a_search_in_one_mode_is_explained_by_that_mode(
 
 def test_an_emoji_is_explained_by_keywords_only(search: Callable[..., Outcome]) -> None:
     out = search("🏮", "--explain").out
-    assert "It has the one word (“🏮”, rank 1 by keyword)" in out
+    assert "It contains the one word (“🏮”, rank 1 by keyword)" in out
     assert "its meaning" not in out
 
 
