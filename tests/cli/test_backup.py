@@ -100,7 +100,7 @@ def test_backup_and_restore_print_json(source: Path, tmp_path: Path) -> None:
     restored = done("restore", file, "--json", "--data", str(tmp_path / "new")).json
     assert restored == {**made, "restored": True}
     refused = done("restore", file, "--json", "--data", str(tmp_path / "new"), code=5)
-    assert "only restored into an empty one" in refused.error["message"]
+    assert "only be restored into an empty store" in refused.error["message"]
 
 
 def test_embeddings_can_be_omitted(source: Path, tmp_path: Path) -> None:
