@@ -1,4 +1,4 @@
-"""Many edits under searches: what is shown stood there a moment ago at the latest, and in the end all is as it is."""
+"""Many edits during searches: hits are at most one revision old, and in the end the index is current."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ Change = Callable[[Any], Any]
 
 @dataclass
 class History:
-    """What a source held at each revision: `changes` lead from one to the next."""
+    """The values of a source at each revision: `changes` lead from one to the next."""
 
     source: Document | Table
     first: Any
@@ -47,7 +47,7 @@ class History:
 
 @dataclass(frozen=True)
 class Seen:
-    """A hit, and the revisions that its source had before the search and after it."""
+    """A hit, and the revisions of its source before and after the search."""
 
     source: Document | Table
     pointer: str
@@ -131,7 +131,7 @@ def _set(items: list[str], place: int, text: str) -> list[str]:
 
 
 def places(value: Any) -> set[tuple[str, str]]:
-    """Everything that can be found in a revision, with its pointer."""
+    """Return all texts of a revision, with their pointers."""
     if isinstance(value, list):
         return {("", text) for text in value}
     listed = {(f"/list/{place}", text) for place, text in enumerate(value["list"])}
@@ -139,7 +139,7 @@ def places(value: Any) -> set[tuple[str, str]]:
 
 
 @pytest.mark.torture
-async def test_no_search_shows_what_is_older_than_one_revision_however_much_is_edited(
+async def test_no_search_shows_text_older_than_one_revision_under_many_edits(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
 ) -> None:
     flows.use(monkeypatch, Telling())
@@ -170,7 +170,7 @@ async def test_no_search_shows_what_is_older_than_one_revision_however_much_is_e
 
 
 async def in_the_end(app: App, histories: list[History], values: dict[Any, dict[int, Any]]) -> None:
-    """Every search sees the last state and nothing else."""
+    """Check that every search finds the last revision and nothing else."""
     final = {key: places(held[max(held)]) for key, held in values.items()}
     for mode in Strategy:
         shown: dict[Any, set[tuple[str, str]]] = {key: set() for key in final}

@@ -1,4 +1,4 @@
-"""Sources into chunks, as a helper does it: of what is new the text, of what is known or gone the name."""
+"""Sources are cut into chunks: new ones are returned with their text, known and deleted ones by name."""
 
 import json
 from itertools import chain
@@ -24,7 +24,7 @@ def names(chunks: list[cutting.NodeChunk]) -> list[cutting.Known]:
     return list(dict.fromkeys((each.pointer, each.content_hash, each.size, each.overlap) for each in chunks))
 
 
-def test_a_new_table_comes_with_all_its_texts() -> None:
+def test_a_new_table_is_returned_with_all_its_texts() -> None:
     summary, gone, chunks = cut(TABLE, EVERYWHERE)
     assert (summary.nodes, summary.chunks, gone, summary.skipped) == (5, 5, [], ())
     assert {each.pointer: each.text for each in chunks} == {
@@ -37,7 +37,7 @@ def test_a_new_table_comes_with_all_its_texts() -> None:
     assert all((each.start, each.end) == (0, len(each.text)) == (0, each.length) for each in chunks)
 
 
-def test_of_a_known_table_only_what_changed_comes_back() -> None:
+def test_of_a_known_table_only_changes_are_returned() -> None:
     known = names(cut(TABLE, EVERYWHERE)[2])
     changed = {"a": TABLE["a"], "b": ["short", "other", "👩‍👩‍👧 e\u0301"]}
     summary, gone, chunks = cut(changed, EVERYWHERE, known[:2], known[2:])
@@ -46,13 +46,13 @@ def test_of_a_known_table_only_what_changed_comes_back() -> None:
     assert gone == [node for node in known if node[0] == "/b/1"]
 
 
-def test_without_tools_everything_is_gone() -> None:
+def test_without_tools_every_known_node_is_gone() -> None:
     known = names(cut(TABLE, EVERYWHERE)[2])
     summary, gone, chunks = cut(None, (), known)
     assert (summary.nodes, summary.chunks, sorted(gone), chunks) == (0, 0, sorted(known), [])
 
 
-def test_scopes_and_thresholds_of_one_cut_are_taken_together_and_cuts_apart() -> None:
+def test_scopes_of_one_chunk_size_are_merged_and_other_sizes_cut_separately() -> None:
     cuts = (Cut(100, 10, (("/a", 1), ("/b", 20), ("/b/0", 1))), Cut(30, 0, (("/b", 20),)))
     summary, _, chunks = cut(TABLE, cuts)
     assert {(each.pointer, each.size) for each in chunks} == {
@@ -67,14 +67,14 @@ def test_scopes_and_thresholds_of_one_cut_are_taken_together_and_cuts_apart() ->
     assert len({each.doc_id for each in chunks}) == len(chunks)
 
 
-def test_what_is_too_long_or_too_much_is_named() -> None:
+def test_nodes_that_are_too_long_or_have_no_room_are_listed() -> None:
     data = {"long": "x" * 1001, "much": "word " * 100, "fine": "fine"}
     summary, _, chunks = cut(data, (Cut(20, 0, (("", 1),)),))
     assert dict(summary.skipped) == {"/long": "content_too_long", "/much": "too_many_chunks"}
     assert [each.pointer for each in chunks] == ["/fine"]
 
 
-def test_large_answers_come_in_parts() -> None:
+def test_a_large_result_is_returned_in_parts() -> None:
     data = [f"{number} " + "字" * 900 for number in range(1500)]
     request = TableToCut(7, (Cut(1000, 0, (("", 1),)),), 10_000, 10, 10_000)
     parts = list(cutting.cut_table(request, json.dumps(data).encode(), iter(()))[2])
@@ -85,7 +85,7 @@ def test_large_answers_come_in_parts() -> None:
     assert len(list(gone)) == 1
 
 
-def test_known_passages_come_without_their_text() -> None:
+def test_known_passages_are_returned_without_their_text() -> None:
     content = "alpha\n\nbeta 乙\n\nalpha".encode()
 
     def passages(known: frozenset[str]) -> list[cutting.Passage]:
@@ -104,12 +104,12 @@ def test_known_passages_come_without_their_text() -> None:
     assert [each.doc_id for each in again] == [each.doc_id for each in first]
 
 
-def test_a_document_that_cannot_be_read_is_an_error_and_not_the_end_of_a_helper() -> None:
+def test_a_document_that_cannot_be_read_is_an_error_with_its_id() -> None:
     with pytest.raises(FindspotError, match="Document 3 cannot be read"):
         list(cutting.cut_documents([DocumentToCut(3, "tiptap", frozenset())], [b"{"]))
 
 
-def test_every_text_has_its_terms() -> None:
+def test_each_text_gets_its_terms() -> None:
     english, chinese, nothing = cutting.index_terms(["The Rivers", "圖書館", ""])
     assert "river" in english.split()
     assert chinese

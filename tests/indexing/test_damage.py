@@ -266,7 +266,7 @@ def healed(server: Server, project: Project) -> None:
     CASES if IS_TORTURE else SAMPLE,
     ids=lambda each: getattr(each, "__name__", each),
 )
-def test_a_file_damaged_under_a_running_server_never_shows_in_an_answer_and_is_healed(
+def test_a_file_damaged_under_a_running_server_never_changes_an_answer_and_is_repaired(
     filled: Project, tmp_path: Path, start_server: Start, kind: str, damage: Callable[[Path], None]
 ) -> None:
     project = filled.copied(tmp_path / "data")
@@ -283,7 +283,7 @@ def test_a_file_damaged_under_a_running_server_never_shows_in_an_answer_and_is_h
 
 @pytest.mark.torture
 @pytest.mark.parametrize("above", range(3) if IS_TORTURE else [2], ids=lambda above: FOLDERS[above])
-def test_a_folder_deleted_under_a_running_server_is_there_again(
+def test_a_folder_deleted_under_a_running_server_is_rebuilt(
     filled: Project, tmp_path: Path, start_server: Start, above: int
 ) -> None:
     project = filled.copied(tmp_path / "data")
@@ -301,7 +301,7 @@ def test_a_folder_deleted_under_a_running_server_is_there_again(
     [*(CASES if IS_TORTURE else [("terms", zeroed)]), ("", shutil.rmtree)],
     ids=lambda each: getattr(each, "__name__", each),
 )
-def test_a_server_killed_after_damage_heals_it_when_it_is_started_again(
+def test_a_server_killed_after_damage_repairs_it_when_it_is_restarted(
     filled: Project, tmp_path: Path, start_server: Start, kind: str, damage: Callable[[Path], None]
 ) -> None:
     project = filled.copied(tmp_path / "data")

@@ -1,4 +1,4 @@
-"""From a save to what is searched: which text, cut where, embedded how often, and who waits for it."""
+"""From a save to the index: which text is indexed, where it is cut, how often it is embedded, and who waits for it."""
 
 import asyncio
 import json
@@ -60,7 +60,7 @@ MARKDOWN = "## The harbour 港口\n\nThe light**house**[ keeper 林](https://els
 
 @pytest.mark.scenario("004.fts.plain-text")
 @pytest.mark.parametrize(("form", "content"), [("tiptap", TREE), ("markdown", MARKDOWN)])
-async def test_what_a_reader_sees_is_found_and_markup_is_not(app: App, project: int, form: str, content: Any) -> None:
+async def test_visible_text_is_found_and_markup_is_not(app: App, project: int, form: str, content: Any) -> None:
     await make(app, project, form, content)
     await settle(app)
     assert [row.chunk_text for row in await rows(app)] == ["The harbour 港口", "The lighthouse keeper 林远"]
@@ -74,7 +74,7 @@ async def test_what_a_reader_sees_is_found_and_markup_is_not(app: App, project: 
 
 
 @pytest.mark.scenario("004.embedding.by-paragraph")
-async def test_a_document_is_cut_at_its_paragraphs_and_only_a_very_long_one_again(app: App, project: int) -> None:
+async def test_a_document_is_cut_at_its_paragraphs_and_a_very_long_one_is_cut_further(app: App, project: int) -> None:
     long = {"en": "The tide comes in and goes out again. " * 60, "zh": "潮水涨了又落，落了又涨。" * 180}
     document = await make_document(app, project, "Short", long["en"].strip(), "短", long["zh"], "The end 完")
     await settle(app)
@@ -91,9 +91,7 @@ async def test_a_document_is_cut_at_its_paragraphs_and_only_a_very_long_one_agai
 
 
 @pytest.mark.scenario("004.embedding.one-vector-a-chunk", "004.embedding.chunk-fields")
-async def test_a_chunk_knows_where_it_stands_since_when_and_has_one_vector(
-    app: App, project: int, embedder: Telling
-) -> None:
+async def test_a_chunk_has_its_range_its_times_and_one_vector(app: App, project: int, embedder: Telling) -> None:
     began = datetime.now(UTC)
     other = await make_document(app, await make_project(app, "other"), "one 一", "two 二")
     document = await make_document(app, project, "one 一", "two 二", "three 三")
@@ -142,7 +140,7 @@ async def test_a_paragraph_at_the_top_of_a_long_document_embeds_one_text(
 
 @pytest.mark.scenario("004.embedding.third-paragraph")
 @pytest.mark.parametrize("language", ["en", "zh"])
-async def test_an_edit_of_the_third_paragraph_embeds_it_alone_while_the_writer_goes_on(
+async def test_an_edit_embeds_the_changed_paragraph_alone_while_the_writer_goes_on(
     app: App, project: int, embedder: Telling, language: str
 ) -> None:
     chapter = CHAPTER[language][:7]
@@ -150,7 +148,7 @@ async def test_an_edit_of_the_third_paragraph_embeds_it_alone_while_the_writer_g
     await settle(app)
     before = {row.chunk_text: row.id for row in await rows(app)}
     embedder.asked.clear()
-    embedder.open.clear()  # from here on, whoever needs a vector waits
+    embedder.open.clear()  # from now on, every call for a vector waits
     async with asyncio.timeout(flows.PATIENCE_S / 2):
         saved = await save(app, document.id, *chapter[:2], NEW[language], *chapter[3:])
     assert (saved.revision, embedder.asked) == (2, [])
@@ -169,7 +167,7 @@ async def test_an_edit_of_the_third_paragraph_embeds_it_alone_while_the_writer_g
 
 @pytest.mark.scenario("004.fts.save-updates-index")
 @pytest.mark.parametrize("reason", ["manual", "autosave"])
-async def test_a_save_by_hand_or_by_itself_is_searched_soon(app: App, project: int, reason: str) -> None:
+async def test_a_manual_or_automatic_save_is_searched_soon(app: App, project: int, reason: str) -> None:
     document = await make_document(app, project, "The old pier", "旧码头")
     await settle(app)
     body = {"content": "The new pier\n\n新码头", "reason": reason}
@@ -180,7 +178,7 @@ async def test_a_save_by_hand_or_by_itself_is_searched_soon(app: App, project: i
 
 
 @pytest.mark.scenario("004.fts.never-blocks-editing")
-async def test_a_save_answers_though_the_index_is_held_up(app: App, project: int) -> None:
+async def test_a_save_does_not_wait_for_the_index(app: App, project: int) -> None:
     document = await make_document(app, project, "The old pier 旧码头")
     await settle(app)
     engine, goes_on, held_up = flows.watched(app), threading.Event(), threading.Event()
@@ -206,9 +204,7 @@ async def test_a_save_answers_though_the_index_is_held_up(app: App, project: int
 
 
 @pytest.mark.scenario("004.embedding.in-background")
-async def test_many_embeddings_are_made_behind_the_back_of_those_who_edit(
-    app: App, project: int, embedder: Telling
-) -> None:
+async def test_many_embeddings_do_not_delay_edits(app: App, project: int, embedder: Telling) -> None:
     embedder.open.clear()
     try:
         async with asyncio.timeout(flows.PATIENCE_S / 2):

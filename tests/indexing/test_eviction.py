@@ -1,4 +1,4 @@
-"""A project with more vectors than it may have gives up those that were hits least recently."""
+"""A project with too many vectors loses those that were hits least recently."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from tests import flows
 from tests.flows import Telling
 
 
-def test_what_was_never_a_hit_is_coldest_then_what_was_one_longest_ago() -> None:
+def test_chunks_that_were_never_a_hit_are_evicted_first_then_the_least_recent() -> None:
     held = {"one": np.array([1, 5, 9], np.int64), "other": np.array([3, 7], np.int64)}
     assert least_recent(held, [5, 7, 9], 3) == {"one": [1, 5], "other": [3]}
     assert least_recent(held, [9, 4, 3, 1], 4) == {"one": [5, 9], "other": [3, 7]}
@@ -28,7 +28,7 @@ async def shown(app: App, project: int, query: str, mode: Strategy, limit: int =
 
 
 @pytest.mark.scenario("004.capacity.vectors", "D16")
-async def test_past_the_limit_the_coldest_vectors_go_and_words_still_find_their_chunks(
+async def test_past_the_limit_the_least_recent_vectors_are_evicted_and_keywords_still_find_them(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedder = Telling()
@@ -39,9 +39,9 @@ async def test_past_the_limit_the_coldest_vectors_go_and_words_still_find_their_
         old = [f"旧的段落 old{number}" for number in range(8)]
         await flows.make_document(app, project, *old)
         await flows.settle(app)
-        assert await shown(app, project, old[2], Strategy.VECTOR) != []  # from now on it is warm
-        warm = (await shown(app, project, old[2], Strategy.KEYWORD))[0]
-        assert warm == old[2]
+        assert await shown(app, project, old[2], Strategy.VECTOR) != []  # a recent hit from now on
+        recent = (await shown(app, project, old[2], Strategy.KEYWORD))[0]
+        assert recent == old[2]
         await flows.make_document(app, project, *(f"新的段落 fresh{number}" for number in range(4)))
         await flows.settle(app)
         (report,) = await app.index_status.of_project(project)
@@ -53,17 +53,17 @@ async def test_past_the_limit_the_coldest_vectors_go_and_words_still_find_their_
         for text in lost:
             assert (await shown(app, project, text, Strategy.KEYWORD))[0] == text
             assert text in await shown(app, project, text, Strategy.HYBRID, 12)
-        await flows.rebuild(app, NamespaceKey(project, None))  # which makes every vector anew
+        await flows.rebuild(app, NamespaceKey(project, None))  # calculates every vector again
         (report,) = await app.index_status.of_project(project)
         assert (report.vectors, report.evicted) == (9, 3)
-    async with open_app(limited) as app:  # as it was, without anyone's help
+    async with open_app(limited) as app:  # a restart changes nothing
         await flows.settle(app)
         (report,) = await app.index_status.of_project(project)
         assert (report.chunks, report.vectors, report.evicted) == (12, 9, 3)
 
 
 @pytest.mark.parametrize("call", ["vector_ids", "evict"])
-async def test_damage_that_is_found_while_room_is_made_is_healed_where_it_is(
+async def test_damage_met_by_an_eviction_is_rebuilt_and_others_are_evicted(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     embedder = Telling()

@@ -1,5 +1,5 @@
-"""kill -9 in the middle of indexing, rebuilding and compacting, and files that are damaged: the index always comes to
-agree with the store, chunk for chunk, without anyone's help."""
+"""After kill -9 during indexing, rebuilding and compacting, and after damage to files, the index repairs itself until
+it holds exactly the chunks of the store."""
 
 import asyncio
 import os
@@ -41,7 +41,7 @@ PATIENCE_S = 60
 
 @asynccontextmanager
 async def settled(folder: Path) -> AsyncIterator[tuple[App, int, int]]:
-    """The app on a folder, once its index has followed everything."""
+    """Open the app on a folder, and wait until the index is at rest."""
     async with open_app(Settings(FINDSPOT_DATA=folder)) as app:
         project_id, table_id = await index_editor.prepare(app)
 
@@ -54,7 +54,7 @@ async def settled(folder: Path) -> AsyncIterator[tuple[App, int, int]]:
 
 
 async def agree(app: App, project_id: int, table_id: int) -> int:
-    """The engine holds exactly the chunks of the store, and those are the texts as they are now. How many there are."""
+    """Check that the engine holds exactly the chunks of the store, and these the current texts; return their number."""
     total = 0
     async with app.store.read() as connection:
         rows = list(await connection.execute(sa.select(chunks)))
@@ -90,7 +90,7 @@ def edit_and_be_killed(folder: Path, chance: random.Random) -> None:
 
 
 @pytest.mark.torture
-async def test_after_kill_9_at_any_moment_store_and_engine_agree_chunk_for_chunk(tmp_path: Path) -> None:
+async def test_after_kill_9_at_any_time_store_and_engine_hold_the_same_chunks(tmp_path: Path) -> None:
     chance = random.Random(16112026)
     most = 0
     for _ in range(ROUNDS):
@@ -106,7 +106,7 @@ async def test_after_kill_9_at_any_moment_store_and_engine_agree_chunk_for_chunk
     ALL_DAMAGES if "FINDSPOT_TORTURE" in os.environ else random.Random(5).sample(ALL_DAMAGES, 6),
     ids=lambda each: each if isinstance(each, str) else each.__name__,
 )
-async def test_damage_is_found_and_healed_and_meanwhile_answered_or_named(
+async def test_damage_is_repaired_and_searches_are_answered_or_told_to_retry(
     indexed: Path, tmp_path: Path, file: str, damage: Callable[[Path], None]
 ) -> None:
     folder = tmp_path / "data"
@@ -125,7 +125,7 @@ async def test_damage_is_found_and_healed_and_meanwhile_answered_or_named(
 
 
 async def outcome(app: App, ask: SearchRequest) -> str:
-    """What a search comes to: an answer with hits, or an error with the time after which to ask again."""
+    """Return "answered" for an answer with hits, or the code of an error that says when to retry."""
     try:
         return "answered" if (await app.table_search.search(ask)).hits else "nothing found"
     except FindspotError as error:
@@ -134,7 +134,7 @@ async def outcome(app: App, ask: SearchRequest) -> str:
 
 @pytest.fixture(scope="module")
 def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder whose index has something in every file: deletions too."""
+    """A folder whose index has content in every file, also in that of deletions."""
     folder = tmp_path_factory.mktemp("indexed")
 
     async def fill() -> None:

@@ -1,4 +1,4 @@
-"""Store and engine are compared, and what differs is put right, on both databases."""
+"""Store and engine are compared, and differences repaired, on both databases."""
 
 import numpy as np
 import pytest
@@ -16,19 +16,19 @@ from tests.flows import Telling, make_document, make_project, rows, settle, text
 
 @pytest.fixture
 def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """Whatever is opened has an engine that can be watched."""
+    """Give every app an engine that can be watched."""
     flows.use(monkeypatch, Telling())
     return settings
 
 
-def test_what_is_missing_too_much_or_waiting_is_told_apart() -> None:
+def test_missing_extra_and_waiting_chunks_are_told_apart() -> None:
     found = differences([1, 2, 3, 4, 5], [4, 5], np.array([1, 3, 5, 9], np.int64))
     assert (found.missing, found.extra, found.waiting_not_held) == ([2], [9], {4})
     nothing = differences([], [], np.empty(0, np.int64))
     assert (nothing.missing, nothing.extra, nothing.waiting_not_held) == ([], [], set())
 
 
-async def test_what_the_engine_lost_is_marked_little_by_little_and_indexed_again(
+async def test_chunks_that_the_engine_lost_are_marked_in_parts_and_indexed_again(
     app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reconcile, "MARKED_AT_ONCE", 3)

@@ -61,7 +61,7 @@ DECISIONS: tuple[Scenario, ...] = (
     need("D16", "DECISIONS row 16",
          "A chunk whose vector was given up is still found by its words, and the status counts such chunks.",
          "tests/indexing/test_eviction.py::"
-         "test_past_the_limit_the_coldest_vectors_go_and_words_still_find_their_chunks"),
+         "test_past_the_limit_the_least_recent_vectors_are_evicted_and_keywords_still_find_them"),
     need("D17", "DECISIONS row 17",
          "A channel's name is its route, the server validates strictly, and the client's types and schemas come from "
          "the server's OpenAPI."),

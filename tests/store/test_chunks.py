@@ -1,4 +1,4 @@
-"""The queries on chunks: what waits, what is found, and that none of them reads more than it has to."""
+"""The queries on chunk rows, and that each of them uses an index of the database."""
 
 from collections.abc import Callable
 from typing import Any
@@ -55,7 +55,7 @@ def chunk(number: int, **source: Any) -> rows.NewChunk:
     )._replace(**source)
 
 
-async def test_what_waits_comes_in_order_and_page_by_page(filled: Store) -> None:
+async def test_waiting_chunks_are_returned_in_order_and_in_pages(filled: Store) -> None:
     async with filled.read() as connection:
         first = await rows.waiting(connection, NAMESPACE, 0, 100)
         second = await rows.waiting(connection, NAMESPACE, first[-1].id, 100)
@@ -65,7 +65,7 @@ async def test_what_waits_comes_in_order_and_page_by_page(filled: Store) -> None
         assert len(await rows.every(connection, NAMESPACE, first[-1].id, 10_000)) == MANY - first[-1].id
 
 
-async def test_the_chunks_of_a_source_that_rests_do_not_wait(filled: Store) -> None:
+async def test_chunks_of_a_source_that_waits_after_an_error_are_not_returned(filled: Store) -> None:
     async with filled.write() as connection:
         await states.fail(connection, states.is_document(1), Failure("E", "x"), even_pending=True)
         assert await rows.waiting(connection, NAMESPACE, 0, 1000) == []
@@ -92,7 +92,7 @@ async def test_any_number_of_chunks_is_marked_counted_and_deleted(filled: Store)
         assert await rows.namespaces_to_forget(connection) == []
 
 
-async def test_the_nodes_of_a_table_are_known_and_deleted_each_as_a_whole(filled: Store) -> None:
+async def test_the_nodes_of_a_table_are_listed_and_deleted_as_a_whole(filled: Store) -> None:
     async with filled.write() as connection:
         nodes = [node async for part in rows.nodes_of(connection, 1) for node in part]
         assert sorted(nodes) == [(f"/{number}", "hash", 1000, 100) for number in range(3)]
@@ -102,7 +102,7 @@ async def test_the_nodes_of_a_table_are_known_and_deleted_each_as_a_whole(filled
         assert len((await connection.execute(sa.select(gone_chunks))).all()) == 4
 
 
-async def test_a_found_chunk_comes_with_its_source_as_it_is_now(filled: Store) -> None:
+async def test_a_found_chunk_comes_with_the_current_state_of_its_source(filled: Store) -> None:
     async with filled.write() as connection:
         await connection.execute(sa.update(documents).where(documents.c.id == 2).values(revision=5, title="new"))
         await states.set_indexed_revision(connection, states.is_document(2), 4, is_current=False)
@@ -129,7 +129,7 @@ async def _ready(connection: AsyncConnection) -> list[tuple[int | None, int | No
     return [(row[0], row[1]) for row in await connection.execute(query.order_by(index_states.c.id))]
 
 
-async def test_failures_rest_for_longer_each_time_and_an_edit_ends_the_rest(filled: Store) -> None:
+async def test_each_failure_waits_longer_and_an_edit_ends_the_wait(filled: Store) -> None:
     async with filled.write() as connection:
         await states.set_indexed_revision(connection, states.is_document(1), 1, is_current=True)
         pauses = []

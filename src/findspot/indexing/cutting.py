@@ -1,4 +1,4 @@
-"""Cuts sources into chunks and texts into terms, in helper processes.
+"""Cut sources into chunks and texts into terms, in helper processes.
 
 Results come in lists of about half a megabyte, so that decoding one does not block the event loop for long. Chunks that
 are known already come back by name only. Heavy imports are inside the functions: only helpers load them.
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_PART = 1 << 19  # characters
-_NAMED = 1000  # nodes without room that are named; there may be millions
-_ROW = 200  # what a row takes beside its text
+_PART = 1 << 19  # characters in one list of a result
+_LISTED = 1000  # nodes without room that are listed; there may be millions
+_ROW = 200  # characters that a row takes besides its text
 
 
 class DocumentToCut(msgspec.Struct, frozen=True, array_like=True):
-    """A document whose content comes beside, and the names of the chunks it is known to have."""
+    """A document to cut, and the names of the chunks that it has in the store. Its content is passed separately."""
 
     id: int
     format: str
@@ -34,7 +34,7 @@ class DocumentToCut(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Passage(msgspec.Struct, frozen=True, array_like=True):
-    """A chunk of a document; without its text if it is known."""
+    """A chunk of a document; `text` is None if the store has it."""
 
     document_id: int
     doc_id: str
@@ -47,18 +47,20 @@ class Passage(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Cut(msgspec.Struct, frozen=True, array_like=True):
-    """One way of cutting, and where it applies: scopes, each with the least length of a node."""
+    """Chunk size and overlap, and the scopes they apply to, each with the minimum length of a node."""
 
     size: int
     overlap: int
     scopes: tuple[tuple[str, int], ...]
 
 
-Known: TypeAlias = tuple[str, str, int, int]  # a node under one way of cutting: pointer, content hash, size, overlap
+Known: TypeAlias = tuple[
+    str, str, int, int
+]  # a node with a chunk size and overlap: pointer, content hash, size, overlap
 
 
 class TableToCut(msgspec.Struct, frozen=True, array_like=True):
-    """A table whose text comes beside, and then the nodes it is known to have."""
+    """A table to cut. Its text, and the nodes that it has in the store, are passed separately."""
 
     id: int
     cuts: tuple[Cut, ...]
@@ -68,7 +70,7 @@ class TableToCut(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TableSummary(msgspec.Struct, frozen=True, array_like=True):
-    """Numbers of nodes and chunks, the nodes that were left out, and the number of chunks that found no room."""
+    """Numbers of nodes and chunks, the nodes that were skipped, and the number of chunks without room."""
 
     nodes: int
     chunks: int
@@ -77,7 +79,7 @@ class TableSummary(msgspec.Struct, frozen=True, array_like=True):
 
 
 class NodeChunk(msgspec.Struct, frozen=True, array_like=True):
-    """A chunk of a node that is new."""
+    """A chunk of a new node."""
 
     pointer: str
     content_hash: str
@@ -101,7 +103,7 @@ def cut_documents(documents: list[DocumentToCut], contents: list[bytes]) -> Iter
 def _passages(document: DocumentToCut, content: bytes) -> Iterator[Passage]:
     try:
         found = read_stored(content, document.format)
-    except FindspotError as error:  # nothing that is saved is like this
+    except FindspotError as error:  # no document is saved like this: the stored bytes are damaged
         raise FindspotError("INTERNAL", f"Document {document.id} cannot be read. {error.message}") from None
     from findspot.chunking import cut_paragraphs
 
@@ -131,8 +133,8 @@ def cut_table(
                 skipped[chunks.pointer] = chunks.reason
             elif chunks.total:
                 found[chunks.pointer, chunks.content_hash, chunks.size, chunks.overlap] = node, chunks
-    without_room = _left_out(found, known, table.room)
-    for _, chunks in list(without_room.values())[:_NAMED]:
+    without_room = _remove_without_room(found, known, table.room)
+    for _, chunks in list(without_room.values())[:_LISTED]:
         skipped[chunks.pointer] = SkipReason.PROJECT_FULL
     summary = TableSummary(
         nodes=len({key[0] for key in found}),
@@ -145,23 +147,23 @@ def cut_table(
     return summary, _parts(sorted(known - found.keys())), _parts(chunks_of_new)
 
 
-def _left_out(
+def _remove_without_room(
     found: "dict[Known, tuple[Node, NodeChunks]]", known: Set[Known], room: int
 ) -> "dict[Known, tuple[Node, NodeChunks]]":
-    """Take out the nodes for which there is no room. What was there before keeps its place."""
-    taken = sum(chunks.total for place, (_, chunks) in found.items() if place in known)
-    left_out: dict[Known, tuple[Node, NodeChunks]] = {}
-    for place in [place for place in found if place not in known]:
-        total = found[place][1].total
+    """Remove the nodes from `found` that have no room, and return them. Nodes that are in the store come first."""
+    taken = sum(chunks.total for key, (_, chunks) in found.items() if key in known)
+    removed: dict[Known, tuple[Node, NodeChunks]] = {}
+    for key in [key for key in found if key not in known]:
+        total = found[key][1].total
         if taken + total <= room:
             taken += total
         else:
-            left_out[place] = found.pop(place)
-    return left_out
+            removed[key] = found.pop(key)
+    return removed
 
 
 def _nodes(text: bytes, scopes: Sequence[tuple[str, int]], max_length: int) -> Iterable[Node | Skipped]:
-    """What lies in any of the scopes, each node once."""
+    """Return the nodes that lie in any of the scopes, each once."""
     found: dict[str, Node | Skipped] = {}
     for scope, threshold in scopes:
         for node in json_tree.read(text, threshold=threshold, scope=scope, max_length=max_length):
@@ -194,6 +196,7 @@ def index_terms(texts: list[str]) -> list[str]:
 
 
 def _parts(rows: Iterable[T]) -> Iterator[list[T]]:
+    """Yield the rows in lists of about half a megabyte."""
     part: list[T] = []
     size = 0
     for row in rows:
