@@ -27,6 +27,7 @@ async def test_every_hit_has_the_right_pointer_and_range_inside_its_scope(app: A
     assert [tool.json_pointer for tool in tools if not hits[tool.id]] == ["/nowhere"]
 
 
+@pytest.mark.one_database
 async def test_tools_on_several_scopes_of_a_real_table_share_its_chunks(app: App) -> None:
     value = real_tables.load(FIXTURES / "zh_laws.json")
     table = await real_tables.make_table(app, await flows.make_project(app), value)

@@ -12,7 +12,7 @@ from findspot.app import App, open_app
 from findspot.models import OWNER, Table, Tool
 from findspot.settings import Settings
 from tests import flows
-from tests.agents.test_tools import make_table, make_tool
+from tests.agents.tools import make_table, make_tool
 from tests.flows import Telling
 
 CHANGES = 60

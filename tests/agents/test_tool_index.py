@@ -18,7 +18,7 @@ from findspot.store import chunks as chunk_rows
 from findspot.store import projects as project_rows
 from findspot.store.schema import chunks, gone_chunks, index_states
 from tests import flows
-from tests.agents.test_tools import CHINESE, ENGLISH, make_table, search_spec
+from tests.agents.tools import CHINESE, ENGLISH, make_table, search_spec
 from tests.flows import Telling
 
 pytestmark = pytest.mark.telling

@@ -34,7 +34,7 @@ DECISIONS: tuple[Scenario, ...] = (
     need("D07", "DECISIONS row 7",
          "A scope contains its pointer and everything below it, but no keys that only share its prefix, even if few "
          "of the nearest chunks are inside.",
-         "tests/agents/test_tools.py::test_tools_on_two_scopes_share_chunks_and_search_only_their_own_scope"),
+         "tests/agents/test_calls.py::test_tools_on_two_scopes_share_chunks_and_search_only_their_own_scope"),
     need("D08", "DECISIONS row 8",
          "Every way to change content updates the index, does not embed unchanged content again, and leaves nothing "
          "of deleted content."),
