@@ -13,7 +13,7 @@ MiB = 1024 * 1024
 
 
 def clear(monkeypatch: pytest.MonkeyPatch, **variables: str) -> None:
-    """An environment with these settings and no others."""
+    """Set these environment variables, and unset all other settings."""
     for field in Settings.model_fields.values():
         monkeypatch.delenv(str(field.alias), raising=False)
     for name, value in variables.items():
@@ -24,7 +24,7 @@ def plain(value: Any) -> Any:
     return value.get_secret_value() if isinstance(value, SecretStr) else value
 
 
-# variable, field, default, another value as it is written, and as it is read
+# variable, field, default, another value as written, and as read
 SETTINGS: list[tuple[str, str, Any, str, Any]] = [
     ("FINDSPOT_DATA", "data", Path(".findspot"), "/srv/findspot", Path("/srv/findspot")),
     ("FINDSPOT_HOST", "host", "127.0.0.1", "0.0.0.0", "0.0.0.0"),
@@ -35,6 +35,7 @@ SETTINGS: list[tuple[str, str, Any, str, Any]] = [
     ("FINDSPOT_LOG_LEVEL", "log_level", "info", "debug", "debug"),
     ("FINDSPOT_LOG_FORMAT", "log_format", "auto", "json", "json"),
     ("FINDSPOT_MAX_BODY", "max_body", 64 * MiB, "1048576", MiB),
+    ("FINDSPOT_BODY_MEMORY", "body_memory", 256 * MiB, "1048576", MiB),
     ("FINDSPOT_MAX_TABLE", "max_table", 256 * MiB, "1048576", MiB),
     ("FINDSPOT_MAX_DOCUMENT", "max_document", 16 * MiB, "2048", 2048),
     ("FINDSPOT_ANSWER_TOKENS", "answer_tokens", 20_000, "500", 500),
@@ -67,7 +68,7 @@ SETTINGS: list[tuple[str, str, Any, str, Any]] = [
 ]
 
 
-def test_no_setting_is_left_out_here() -> None:
+def test_the_list_of_settings_is_complete() -> None:
     assert {variable: field for variable, field, *_ in SETTINGS} == {
         field.alias: name for name, field in Settings.model_fields.items()
     }

@@ -1,4 +1,4 @@
-"""Settings: read once from the environment at start, checked, then frozen. docs/settings.md is made from this file."""
+"""Settings: read from the environment at start, validated, then frozen. docs/settings.md is generated from here."""
 
 import importlib.util
 import re
@@ -15,42 +15,42 @@ CHUNK_THRESHOLD = 10_000  # characters; a search tool indexes strings of at leas
 
 
 class Settings(BaseSettings):
-    """Everything that can be set from outside. Nothing has to be."""
+    """All settings. Each has a default."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True, populate_by_name=True)
 
-    # ── where it runs ──
-    data: Path = Field(Path(".findspot"), alias="FINDSPOT_DATA", description="Folder that holds all data.")
+    # ── server ──
+    data: Path = Field(Path(".findspot"), alias="FINDSPOT_DATA", description="Folder of all data.")
     host: str = Field("127.0.0.1", alias="FINDSPOT_HOST", description="Address to listen on.")
     port: int = Field(8321, ge=0, le=65535, alias="FINDSPOT_PORT", description="Port to listen on; 0 picks a free one.")
     allowed_hosts: str = Field(
         "",
         alias="FINDSPOT_ALLOWED_HOSTS",
-        description="Further names by which agents and their pages reach this server, separated by commas.",
+        description="More host names of this server, separated by commas.",
     )
     token: SecretStr | None = Field(
         None,
         alias="FINDSPOT_TOKEN",
-        description="The owner's token; without it one is made and kept in the data folder.",
+        description="The owner's token; if unset, one is generated and kept in the data folder.",
     )
     database_url: SecretStr | None = Field(
         None,
         alias="FINDSPOT_DATABASE_URL",
-        description="postgresql://… puts the store on PostgreSQL; default is SQLite.",
+        description="postgresql://… stores data in PostgreSQL instead of SQLite.",
     )
     engine: Literal["embedded", "turbopuffer"] = Field(
-        "embedded", alias="FINDSPOT_ENGINE", description="Where chunks are indexed and recalled."
+        "embedded", alias="FINDSPOT_ENGINE", description="The search engine."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", alias="FINDSPOT_LOG_LEVEL", description="Least severe log line that is written."
+        "info", alias="FINDSPOT_LOG_LEVEL", description="Least severe level that is logged."
     )
     log_format: Literal["auto", "json", "console"] = Field(
-        "auto", alias="FINDSPOT_LOG_FORMAT", description="Log lines as JSON or for people; auto: people on a terminal."
+        "auto", alias="FINDSPOT_LOG_FORMAT", description="JSON or readable log lines; auto: readable on a terminal."
     )
 
     # ── limits ──
     max_body: int = Field(
-        64 * MiB, ge=1024, alias="FINDSPOT_MAX_BODY", description="Largest request in bytes; larger ones get 413."
+        64 * MiB, ge=1024, alias="FINDSPOT_MAX_BODY", description="Largest request body in bytes; larger ones get 413."
     )
     body_memory: int = Field(
         256 * MiB,
@@ -60,7 +60,7 @@ class Settings(BaseSettings):
     )
     max_table: int = Field(
         256 * MiB, ge=1024, le=900 * MiB, alias="FINDSPOT_MAX_TABLE",
-        description="Largest JSON text of one table in bytes, however it grew.",
+        description="Largest JSON text of one table in bytes, also after edits.",
     )  # fmt: skip
     max_document: int = Field(
         16 * MiB,
@@ -71,11 +71,11 @@ class Settings(BaseSettings):
     )
     max_chunks: int = Field(
         5_000_000, ge=1, alias="FINDSPOT_MAX_CHUNKS",
-        description="Chunks of one project; what would pass it is saved and not searched.",
+        description="Most chunks of one project; content above it is stored, but not searched.",
     )  # fmt: skip
     max_vectors: int = Field(
         20_000_000_000, ge=1, alias="FINDSPOT_MAX_VECTORS",
-        description="Bytes of one project's vectors, one a dimension; past it, those least recently hit are given up.",
+        description="Most bytes of a project's vectors, one per dimension; more evict the least recently hit ones.",
     )  # fmt: skip
     answer_tokens: int = Field(
         20_000, ge=500, alias="FINDSPOT_ANSWER_TOKENS", description="Token budget of one answer to an agent."
@@ -123,27 +123,30 @@ class Settings(BaseSettings):
 
     # ── search ──
     chunk_size: int = Field(
-        1000, ge=100, le=8000, alias="SEARCH_DEFAULT_CHUNK_SIZE", description="Characters in a chunk, at most."
+        1000, ge=100, le=8000, alias="SEARCH_DEFAULT_CHUNK_SIZE", description="Most characters in a chunk."
     )
     chunk_overlap: int = Field(
         100,
         ge=0,
         alias="SEARCH_DEFAULT_CHUNK_OVERLAP",
-        description="Characters two neighbouring chunks share, at most.",
+        description="Most characters that two neighbouring chunks share.",
     )
     max_chunks_per_node: int = Field(
-        60_000, ge=1, alias="SEARCH_MAX_CHUNKS_PER_NODE", description="Chunks of one string; a longer one is left out."
+        60_000,
+        ge=1,
+        alias="SEARCH_MAX_CHUNKS_PER_NODE",
+        description="Most chunks of one string; longer strings are not indexed.",
     )
     max_content_size: int = Field(
         50_000_000,
         ge=1,
         alias="SEARCH_MAX_CONTENT_SIZE",
-        description="Characters of one string; a longer one is left out.",
+        description="Most characters of one string; longer strings are not indexed.",
     )
     top_k: int = Field(
-        5, ge=1, alias="SEARCH_DEFAULT_TOP_K", description="Hits of a search tool when none are asked for."
+        5, ge=1, alias="SEARCH_DEFAULT_TOP_K", description="Hits of a search tool if the call names no number."
     )
-    max_top_k: int = Field(20, ge=1, alias="SEARCH_MAX_TOP_K", description="Hits of a search tool, at most.")
+    max_top_k: int = Field(20, ge=1, alias="SEARCH_MAX_TOP_K", description="Most hits of a search tool.")
     vector_weight: Annotated[float, Field(ge=0, le=1)] | None = Field(
         None,
         alias="SEARCH_DEFAULT_VECTOR_WEIGHT",
@@ -213,7 +216,7 @@ class Settings(BaseSettings):
 
     @property
     def shared(self) -> bool:
-        """Whether several processes may serve: nothing then lives in the data folder that one of them must own."""
+        """Whether several processes may serve the same data: the data folder then holds nothing with a single owner."""
         return self.database_url is not None and self.engine == "turbopuffer"
 
     def url(self, port: int) -> str:
