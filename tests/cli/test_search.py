@@ -149,7 +149,7 @@ def test_a_search_in_one_mode_is_explained_by_that_mode(
     assert score
     assert re.search(rf"{raw} is [\d.]+, a score of {score[1]} on a scale from 0 to 1, rank 1 in {name} search\.", out)
     assert out.count("█ words" if mode == "fts" else "▒ meaning") >= 1
-    assert not any(each in out for each in ("Together", "recency", "▒ meaning" if mode == "fts" else "█ words"))
+    assert not any(each in out for each in ("Total:", "recency", "▒ meaning" if mode == "fts" else "█ words"))
 
 
 def test_an_emoji_is_explained_by_keywords_only(search: Callable[..., Outcome]) -> None:

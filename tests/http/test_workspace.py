@@ -201,8 +201,8 @@ async def test_an_explanation_is_a_sentence_in_the_callers_language(owner: httpx
     best = (await hybrid(owner, project, "old photographs"))["results"][0]
     place = {"query": "old photographs", "documentId": best["documentId"], "chunkId": best["chunkId"]}
     english = (await ask(owner, project, "search:rank:explain", **place)).json()["explanation"]
-    assert english.startswith("It has both words (“old”, “photographs”, rank ")
-    assert f"Together {best['finalScore']:.2f}" in english
+    assert english.startswith("It contains both words (“old”, “photographs”, rank ")
+    assert f"Total: {best['finalScore']:.2f}" in english
     chinese = (await ask(owner, project, "search:rank:explain", "zh-CN", **place)).json()["explanation"]
     assert chinese.startswith("命中全部 2 个词（“old”“photographs”，")
     assert f"合计 {best['finalScore']:.2f} 分" in chinese
@@ -212,10 +212,14 @@ async def test_chinese_is_explained_by_stretches_and_characters(owner: httpx2.As
     passage = (await hybrid(owner, project, "仓库里的旧照片"))["results"][0]
     place = {"documentId": passage["documentId"], "chunkId": passage["chunkId"]}
     for query, english, chinese in (
-        ("仓库里的旧照片", "It has all 7 characters (“仓库里的旧照片”", "命中全部 7 个字（“仓库里的旧照片”"),
-        ("倉庫裡的新照片", "It has 6 of 7 characters (“仓库里的”, “照片”", "命中 7 个字中的 6 个（“仓库里的”“照片”"),
-        ("黄 zebra", "It has the one character but no word (“黄”", "命中唯一的字，未命中任何词（“黄”"),
-        ("灯塔", "It has none of the characters;", "未命中任何关键词；"),
+        ("仓库里的旧照片", "It contains all 7 characters (“仓库里的旧照片”", "命中全部 7 个字（“仓库里的旧照片”"),
+        (
+            "倉庫裡的新照片",
+            "It contains 6 of 7 characters (“仓库里的”, “照片”",
+            "命中 7 个字中的 6 个（“仓库里的”“照片”",
+        ),
+        ("黄 zebra", "It contains the one character but no word (“黄”", "命中唯一的字，未命中任何词（“黄”"),
+        ("灯塔", "It contains no character of the query;", "未命中任何关键词；"),
     ):
         for language, said in (("en", english), ("zh", chinese)):
             why = (await ask(owner, project, "search:rank:explain", language, query=query, **place)).json()
