@@ -1,4 +1,4 @@
-"""Archives made in memory, well-meaning and hostile ones."""
+"""Builds archives in memory, valid and hostile ones."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""What tests and benchmarks of real tables share: scopes, queries, and whether a hit stands where it says."""
+"""Scopes and queries for real tables, and a check of every hit's pointer and range; for tests and benchmarks."""
 
 import json
 import random
@@ -11,7 +11,7 @@ from findspot.agents.schemas import NewSearchTool
 from findspot.app import App
 from findspot.models import OWNER, Table, Tool
 
-ELSEWHERE = (
+UNRELATED = (
     "aurora 极光 over the fjord",
     "🪁",
     "e\u0301tude",
@@ -27,13 +27,13 @@ def load(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def strings(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
-    """Every string of a value with its pointer."""
+def strings(value: Any, pointer: str = "") -> Iterator[tuple[str, str]]:
+    """Yield every string of a value with its pointer."""
     if isinstance(value, str):
-        yield place, value
+        yield pointer, value
     members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, each in members:
-        yield from strings(each, f"{place}/{str(key).replace('~', '~0').replace('/', '~1')}")
+        yield from strings(each, f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}")
 
 
 def node(value: Any, place: str) -> Any:
@@ -43,26 +43,26 @@ def node(value: Any, place: str) -> Any:
 
 
 def scopes(value: Any, threshold: int, seed: int = 1) -> list[str]:
-    """All of it, what lies directly below, and places around and at some long strings; one that leads nowhere."""
+    """Return the root, a member of the root, some long strings and their parents, and one scope that does not exist."""
     chosen = random.Random(seed)
-    long = [place for place, text in strings(value) if len(text) >= threshold]
+    long = [pointer for pointer, text in strings(value) if len(text) >= threshold]
     some = chosen.sample(long, min(2, len(long)))
-    around = [place.rsplit("/", 1)[0] for place in some]
-    first = ["/" + place.split("/")[1] for place in long[:1]]
-    return list(dict.fromkeys(["", *first, *around, *some, "/nowhere"]))
+    parents = [pointer.rsplit("/", 1)[0] for pointer in some]
+    first = ["/" + pointer.split("/")[1] for pointer in long[:1]]
+    return list(dict.fromkeys(["", *first, *parents, *some, "/nowhere"]))
 
 
 def queries(value: Any, number: int, seed: int = 1) -> list[str]:
-    """Queries in the words of the table's own strings, and some that have nothing to do with it."""
+    """Return queries with words of the table's own strings, and some unrelated ones."""
     chosen = random.Random(seed)
     texts = [text for _, text in strings(value) if len(text) > 20]
-    made = [each for _, each in zip(range(number // 10), ELSEWHERE, strict=False)]
-    while len(made) < number:
+    found = [each for _, each in zip(range(number // 10), UNRELATED, strict=False)]
+    while len(found) < number:
         text = chosen.choice(texts)
         start, length = chosen.randrange(len(text)), chosen.choice((4, 12, 30, 80))
         if query := text[start : start + length].replace("\0", "").strip():
-            made.append(query)
-    return made
+            found.append(query)
+    return found
 
 
 async def make_table(app: App, project_id: int, value: Any) -> Table:
@@ -78,16 +78,16 @@ async def make_tool(app: App, table: Table, scope: str, **config: Any) -> Tool:
 
 
 async def check(app: App, tool: Tool, value: Any, query: str) -> int:
-    """Search, and hold every hit to its place; how many there were."""
+    """Search, check the pointer and range of every hit, and return the number of hits."""
     answer = await app.tool_calls.call(tool, {"query": query, "top_k": 20}, OWNER)
     assert answer["total_results"] == len(answer["results"])
     for result in answer["results"]:
         chunk = result["chunk"]
-        place = chunk["json_pointer"]
-        assert pointers.holds(tool.json_pointer, place), (tool.json_pointer, place)
-        assert place == tool.json_pointer + result["json_path"]
+        pointer = chunk["json_pointer"]
+        assert pointers.holds(tool.json_pointer, pointer), (tool.json_pointer, pointer)
+        assert pointer == tool.json_pointer + result["json_path"]
         text = node(node(value, tool.json_pointer), result["json_path"])
-        assert text == node(value, place)
-        assert text[chunk["char_start"] : chunk["char_end"]] == chunk["chunk_text"], (place, query)
+        assert text == node(value, pointer)
+        assert text[chunk["char_start"] : chunk["char_end"]] == chunk["chunk_text"], (pointer, query)
         assert chunk["chunk_text"]
     return len(answer["results"])

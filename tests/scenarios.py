@@ -1,11 +1,11 @@
-"""What the requirement documents ask for, row by row, and the tests that show it.
+"""The table of requirements and the tests that show them.
 
-A row names its tests, and each of these names the row: `@pytest.mark.scenario("004.fts.no-results")`. A row without
-tests is not done yet. `test_scenarios.py` fails when table and tests disagree.
+A row names its tests, and each test names the row: `@pytest.mark.scenario("004.fts.no-results")`. A row without tests
+is not covered yet. `test_scenarios.py` fails if the table and the tests disagree.
 
-    python -m tests.scenarios              how many rows are covered, by document
-    python -m tests.scenarios --missing    and which are not
-    python -m tests.scenarios --json       the same for machines
+    python -m tests.scenarios              print the number of covered rows per document
+    python -m tests.scenarios --missing    also list the rows that are not covered
+    python -m tests.scenarios --json       print the report as JSON
 """
 
 import argparse
@@ -35,7 +35,7 @@ SCENARIOS: tuple[Scenario, ...] = (*DOC000, *DOC001, *DOC002, *DOC003, *DOC004, 
 
 
 def as_text(scenarios: Sequence[Scenario], *, missing: bool = False) -> str:
-    """The report for people; with `missing`, each row without a test stands below its document."""
+    """Return the report as text. With `missing`, list the rows without a test below their document."""
     lines = []
     for document, title in DOCUMENTS.items():
         rows = [row for row in scenarios if row.document == document]
@@ -46,7 +46,7 @@ def as_text(scenarios: Sequence[Scenario], *, missing: bool = False) -> str:
 
 
 def as_json(scenarios: Sequence[Scenario]) -> str:
-    """The report for machines: counts by document, the total, and every row without a test."""
+    """Return the report as JSON: counts by document, the total, and every row without a test."""
     by_document = {name: [row for row in scenarios if row.document == name] for name in DOCUMENTS}
     report = {
         "documents": {name: _counts(rows) for name, rows in by_document.items()},

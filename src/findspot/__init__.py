@@ -1,3 +1,3 @@
-"""Findspot: search huge JSON and long documents, and get the passage with the place where it stands."""
+"""Findspot: search large JSON and long documents; get the passage and its exact position."""
 
 __version__ = "0.1.0"

@@ -74,18 +74,18 @@ def suite(prefix: str) -> dict[str, bytes]:
 
 
 def nested(levels: int) -> bytes:
-    """Lists and objects in turn, so many of them inside each other."""
+    """Return lists and objects in turn, nested `levels` deep."""
     pairs, odd = divmod(levels, 2)
     return b'[{"":' * pairs + b"[" * odd + b"1" * (not odd) + b"]" * odd + b"}]" * pairs
 
 
 def meaning(text: bytes | str) -> Any:
-    """What a text says, for comparing by value: 1 is 1.0 but not true, and the order of keys is left out."""
+    """Decode a text for comparison by value: 1 equals 1.0 but not true, and the order of keys does not matter."""
     return json.loads(text, parse_int=_number, parse_float=_number)
 
 
 def wording(text: bytes | str) -> Any:
-    """What a text says, and how: numbers as spelled, keys in order. Only escapes and white space do not count."""
+    """Decode a text for exact comparison: numbers as spelled, keys in order. Escapes and white space do not matter."""
     return json.loads(text, parse_int=_spelling, parse_float=_spelling, object_pairs_hook=in_order)
 
 

@@ -170,7 +170,7 @@ def test_a_file_over_the_limit_is_skipped_even_if_its_header_lies() -> None:
         assert (list(files), list(skipped)) == (["good.md"], ["big.md"])
     lying = bytearray(zip_of({"big.md": b"x" * 1_000_000, "good.md": b"x"}))
     at = lying.find(b"PK\x01\x02")
-    lying[at + 24 : at + 28] = struct.pack("<L", 5)  # five bytes, says the list
+    lying[at + 24 : at + 28] = struct.pack("<L", 5)  # the central directory claims five bytes
     files, skipped = read(bytes(lying))
     assert (list(files), list(skipped)) == (["good.md"], ["big.md"])
 

@@ -157,11 +157,11 @@ def _exactly(stream: Reader, size: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def tar_header(name: str, size: int, moment: datetime | None = None, records: dict[str, str] | None = None) -> bytes:
+def tar_header(name: str, size: int, modified: datetime | None = None, records: dict[str, str] | None = None) -> bytes:
     """Return the tar header of a file. The file's bytes and `padding` follow it."""
     info = tarfile.TarInfo(name)
     info.size = size
-    info.mtime = int(moment.timestamp()) if moment else 0
+    info.mtime = int(modified.timestamp()) if modified else 0
     info.pax_headers = records or {}
     return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict")
 

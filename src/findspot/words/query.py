@@ -134,7 +134,7 @@ def parse(text: str, *, typing: bool = False) -> Query:
     if typing and items.ends_with_word and not text[-1:].isspace() and (last := _last_unit(items.words[-1])):
         prefix = last.exact
         complete = query_terms(" ".join([*items.words[:-1], items.words[-1][: last.start]]))
-        complete = tuple(term for term in complete if term in terms)  # drops stop words that only stand beside a prefix
+        complete = tuple(term for term in complete if term in terms)  # without stop words next to the prefix
     if phrases:  # a stop word beside a phrase adds nothing
         terms, complete = (tuple(term for term in each if term not in STOP_WORDS) for each in (terms, complete))
     stems = _stems(prefix) if prefix else ()
@@ -160,8 +160,8 @@ def _items(text: str) -> _Items:
 def query_terms(text: str) -> tuple[str, ...]:
     """Return the terms of a query without syntax, each once.
 
-    Chinese words count by their bigrams, and by a single character only where it stands alone. Stop words count only if
-    there is nothing else.
+    Chinese words count by their bigrams, and isolated Chinese characters by themselves. Stop words count only if there
+    are no other words.
     """
     found = list(tokens(text))
     in_bigrams = _positions_in_bigrams(found)
