@@ -265,9 +265,9 @@ async def _rebuild(app: App, key: NamespaceKey) -> None:
 
 
 async def _rebuilt(app: App, queries: Sequence[str], count: int) -> Result:
-    place = NamespaceKey(PROJECT, None)
-    took, _ = await _timed(_rebuild(app, place))
-    building = asyncio.create_task(_rebuild(app, place))
+    key = NamespaceKey(PROJECT, None)
+    took, _ = await _timed(_rebuild(app, key))
+    building = asyncio.create_task(_rebuild(app, key))
     times: list[float] = []
     began = time.perf_counter()
     while not building.done():

@@ -479,11 +479,11 @@ async def test_a_third_rebuild_of_a_project_waits_and_is_told_its_place(
 ) -> None:
     app, others = app_of(owner), [NamespaceKey(project, 901), NamespaceKey(project, 902)]
     await app.index_worker.close()  # so that all of them wait
-    assert [await app.index_status.request_rebuild(place) for place in others] == [0, 0]
+    assert [await app.index_status.request_rebuild(key) for key in others] == [0, 0]
     assert (await ask(owner, project, "search:fts:reindex")).json()["position"] == 1
     fourth = NamespaceKey(project, 903)
     assert await app.index_status.request_rebuild(fourth) == 2
-    again = [await app.index_status.request_rebuild(place) for place in (*others, NamespaceKey(project, None), fourth)]
+    again = [await app.index_status.request_rebuild(key) for key in (*others, NamespaceKey(project, None), fourth)]
     assert again == [0, 0, 1, 2]  # whoever asks again stays where they are
     await app.index_worker.start()
     await settle(app)

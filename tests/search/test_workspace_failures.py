@@ -157,7 +157,7 @@ async def test_a_failed_rebuild_leaves_the_old_index_reports_why_and_is_retried(
 ) -> None:
     document = await make_document(app, project, BEFORE, AFTER)
     await settle(app)
-    place = NamespaceKey(project, None)
+    key = NamespaceKey(project, None)
     engine, fails, tries = flows.watched(app), True, 0
 
     def failing(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -177,7 +177,7 @@ async def test_a_failed_rebuild_leaves_the_old_index_reports_why_and_is_retried(
         return building
 
     engine.instead["build"] = failing(build) if step == "build" else build
-    assert await app.index_status.request_rebuild(place) == 0
+    assert await app.index_status.request_rebuild(key) == 0
     assert await error_of(app, project) == DISK_FULL
     for strategy in Strategy:
         assert set(await found(app, project, "heron 苍鹭", strategy)) == {BEFORE, AFTER}
@@ -190,7 +190,7 @@ async def test_a_failed_rebuild_leaves_the_old_index_reports_why_and_is_retried(
     fails = False
     await settle(app)
     assert await is_ready(app, project)
-    held = app.engine.ids(place.namespace).tolist()
+    held = app.engine.ids(key.namespace).tolist()
     assert held == [row.id for row in await rows(app, document_id=document.id)]
     assert set(await found(app, project, "heron 苍鹭", Strategy.HYBRID)) == {BEFORE, AFTER}
 

@@ -116,8 +116,8 @@ async def test_a_found_chunk_comes_with_the_current_state_of_its_source(filled: 
 async def test_a_source_is_ready_when_none_of_its_chunks_waits(filled: Store) -> None:
     async with filled.write() as connection:
         await connection.execute(sa.update(index_states).values(status="indexing"))
-        for place, ready in ((NamespaceKey(PROJECT, None), [(2, None)]), (NamespaceKey(PROJECT, 1), [(2, None)])):
-            await states.mark_ready(connection, place)
+        for key, ready in ((NamespaceKey(PROJECT, None), [(2, None)]), (NamespaceKey(PROJECT, 1), [(2, None)])):
+            await states.mark_ready(connection, key)
             assert await _ready(connection) == ready
         await rows.mark(connection, await rows.waiting_ids(connection, table_namespace(PROJECT, 1)), indexed=True)
         await states.mark_ready(connection, NamespaceKey(PROJECT, 1))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from findspot.errors import Failure
+from findspot.store import index_states as states
 from findspot.store import migrate
 from findspot.store.database import Store
 from findspot.store.schema import (
@@ -282,3 +285,30 @@ async def test_the_look_ups_of_chunks_have_an_index_each(store: Store) -> None:
             plan = " ".join(str(column) for row in rows for column in row)
             assert index in plan or "sqlite_autoindex_chunks" in plan, (where, plan)
             assert "SCAN chunks" not in plan
+
+
+async def test_old_errors_of_sources_become_a_code_and_a_message(database_url: str | None, tmp_path: Path) -> None:
+    store = Store.unprepared(database_url, tmp_path / "old.db")
+    errors = ["EMBEDDING_UNAVAILABLE: The service: is away.", "no code", None]
+    async with store.write() as connection:
+        await migrate.rebuild(connection, "0005")
+        await connection.execute(sa.text("INSERT INTO projects (id, name, created_at) VALUES (1, 'p', '2026-01-01')"))
+        for number, error in enumerate(errors, 1):
+            await connection.execute(
+                sa.text(
+                    "INSERT INTO tables (id, project_id, name, revision, size, text_id, created_at, updated_at) "
+                    "VALUES (:id, 1, 't', 1, 1, 1, '2026-01-01', '2026-01-01')"
+                ),
+                {"id": number},
+            )
+            values = {"id": number, "error": error}
+            await connection.execute(
+                sa.text("UPDATE index_states SET last_error = :error WHERE table_id = :id"), values
+            )
+    async with store.write() as connection:
+        await migrate.upgrade(connection)
+        found = [await states.of_table(connection, number) for number in (1, 2, 3)]
+    await store.close()
+    assert [each.last_error if each else "" for each in found] == [errors[0], "INTERNAL: no code", None]
+    assert found[0] is not None
+    assert found[0].error == Failure("EMBEDDING_UNAVAILABLE", "The service: is away.")

@@ -75,7 +75,7 @@ class IndexStatus:
         self._advanced = asyncio.Condition()
 
     async def close(self) -> None:
-        """Write the problems that were reported last."""
+        """Wait until the problems that were reported are written."""
         if self._sending is not None:
             await self._sending
 
@@ -93,8 +93,8 @@ class IndexStatus:
             some = sorted(self._unsent)
             try:
                 await self._write(some)
-            except FindspotError as error:  # the next reader that meets the problem reports it again
-                log.warning("%d problems of the index could not be reported: %s", len(some), error.message)
+            except Exception as error:  # the next reader that meets the problem reports it again
+                log.warning("%d problems of the index could not be reported", len(some), exc_info=error)
             self._unsent.difference_update(some)
 
     async def _write(self, some: Sequence[IndexRequest]) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 
@@ -147,11 +147,12 @@ class IndexWorker:
 
     async def _scan(self) -> None:
         """Begin everything that is due and not at work."""
-        await self._take_requests()
-        await self._namespaces.save()
         async with self._store.read() as connection:
+            waiting = await requests.every(connection)
             due = set(await index_states.due_namespaces(connection))
             due |= {NamespaceKey.of(each) for each in await chunk_rows.namespaces_to_forget(connection)}
+        await self._take_requests(waiting)
+        await self._namespaces.save()
         due |= {state.key for state in self._namespaces.in_phase(Phase.UNCHECKED)}
         for key in due:
             if key in self._updating:
@@ -181,10 +182,8 @@ class IndexWorker:
 
     # ── requests of other tasks and processes ──
 
-    async def _take_requests(self) -> None:
+    async def _take_requests(self, waiting: Sequence[WaitingRequest]) -> None:
         """Turn the requests of readers into states and work, and delete them."""
-        async with self._store.read() as connection:
-            waiting = await requests.every(connection)
         if not waiting:
             return
         for each in waiting:
@@ -195,6 +194,8 @@ class IndexWorker:
             if documents:
                 await index_states.request_documents(connection, documents)
             await requests.delete(connection, [each.id for each in waiting])
+        if documents:
+            self._store.written.set()  # this scan has read the documents that are due before
 
     def _take(self, waiting: WaitingRequest) -> None:
         key, kind = NamespaceKey.of(waiting.request.namespace), waiting.request.kind

@@ -122,9 +122,9 @@ async def embed_texts(request: Request, project_id: int, body: Texts) -> Respons
 
 
 async def _rebuild(request: Request, project_id: int) -> models.ReindexJob:
-    place = NamespaceKey(project_id, None)
-    position = await app_of(request).index_status.request_rebuild(place)
-    return {"jobId": f"rebuild_{place.namespace}", "position": position}
+    key = NamespaceKey(project_id, None)
+    position = await app_of(request).index_status.request_rebuild(key)
+    return {"jobId": f"rebuild_{key.namespace}", "position": position}
 
 
 async def _search(request: Request, project_id: int, body: Search, strategy: Strategy) -> models.SearchPage:
