@@ -19,7 +19,7 @@ _DEADLINE_S = 120
 
 
 def serving_under(process: "subprocess.Popen[str]") -> int | None:
-    """The process that this supervisor has started, or None at a moment when there is none."""
+    """Return the API process of this supervisor, or None while there is none."""
     listed = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     if sys.platform == "linux":
         found = listed.read_text()
@@ -30,7 +30,7 @@ def serving_under(process: "subprocess.Popen[str]") -> int | None:
 
 @dataclass
 class Server:
-    """A running server, its address and the owner's token."""
+    """A running server, its URL and the owner's token."""
 
     process: "subprocess.Popen[str]"
     url: str
@@ -81,14 +81,14 @@ class Server:
 
     @property
     def serving(self) -> int:
-        """The process that answers; the one that was started watches over it."""
+        """The id of the API process; `process` is its supervisor."""
         found = serving_under(self.process)
         assert found is not None, "no process serves"
         return found
 
     def kill(self) -> None:
-        """kill -9, for it and all it started."""
-        if self.process.poll() is None or (self.reader and self.reader.is_alive()):  # one of the group may live on
+        """Kill the server and all its processes with SIGKILL."""
+        if self.process.poll() is None or (self.reader and self.reader.is_alive()):  # some may still run
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
         self._ended()
@@ -100,6 +100,6 @@ class Server:
         return code
 
     def stop(self) -> int:
-        """SIGTERM, and wait for the end."""
+        """Stop the server with SIGTERM and return its exit code."""
         self.process.terminate()
         return self._ended(timeout=_DEADLINE_S)

@@ -132,9 +132,9 @@ def test_a_query_may_start_with_an_excluded_word(search: Callable[..., Outcome],
 
 def test_a_single_word_with_a_dash_gets_a_hint(search: Callable[..., Outcome]) -> None:
     for query in ("-old", "-house", "-灯塔"):
-        said = search(query, code=2).err
-        assert f"No such option '{query}'." in said
-        assert f"findspot search -- {shlex.quote(query)}" in said
+        error = search(query, code=2).err
+        assert f"No such option '{query}'." in error
+        assert f"findspot search -- {shlex.quote(query)}" in error
     assert "Did you mean '--page'?" in search("lantern", "--pgae", "3", code=2).err
 
 
