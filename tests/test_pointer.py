@@ -17,7 +17,7 @@ tokens_of_a_pointer = st.lists(st.text("ab/~01-", max_size=3) | st.text(max_size
 
 
 @pytest.mark.scenario("D04")
-def test_every_pointer_of_the_rfc_leads_to_its_value() -> None:
+def test_every_pointer_of_the_rfc_resolves_to_its_value() -> None:
     table = pointer_table()
     text = json.dumps(table.document).encode()
     found = {case.pointer: json.loads(Tree(text).get(pointers.parse(case.pointer))) for case in table.valid}
@@ -25,7 +25,7 @@ def test_every_pointer_of_the_rfc_leads_to_its_value() -> None:
     assert found == {case.pointer: case.value for case in table.valid}
 
 
-def test_every_pointer_that_must_fail_is_refused_or_leads_nowhere() -> None:
+def test_every_invalid_pointer_is_refused_or_does_not_resolve() -> None:
     table = pointer_table()
     text = json.dumps(table.document).encode()
     outcomes = {}
@@ -37,7 +37,7 @@ def test_every_pointer_that_must_fail_is_refused_or_leads_nowhere() -> None:
 
 
 @pytest.mark.scenario("D04")
-def test_the_pointer_to_any_key_leads_back_to_that_key() -> None:
+def test_the_pointer_to_any_key_resolves_to_that_key() -> None:
     keys = [*TEXTS, *naughty_strings(), "", "/", "~", "~1", "~0", "~01", "~10", "a/b~c", "//", "~~", "0", "-"]
     text = json.dumps({key: [at] for at, key in enumerate(keys)}).encode()
     last = {key: at for at, key in enumerate(keys)}
@@ -69,7 +69,7 @@ def test_writing_and_parsing_are_inverse(tokens: tuple[str, ...]) -> None:
         ("/世界/繁體/👩‍👩‍👧/e\u0301/\u2028/\x00", ("世界", "繁體", "👩‍👩‍👧", "e\u0301", "\u2028", "\x00")),
     ],
 )
-def test_a_pointer_is_its_tokens(pointer: str, tokens: tuple[str, ...]) -> None:
+def test_a_pointer_is_parsed_into_its_tokens(pointer: str, tokens: tuple[str, ...]) -> None:
     assert pointers.parse(pointer) == tokens
     assert pointers.write(tokens) == pointer
 
@@ -112,7 +112,7 @@ def test_a_tilde_that_is_not_an_escape_is_refused(pointer: str) -> None:
         ("/e", "/e\u0301", False),
     ],
 )
-def test_a_scope_holds_itself_and_what_lies_below_it(scope: str, pointer: str, held: bool) -> None:
+def test_a_scope_holds_itself_and_everything_below_it(scope: str, pointer: str, held: bool) -> None:
     assert pointers.holds(scope, pointer) is held
 
 

@@ -107,7 +107,7 @@ def test_a_variable_changes_its_setting_and_no_other(
     assert [name for name in Settings.model_fields if getattr(before, name) != getattr(after, name)] == [field]
 
 
-def test_a_variable_that_is_empty_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     clear(monkeypatch, **{row[0]: "" for row in SETTINGS})
     assert [plain(getattr(Settings(), row[1])) for row in SETTINGS] == [row[2] for row in SETTINGS]
 
@@ -148,7 +148,7 @@ def test_a_variable_that_is_empty_counts_as_not_set(monkeypatch: pytest.MonkeyPa
         ("SEARCH_TOOL_CONFIG_CACHE_TTL", "soon"),
     ],
 )
-def test_a_value_that_cannot_be_is_refused_with_the_variables_name(
+def test_an_invalid_value_is_refused_with_the_name_of_its_variable(
     monkeypatch: pytest.MonkeyPatch, variable: str, wrong: str
 ) -> None:
     clear(monkeypatch, **{variable: wrong})
@@ -172,7 +172,7 @@ def test_settings_are_frozen() -> None:
         Settings().port = 1  # type: ignore[misc]
 
 
-def test_no_secret_shows_when_settings_are_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_printed_settings_contain_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     secret = [row[0] for row in SETTINGS if "secret" in str(Settings.model_fields[row[1]].annotation).lower()]
     assert {"FINDSPOT_TOKEN", "FINDSPOT_DATABASE_URL", "FINDSPOT_EMBEDDER_API_KEY", "TURBOPUFFER_API_KEY"} == set(
         secret
@@ -192,7 +192,7 @@ def test_no_secret_shows_when_settings_are_printed(monkeypatch: pytest.MonkeyPat
         ("postgres://h/db", "turbopuffer", True),
     ],
 )
-def test_several_processes_may_serve_only_when_store_and_engine_both_live_elsewhere(
+def test_several_processes_may_serve_only_with_a_remote_store_and_a_remote_engine(
     monkeypatch: pytest.MonkeyPatch, database_url: str | None, engine: str, shared: bool
 ) -> None:
     clear(monkeypatch, FINDSPOT_ENGINE=engine, **({"FINDSPOT_DATABASE_URL": database_url} if database_url else {}))

@@ -36,7 +36,7 @@ DOC002: tuple[Scenario, ...] = (
          "tests/http/test_access.py::test_no_route_exposes_the_engine"),
     need("002.data", "002 § What Changes / 数据/SQL 设计",
          "The store has the columns that search needs for chunks and tools, added by migrations.",
-         "tests/store/test_schema.py::test_the_migrations_build_exactly_what_the_definitions_say"),
+         "tests/store/test_schema.py::test_the_migrations_create_the_defined_schema"),
     need("002.data.chunk-columns", "002 § What Changes / 数据/SQL 设计",
          "The namespace and engine id columns of a chunk are filled and used, not reserved."),
     need("002.data.status-in-metadata", "002 § What Changes / 数据/SQL 设计; DECISIONS row 23",

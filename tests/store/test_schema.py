@@ -99,7 +99,7 @@ async def fill(connection: AsyncConnection) -> dict[str, int]:
 
 
 @pytest.mark.scenario("002.data", "003.schema.chunks-table", "003.migration.chunks-table", "003.migration.tool-columns")
-async def test_the_migrations_build_exactly_what_the_definitions_say(store: Store) -> None:
+async def test_the_migrations_create_the_defined_schema(store: Store) -> None:
     def differences(connection: sa.Connection) -> Any:
         options = {"compare_type": True, "compare_server_default": True}
         return compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
@@ -114,7 +114,7 @@ def test_the_newest_migration_is_the_one_the_code_expects() -> None:
 
 
 @pytest.mark.scenario("003.migration.downgrade")
-async def test_the_schema_can_be_taken_down_and_built_again(store: Store) -> None:
+async def test_the_schema_can_be_removed_and_created_again(store: Store) -> None:
     def down_and_up(connection: sa.Connection) -> list[str]:
         from alembic import command
         from alembic.config import Config
@@ -132,7 +132,7 @@ async def test_the_schema_can_be_taken_down_and_built_again(store: Store) -> Non
         await fill(connection)
 
 
-async def test_a_database_of_a_newer_findspot_is_refused_and_left_alone(
+async def test_a_database_of_a_newer_findspot_is_refused_and_not_changed(
     store: Store, database_url: str | None, tmp_path: Any
 ) -> None:
     async with store.write() as connection:
@@ -141,7 +141,7 @@ async def test_a_database_of_a_newer_findspot_is_refused_and_left_alone(
         await Store.open(database_url, tmp_path / "findspot.db")
 
 
-async def test_deleting_a_project_takes_everything_in_it_along(store: Store) -> None:
+async def test_deleting_a_project_deletes_everything_in_it(store: Store) -> None:
     async with store.write() as connection:
         ids = await fill(connection)
         await connection.execute(sa.delete(projects).where(projects.c.id == ids["project"]))
@@ -150,7 +150,7 @@ async def test_deleting_a_project_takes_everything_in_it_along(store: Store) -> 
     assert not any(left.values()), left
 
 
-async def test_whoever_makes_or_changes_a_source_gives_the_index_something_to_do(store: Store) -> None:
+async def test_creating_or_changing_a_source_requests_indexing(store: Store) -> None:
     async def states(connection: AsyncConnection) -> list[tuple[Any, ...]]:
         query = sa.select(index_states.c.table_id, index_states.c.document_id, index_states.c.status)
         return [tuple(row) for row in await connection.execute(query.order_by(index_states.c.id))]
@@ -168,7 +168,7 @@ async def test_whoever_makes_or_changes_a_source_gives_the_index_something_to_do
         assert await states(connection) == [(table, None, "ready"), (None, document, "pending")]
 
 
-async def test_a_chunk_that_is_deleted_by_whatever_way_is_noted_for_the_engine(store: Store) -> None:
+async def test_every_deleted_chunk_is_recorded_for_the_engine(store: Store) -> None:
     async with store.write() as connection:
         ids = await fill(connection)
         chunk = (await connection.execute(sa.select(chunks.c.id))).scalar_one()
@@ -178,7 +178,7 @@ async def test_a_chunk_that_is_deleted_by_whatever_way_is_noted_for_the_engine(s
 
 
 @pytest.mark.scenario("003.chunks-table.table-id")
-async def test_deleting_a_table_takes_its_text_tools_chunks_and_state_along(store: Store) -> None:
+async def test_deleting_a_table_deletes_its_text_tools_chunks_and_state(store: Store) -> None:
     async with store.write() as connection:
         ids = await fill(connection)
         await connection.execute(sa.delete(tables).where(tables.c.id == ids["table"]))
@@ -197,7 +197,7 @@ async def test_deleting_a_table_takes_its_text_tools_chunks_and_state_along(stor
     "003.schema.search-config-column",
     "003.schema.tool-namespace",
 )
-async def test_rows_keep_what_they_were_given_and_know_their_times(store: Store) -> None:
+async def test_rows_keep_their_values_and_timestamps(store: Store) -> None:
     async with store.write() as connection:
         ids = await fill(connection)
         chunk = (await connection.execute(sa.select(chunks))).one()
@@ -216,7 +216,7 @@ async def test_rows_keep_what_they_were_given_and_know_their_times(store: Store)
 
 
 @pytest.mark.scenario("003.chunks-table.doc-id", "003.migration.constraints")
-async def test_what_must_be_unique_is_kept_so_by_the_database(store: Store) -> None:
+async def test_the_database_enforces_unique_values(store: Store) -> None:
     async def refused(into: sa.Table, **values: Any) -> None:
         with pytest.raises(IntegrityError):
             async with store.write() as connection:
@@ -247,7 +247,7 @@ async def test_what_must_be_unique_is_kept_so_by_the_database(store: Store) -> N
         assert list(names) == ["find", "seek"]
 
 
-async def test_the_embedding_cache_knows_a_vector_by_fingerprint_and_text(store: Store) -> None:
+async def test_a_cached_vector_is_identified_by_fingerprint_and_text(store: Store) -> None:
     row = {"fingerprint": "model-1", "text_hash": b"\x00" * 32, "vector": b"\x01\x02"}
     async with store.write() as connection:
         await connection.execute(
@@ -268,7 +268,7 @@ async def test_the_embedding_cache_knows_a_vector_by_fingerprint_and_text(store:
     "003.query-plan.doc-id-index",
     "003.migration.indexes",
 )
-async def test_the_look_ups_of_chunks_have_an_index_each(store: Store) -> None:
+async def test_every_query_of_chunks_has_an_index(store: Store) -> None:
     wanted = (
         ("table_id = 1 AND json_pointer = '/a'", "uq_chunks_place"),
         ("table_id = 1 AND json_pointer = '/a' AND content_hash = 'x'", "uq_chunks_place"),

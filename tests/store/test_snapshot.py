@@ -1,4 +1,4 @@
-"""One moment of the whole database: what is read of it, and what comes back."""
+"""Snapshots of the whole database, and loading rows into an empty one."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ async def read(store: Store, name: str) -> list[tuple[Any, ...]]:
         return [row async for batch in snapshot.rows(connection, name) for row in batch]
 
 
-def test_every_column_of_the_schema_has_a_kind_and_every_counter_is_called_id() -> None:
+def test_every_column_has_a_kind_and_every_assigned_id_is_called_id() -> None:
     for table in metadata.sorted_tables:
         assert len(snapshot.columns(table)) == len(table.columns)
         assert table.autoincrement_column is None or table.autoincrement_column.name == "id"
@@ -37,28 +37,28 @@ def test_every_column_of_the_schema_has_a_kind_and_every_counter_is_called_id() 
     }
 
 
-async def test_a_snapshot_does_not_see_what_is_written_after_it_began_and_holds_no_writer_up(store: Store) -> None:
+async def test_a_snapshot_does_not_see_later_writes_and_blocks_no_writer(store: Store) -> None:
     async with store.write() as connection:
         await project_rows.create(connection, "before")
-    async with store.snapshot() as moment:
-        async with store.write() as connection:  # would wait for the snapshot's end if it had to
+    async with store.snapshot() as frozen:
+        async with store.write() as connection:  # would wait for the end of the snapshot if it were blocked
             await project_rows.create(connection, "after")
             await connection.execute(sa.update(projects).values(name="changed"))
-        seen = [row async for batch in snapshot.rows(moment, "projects") for row in batch]
+        seen = [row async for batch in snapshot.rows(frozen, "projects") for row in batch]
     assert [row[1] for row in seen] == ["before"]
     assert [row[1] for row in await read(store, "projects")] == ["changed", "changed"]
 
 
-async def test_a_snapshot_that_is_broken_off_leaves_no_reader_in_the_past(store: Store) -> None:
-    async def look_and_be_cancelled(ready: asyncio.Event) -> None:
-        async with store.snapshot() as moment:
-            await moment.execute(sa.select(projects))
+async def test_a_cancelled_snapshot_leaves_no_reader_with_old_data(store: Store) -> None:
+    async def read_until_cancelled(ready: asyncio.Event) -> None:
+        async with store.snapshot() as connection:
+            await connection.execute(sa.select(projects))
             ready.set()
             await asyncio.Event().wait()
 
     for _ in range(12):  # more than there are readers
         ready = asyncio.Event()
-        task = asyncio.create_task(look_and_be_cancelled(ready))
+        task = asyncio.create_task(read_until_cancelled(ready))
         await ready.wait()
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -69,12 +69,12 @@ async def test_a_snapshot_that_is_broken_off_leaves_no_reader_in_the_past(store:
         for _ in range(8):
             reader = await readers.enter_async_context(store.read())
             assert len((await reader.execute(sa.select(projects))).all()) == 1
-    if store.kind == "sqlite":  # no one still needs the log of that time
+    if store.kind == "sqlite":  # no reader needs the old log
         async with store.read() as connection:
             assert (await connection.execute(sa.text("PRAGMA wal_checkpoint(TRUNCATE)"))).one()[0] == 0
 
 
-async def test_leftovers_of_unfinished_writes_are_left_out(store: Store) -> None:
+async def test_unfinished_writes_are_not_in_a_snapshot(store: Store) -> None:
     async with store.write() as connection:
         ids = await fill(connection)
         await table_rows.write_pieces(connection, ids["table"], 999, 0, [memoryview(b"half")])
@@ -84,7 +84,7 @@ async def test_leftovers_of_unfinished_writes_are_left_out(store: Store) -> None
     assert await read(store, "pieces") == [(ids["table"], 1, 0, b"1")]
 
 
-async def test_rows_are_read_a_megabyte_at_a_time_whatever_their_length(store: Store) -> None:
+async def test_rows_of_any_length_are_read_a_megabyte_at_a_time(store: Store) -> None:
     async with store.write() as connection:
         ids = await fill(connection)
         many = [{"name": f"p{number}"} for number in range(1200)]
@@ -94,15 +94,15 @@ async def test_rows_are_read_a_megabyte_at_a_time_whatever_their_length(store: S
         await connection.execute(sa.update(tables).values(text_id=5))
         document = {"project_id": ids["project"], "title": "", "type": "note", "format": "text", "revision": 1}
         await connection.execute(sa.insert(documents), [{**document, "content": bytes(3_000_000)}] * 3)
-    async with store.snapshot() as moment:
+    async with store.snapshot() as connection:
         batches = {
-            name: [len(batch) async for batch in snapshot.rows(moment, name)]
+            name: [len(batch) async for batch in snapshot.rows(connection, name)]
             for name in ("projects", "pieces", "documents", "tools")
         }
     assert batches == {"projects": [512, 512, 177], "pieces": [3] * 4, "documents": [1] * 4, "tools": [1]}
 
 
-async def test_a_row_may_refer_to_one_of_its_table_that_comes_later_but_not_to_none(store: Store) -> None:
+async def test_a_row_may_refer_to_a_later_row_but_not_to_a_missing_one(store: Store) -> None:
     async with store.write() as connection:
         ids = await fill(connection)
         await connection.execute(sa.delete(versions))
@@ -122,7 +122,7 @@ async def test_a_row_may_refer_to_one_of_its_table_that_comes_later_but_not_to_n
     await load((20, 21), (21, None))
     with pytest.raises(sa.exc.IntegrityError):
         await load((30, 31))
-    async with store.read() as connection:  # and it is checked at once again
+    async with store.read() as connection:  # references are checked immediately again
         with pytest.raises(sa.exc.IntegrityError):
             await connection.execute(sa.insert(versions), {**row, "parent_id": 99})
 
@@ -132,7 +132,7 @@ async def _shapes(store: Store) -> Any:
         return await snapshot.shapes(connection)
 
 
-async def test_json_comes_as_the_text_it_is(store: Store) -> None:
+async def test_json_is_read_as_its_exact_text(store: Store) -> None:
     value = {"b": 12345678901234567890123, "a": [1.5, None, "\0字🎈"]}
     async with store.write() as connection:
         ids = await fill(connection)
@@ -146,7 +146,7 @@ async def test_json_comes_as_the_text_it_is(store: Store) -> None:
     assert "\\u0000" in found[ids["tool"]]["metadata"]
 
 
-async def test_an_empty_store_is_told_from_one_that_holds_something(store: Store) -> None:
+async def test_a_store_with_content_is_not_empty(store: Store) -> None:
     async with store.write() as connection:
         assert await snapshot.is_empty(connection)
         await connection.execute(sa.insert(metadata.tables["embedding_cache"]),
@@ -154,7 +154,7 @@ async def test_an_empty_store_is_told_from_one_that_holds_something(store: Store
         assert not await snapshot.is_empty(connection)
 
 
-async def test_the_last_ids_are_those_given_out_not_those_left(store: Store) -> None:
+async def test_the_last_ids_include_those_of_deleted_rows(store: Store) -> None:
     async with store.write() as connection:
         for _ in range(3):
             last = (await project_rows.create(connection, "p")).id

@@ -1,6 +1,7 @@
-"""`Store.lookup`: the fast way to a few rows."""
+"""Opening the store, and looking up rows."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -59,3 +60,22 @@ async def test_all_queries_of_a_lookup_see_the_same_state(store: Store) -> None:
             assert (await reader.execute(query)).scalar_one() == before
         async with store.lookup() as reader:
             assert (await reader.execute(query)).scalar_one() == before + 1
+
+
+async def test_only_the_user_can_read_the_database_file(tmp_path: Path) -> None:
+    store = await Store.open(None, tmp_path / "findspot.db")
+    async with store.write() as connection:
+        await rows.create(connection, "p")
+    modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    await store.close()
+    assert modes == dict.fromkeys(("findspot.db", "findspot.db-wal", "findspot.db-shm"), 0o600)
+
+
+async def test_a_store_that_cannot_be_opened_raises_store_unavailable(tmp_path: Path) -> None:
+    (tmp_path / "findspot.db").write_bytes(b"this is not a database, but long enough to be read" * 100)
+    with pytest.raises(Exception, match=r"database") as refused:
+        await Store.open(None, tmp_path / "findspot.db")
+    assert "SELECT" not in str(refused.value)
+    with pytest.raises(FindspotError) as unreachable:
+        await Store.open("postgresql://nobody@127.0.0.1:1/none", tmp_path / "unused.db")
+    assert unreachable.value.code == "STORE_UNAVAILABLE"
