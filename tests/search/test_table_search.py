@@ -252,8 +252,9 @@ async def test_searches_are_answered_while_the_index_is_rebuilt(app: App, projec
     namespace = table_namespace(project, table.id)
     app.index_status.report(namespace, Problem.WRONG_FINGERPRINT)
     seen = 0
-    while not await app.index_status.is_at_rest():
-        assert len(await texts(app, table, "heron")) == 10
-        seen += await app.index_status.is_rebuilding(namespace)
+    async with asyncio.timeout(flows.PATIENCE_S):
+        while not await app.index_status.is_at_rest():
+            assert len(await texts(app, table, "heron")) == 10
+            seen += await app.index_status.is_rebuilding(namespace)
     assert seen
     assert app.engine.status(namespace).chunks == 200

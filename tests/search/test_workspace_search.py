@@ -467,10 +467,11 @@ async def test_the_old_index_answers_during_a_rebuild(app: App, project: int) ->
     await make_herons(app, project, 200)
     app.index_status.report(documents_namespace(project), Problem.WRONG_FINGERPRINT)
     seen = 0
-    while not await app.index_status.is_at_rest():
-        page = await find(app, project, "heron")
-        assert len(page.results) == PAGE_SIZE
-        seen += page.rebuilding
+    async with asyncio.timeout(flows.PATIENCE_S):
+        while not await app.index_status.is_at_rest():
+            page = await find(app, project, "heron")
+            assert len(page.results) == PAGE_SIZE
+            seen += page.rebuilding
     assert seen
     assert not (await find(app, project, "heron")).rebuilding
 
