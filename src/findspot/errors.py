@@ -21,7 +21,7 @@ _KINDS = (
     Kind("FORBIDDEN", 403, False, "Ask an admin of the project for a key with a higher role."),
     Kind("NOT_FOUND", 404, False, "Check the id and the JSON pointer, and that the key belongs to this project."),
     Kind("METHOD_NOT_ALLOWED", 405, False, "See the API reference for the methods of this address."),
-    Kind("MISDIRECTED", 421, False, "Use the server's own address, or name this one in FINDSPOT_ALLOWED_HOSTS."),
+    Kind("MISDIRECTED", 421, False, "Use the server's own address, or add this host name to FINDSPOT_ALLOWED_HOSTS."),
     Kind("VERSION_CONFLICT", 409, True, "Read the newest revision, apply the change to it and send it again."),
     Kind("PATCH_CONFLICT", 409, False, "Read the current value; the patch does not fit it. Nothing was changed."),
     Kind("TOOL_NAME_CONFLICT", 409, False, "Choose a name that no other tool of the endpoint has."),

@@ -28,7 +28,7 @@ def _pointer(value: str) -> str:
 
 def _name(value: str) -> str:
     try:
-        checked(value)
+        value = checked(value)
     except FindspotError as error:
         raise ValueError(error.message.partition(": ")[2]) from None
     if value.startswith("tool-") and value[5:].isdecimal():  # what agents see if MCP does not allow the name

@@ -1,1 +1,1 @@
-"""HTTP: the API, its access rules, its errors."""
+"""The HTTP API: routes, access rules, errors and the OpenAPI document."""

@@ -1,4 +1,4 @@
-"""Every failure becomes the one error shape: `{code, message, …}`. No trace, no SQL, no secret."""
+"""Turns every exception into the one error shape, `{code, message, …}`, without a trace, SQL or a secret."""
 
 from typing import Any
 
@@ -11,10 +11,12 @@ from starlette.exceptions import HTTPException
 from findspot.errors import FindspotError, invalid
 
 _log = structlog.get_logger()
+_LIMITS = ("SEARCH_CAPACITY_EXCEEDED", "SERVER_BUSY")  # not faults, so not logged as errors
 _BY_STATUS = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED", 413: "CONTENT_TOO_LARGE"}
 
 
 def answer(error: FindspotError) -> JSONResponse:
+    """Return the HTTP response of an error."""
     headers = {}
     if error.code == "UNAUTHORIZED":
         headers["WWW-Authenticate"] = "Bearer"
@@ -24,9 +26,11 @@ def answer(error: FindspotError) -> JSONResponse:
 
 
 def install(api: FastAPI) -> None:
+    """Register the exception handlers."""
+
     @api.exception_handler(FindspotError)
     async def known(request: Request, error: FindspotError) -> JSONResponse:
-        if error.kind.status >= 500 and error.code != "SEARCH_CAPACITY_EXCEEDED":  # a limit, and nobody's fault
+        if error.kind.status >= 500 and error.code not in _LIMITS:
             _log.error("request_failed", code=error.code, cause=repr(error.__cause__))
         return answer(error)
 

@@ -1,1 +1,1 @@
-"""Findspot as agents see it: the Model Context Protocol over HTTP and over standard input and output."""
+"""The Model Context Protocol: how agents reach Findspot, over HTTP and over standard input and output."""

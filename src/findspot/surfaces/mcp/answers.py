@@ -1,4 +1,4 @@
-"""What the flows answer, in the words of the protocol."""
+"""Translates the answers and errors of flows into MCP messages."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from findspot.models import Tool, ToolCard, ToolType
 from findspot.surfaces.mcp.nodes import TEMPLATE, NodeAddress
 
 _UNCHANGED = " Nothing was changed."
-_ROOM_A_TOKEN = 4  # characters: a piece is first cut this long, and then made shorter until it fits
+_CHARACTERS_PER_TOKEN = 4  # a first guess at how much text fits into the token budget
 
 
 def tool(card: ToolCard) -> types.Tool:
@@ -38,17 +38,17 @@ class _Call(msgspec.Struct):
 
 
 def arguments(body: bytes) -> bytes:
-    """The arguments of a call as they were sent: a number keeps its spelling."""
+    """Return the arguments of a call as the bytes that were sent, so that numbers keep their spelling."""
     try:
         sent = msgspec.json.decode(body, type=_Call).params.arguments
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:  # the SDK takes NaN, JSON does not
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:  # the SDK accepts NaN, JSON does not
         refuse_lone_surrogates(body, "arguments")
         raise invalid("arguments", f"are not JSON: {error}") from None
     return b"{}" if bytes(sent) == b"null" else bytes(sent)
 
 
 def answered(called: Tool, answer: bytes) -> types.CallToolResult:
-    """Structure for those who read it, the same as text for the others, and the way to the nodes behind hits."""
+    """Return an answer as structured content, as the same JSON in a text block, and with links to the nodes of hits."""
     content, text = structured(answer), types.TextContent(text=answer.decode())
     links = _links(called, content) if called.type is ToolType.SEARCH else []
     return types.CallToolResult(content=[text, *links], structured_content=content)
@@ -65,7 +65,7 @@ def _links(called: Tool, answer: dict[str, Any]) -> list[types.ResourceLink]:
 
 
 def refused(error: FindspotError) -> types.CallToolResult:
-    """An error that the agent can do something about: a sentence, and for machines the code and its fields."""
+    """Return an error as a sentence that an agent can act on, with its code and fields in `_meta`."""
     return types.CallToolResult(
         content=[types.TextContent(text=sentence(error))],
         is_error=True,
@@ -74,10 +74,11 @@ def refused(error: FindspotError) -> types.CallToolResult:
 
 
 def sentence(error: FindspotError) -> str:
+    """Return the message of an error and what to do about it."""
     wait = error.fields.get("retryAfterMs")
     advice = f"Wait {wait} ms, then try again." if wait is not None else error.kind.advice
-    said = error.message if error.message.endswith((".", "!", "?")) else f"{error.message}."
-    return f"{said} {advice.removesuffix(_UNCHANGED) if said.endswith(_UNCHANGED) else advice}".rstrip()
+    message = error.message if error.message.endswith((".", "!", "?")) else f"{error.message}."
+    return f"{message} {advice.removesuffix(_UNCHANGED) if message.endswith(_UNCHANGED) else advice}".rstrip()
 
 
 def root(node: NodeAddress, shown_by: Tool) -> types.Resource:
@@ -92,17 +93,17 @@ def template() -> types.ResourceTemplate:
     return types.ResourceTemplate(
         name="node",
         uri_template=TEMPLATE,
-        description="A value in a table by its JSON pointer, as search hits name it. A long one comes in pieces: "
-        "'start' is the character to go on from.",
+        description="The value at a JSON pointer of a table, as search hits name it. A long value is read in pieces: "
+        "'start' is the first character to read.",
     )
 
 
 def read(node: NodeAddress, parts: Sequence[bytes | bytearray], budget: int) -> types.ReadResourceResult:
-    """A string as its text, anything else as its JSON; the address that goes on with what does not fit comes along."""
+    """Return a string as its text, any other value as JSON. If it does not fit, `findspot/next` addresses the rest."""
     stored = b"".join(parts).strip()
     is_text = stored.startswith(b'"')
     whole = json.loads(stored) if is_text else stored.decode()
-    piece = _piece(whole[node.start : node.start + budget * _ROOM_A_TOKEN], budget)
+    piece = _piece(whole[node.start : node.start + budget * _CHARACTERS_PER_TOKEN], budget)
     end = node.start + len(piece)
     meta: dict[str, Any] = {"findspot/characters": [node.start, min(end, len(whole)), len(whole)]}
     if end < len(whole):
@@ -113,7 +114,7 @@ def read(node: NodeAddress, parts: Sequence[bytes | bytearray], budget: int) -> 
 
 
 def _piece(text: str, budget: int) -> str:
-    """As much of a text as fits."""
+    """Return the longest beginning of a text, roughly, that fits into the token budget."""
     while text and (needed := tokens.count(text)) > budget:
         text = text[: min(len(text) - 1, len(text) * budget // needed)]
     return text

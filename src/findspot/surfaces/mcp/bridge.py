@@ -1,4 +1,4 @@
-"""The bridge for desktop clients: what comes in on standard input goes to an endpoint over HTTP, and back."""
+"""The bridge for desktop clients: passes MCP messages between standard input and output and an endpoint over HTTP."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -32,7 +32,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_MODERN_VERSION
 from findspot import __version__
 from findspot.surfaces.mcp.changes import ListsServer, lists_only
 
-_AGAIN_S = 5.0
+_RECONNECT_S = 5.0
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -40,21 +40,21 @@ Context = ServerRequestContext[Any, Any]
 
 
 async def run(url: str, http: httpx2.AsyncClient) -> None:
-    """Serve the client at standard input until it closes it."""
+    """Serve the client on standard input until it closes the stream."""
     transport = streamable_http_client(url, http_client=http, max_sse_event_size=None)
     async with Client(transport, mode=LATEST_MODERN_VERSION, cache=None) as remote:
         bridge = Bridge(remote)
-        news = asyncio.create_task(bridge.follow_changes())
+        following = asyncio.create_task(bridge.follow_changes())
         try:
             async with stdio_server() as (reading, writing):
                 await bridge.server.run(reading, writing, bridge.options)
         finally:
-            news.cancel()
-            await asyncio.gather(news, return_exceptions=True)
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
 
 
 class Bridge:
-    """A server on this side that asks the one on the other side."""
+    """A local MCP server that passes every request on to the remote one."""
 
     def __init__(self, remote: Client) -> None:
         self._remote = remote
@@ -65,18 +65,18 @@ class Bridge:
             "findspot",
             version=__version__,
             title="Findspot",
-            on_list_tools=_passed_on(self._list_tools),
-            on_call_tool=_passed_on(self._call_tool),
-            on_list_resources=_passed_on(self._list_resources),
-            on_list_resource_templates=_passed_on(self._list_templates),
-            on_read_resource=_passed_on(self._read_resource),
+            on_list_tools=_explaining_outages(self._list_tools),
+            on_call_tool=_explaining_outages(self._call_tool),
+            on_list_resources=_explaining_outages(self._list_resources),
+            on_list_resource_templates=_explaining_outages(self._list_templates),
+            on_read_resource=_explaining_outages(self._read_resource),
             on_subscriptions_listen=self._listen,
         )
         changes = NotificationOptions(tools_changed=True, resources_changed=True)
         self.options = self.server.create_initialization_options(changes)
 
     async def _list_tools(self, ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-        self._session = ctx.session  # who has seen the list wants to hear of changes
+        self._session = ctx.session  # this client is notified of changes
         return await self._remote.list_tools(cursor=params.cursor if params else None)
 
     async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
@@ -97,21 +97,21 @@ class Bridge:
         return await self._listeners(ctx, lists_only(params))
 
     async def follow_changes(self) -> None:
-        """Hand on every change of the lists. A stream that breaks is taken up again, and may have missed one."""
+        """Pass on every change of the lists. After a broken stream, assume that a change was missed."""
         while True:
             try:
                 async with self._remote.listen(tools_list_changed=True, resources_list_changed=True) as changes:
                     async for event in changes:
                         await self._bus.publish(event)
-                        await self._tell_older_clients(event)
+                        await self._notify_older_client(event)
             except (MCPError, SubscriptionLost, httpx2.HTTPError):
-                pass  # the server is away for a while; whoever calls meanwhile is told
-            await asyncio.sleep(_AGAIN_S)
+                pass  # the server is unavailable; calls in the meantime get an error that says so
+            await asyncio.sleep(_RECONNECT_S)
             await self._bus.publish(ToolsListChanged())
-            await self._tell_older_clients(ToolsListChanged())
+            await self._notify_older_client(ToolsListChanged())
 
-    async def _tell_older_clients(self, event: object) -> None:
-        """Before subscriptions there were, whoever was connected was told."""
+    async def _notify_older_client(self, event: object) -> None:
+        """Notify a client whose protocol revision has no subscriptions: it gets every notification."""
         session = self._session
         if session is None or session.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS:
             return
@@ -121,8 +121,8 @@ class Bridge:
             await session.send_resource_list_changed()
 
 
-def _passed_on(handle: Callable[[Context, P], Awaitable[R]]) -> Callable[[Context, P], Awaitable[R]]:
-    """A handler that says so when the server does not answer."""
+def _explaining_outages(handle: Callable[[Context, P], Awaitable[R]]) -> Callable[[Context, P], Awaitable[R]]:
+    """Return a handler that answers with a plain error when the server cannot be reached."""
 
     async def handler(ctx: Context, params: P) -> R:
         try:

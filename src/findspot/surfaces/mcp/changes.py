@@ -1,7 +1,7 @@
-"""List-changed: whoever listens at an endpoint is told when its tools are others than before.
+"""List-changed notifications: tells the listeners of an endpoint when its tools change.
 
-What an endpoint shows is compared with what it showed a moment ago, so that a change reaches listeners whoever made it:
-a route, a command, another process on the same database.
+The current tools of an endpoint are compared with the earlier ones twice a second. So a change reaches listeners
+whichever process made it: this server, a command, another server on the same database.
 """
 
 import asyncio
@@ -20,26 +20,26 @@ from mcp_types import (
     SubscriptionsListenResult,
 )
 
-_LOOK_S = 0.5
+_INTERVAL_S = 0.5
 _log = structlog.get_logger()
 
-Look = Callable[[int], Awaitable[Hashable]]
+ReadTools = Callable[[int], Awaitable[Hashable]]
 
 
 @dataclass
-class _Watch:
-    """The listeners of one endpoint, and what it showed when it was last looked at (None: it is gone)."""
+class _Listeners:
+    """The listeners of one endpoint, and the tools it had at the last comparison (None: it was deleted)."""
 
     shown: Hashable
     bus: InMemorySubscriptionBus = field(default_factory=InMemorySubscriptionBus)
-    listeners: int = 0
+    count: int = 0
 
     def __post_init__(self) -> None:
         self.handler = ListenHandler(self.bus)
 
 
 class ListsServer(Server[Any]):
-    """A server that promises what it keeps: its lists are watched, single resources are not."""
+    """A server that offers notifications for lists, and none for single resources."""
 
     def get_capabilities(self, *args: Any, **options: Any) -> ServerCapabilities:
         found = super().get_capabilities(*args, **options)
@@ -49,59 +49,59 @@ class ListsServer(Server[Any]):
 
 
 class Changes:
-    """Looks after every endpoint that someone listens at."""
+    """Compares the tools of every endpoint that has listeners, and notifies them."""
 
-    def __init__(self, look: Look) -> None:
-        self._look = look
-        self._watches: dict[int, _Watch] = {}
+    def __init__(self, read_tools: ReadTools) -> None:
+        self._read_tools = read_tools
+        self._endpoints: dict[int, _Listeners] = {}
         self._task: asyncio.Task[None] | None = None
 
     async def listen(
         self, endpoint_id: int, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
-        """Serve one listener until it leaves, the endpoint is gone or the server closes."""
-        shown = await self._look(endpoint_id)
-        watch = self._watches.setdefault(endpoint_id, _Watch(shown))
-        watch.listeners += 1
+        """Serve one listener until it leaves, the endpoint is deleted or the server closes."""
+        shown = await self._read_tools(endpoint_id)
+        listeners = self._endpoints.setdefault(endpoint_id, _Listeners(shown))
+        listeners.count += 1
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._keep_looking())
+            self._task = asyncio.create_task(self._compare_all())
         try:
-            return await watch.handler(ctx, lists_only(params))
+            return await listeners.handler(ctx, lists_only(params))
         finally:
-            watch.listeners -= 1
-            if not watch.listeners and self._watches.get(endpoint_id) is watch:
-                del self._watches[endpoint_id]
+            listeners.count -= 1
+            if not listeners.count and self._endpoints.get(endpoint_id) is listeners:
+                del self._endpoints[endpoint_id]
 
-    async def _keep_looking(self) -> None:
-        while self._watches:
-            for endpoint_id, watch in list(self._watches.items()):
+    async def _compare_all(self) -> None:
+        while self._endpoints:
+            for endpoint_id, listeners in list(self._endpoints.items()):
                 try:
-                    await self._compare(endpoint_id, watch)
-                except Exception:  # noqa: BLE001  the database may be away for a while; listeners stay
-                    _log.exception("looking_at_an_endpoint_failed")
-            await asyncio.sleep(_LOOK_S)
+                    await self._compare(endpoint_id, listeners)
+                except Exception:  # noqa: BLE001  listeners stay while the database is unavailable
+                    _log.exception("comparing_tools_failed")
+            await asyncio.sleep(_INTERVAL_S)
 
-    async def _compare(self, endpoint_id: int, watch: _Watch) -> None:
-        shown = await self._look(endpoint_id)
-        if shown == watch.shown:
+    async def _compare(self, endpoint_id: int, listeners: _Listeners) -> None:
+        shown = await self._read_tools(endpoint_id)
+        if shown == listeners.shown:
             return
-        watch.shown = shown
-        await watch.bus.publish(ToolsListChanged())
-        await watch.bus.publish(ResourcesListChanged())
-        if shown is None:  # no one can come back to it
-            watch.handler.close()
+        listeners.shown = shown
+        await listeners.bus.publish(ToolsListChanged())
+        await listeners.bus.publish(ResourcesListChanged())
+        if shown is None:  # the endpoint was deleted
+            listeners.handler.close()
 
     async def close(self) -> None:
-        """Tell every listener that this is the end."""
-        for watch in self._watches.values():
-            watch.handler.close()
+        """End the stream of every listener."""
+        for listeners in self._endpoints.values():
+            listeners.handler.close()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
 
 def lists_only(params: SubscriptionsListenRequestParams) -> SubscriptionsListenRequestParams:
-    """Single resources are not watched, and the acknowledgement says so."""
+    """Return a subscription without single resources, which are not watched."""
     asked = params.notifications
     lists = SubscriptionFilter(
         tools_list_changed=asked.tools_list_changed, resources_list_changed=asked.resources_list_changed

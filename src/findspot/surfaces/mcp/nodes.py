@@ -1,4 +1,4 @@
-"""The addresses of nodes as MCP resources: `findspot://tables/7/articles/0` is a table's id and a JSON pointer."""
+"""Addresses of nodes as MCP resources: `findspot://tables/7/articles/0` is a table's id and a JSON pointer."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _SHOWS_NO_VALUES = ToolType.GET_DATA_SCHEMA
 
 @dataclass(frozen=True, slots=True)
 class NodeAddress:
-    """A value inside a table, read from the character `start` on."""
+    """A value inside a table, read from the character `start`."""
 
     table_id: int
     pointer: str
@@ -24,12 +24,12 @@ class NodeAddress:
 
     @property
     def text(self) -> str:
-        begin = f"?start={self.start}" if self.start else ""
-        return f"findspot://tables/{self.table_id}{quote(self.pointer, safe='/~')}{begin}"
+        start = f"?start={self.start}" if self.start else ""
+        return f"findspot://tables/{self.table_id}{quote(self.pointer, safe='/~')}{start}"
 
 
 def address_of(text: str) -> NodeAddress:
-    """The address that a text is."""
+    """Parse an address; NOT_FOUND if it is none."""
     found = _ADDRESS.fullmatch(text)
     if found is None:
         raise not_found("resource")
@@ -41,13 +41,13 @@ def address_of(text: str) -> NodeAddress:
 
 
 def shown_by(tools: Sequence[Tool], node: NodeAddress) -> bool:
-    """Whether one of these tools hands out values there anyway: an agent reads no more than its tools show."""
+    """Return whether one of these tools shows the node: an agent may read only what its reading tools show."""
     return any(_shows(tool) and tool.table_id == node.table_id and holds(tool.json_pointer, node.pointer)
                for tool in tools)  # fmt: skip
 
 
 def roots(tools: Sequence[Tool]) -> dict[NodeAddress, Tool]:
-    """The scopes that can be read, each with the first tool on it."""
+    """Return the scopes that can be read, each with the first tool on it."""
     found: dict[NodeAddress, Tool] = {}
     for tool in tools:
         if _shows(tool):

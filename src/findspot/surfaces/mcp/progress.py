@@ -1,4 +1,4 @@
-"""Progress of a call: a sign of life for whoever asked for one, as long as the call takes."""
+"""Progress notifications for long calls, to clients that asked for them."""
 
 import asyncio
 import time
@@ -12,22 +12,22 @@ _FIRST_S, _NEXT_S = 0.1, 0.5
 T = TypeVar("T")
 
 
-async def with_progress(ctx: ServerRequestContext[Any, Any], what: str, work: Awaitable[T]) -> T:
-    """Do the work; tell the client how long it has taken so far if it sent a progress token."""
+async def with_progress(ctx: ServerRequestContext[Any, Any], name: str, work: Awaitable[T]) -> T:
+    """Do the work. If the client sent a progress token, report the elapsed time while it waits."""
     if not ctx.meta or "progress_token" not in ctx.meta:
         return await work
-    beat = asyncio.create_task(_beat(ctx, what))
+    reporting = asyncio.create_task(_report(ctx, name))
     try:
         return await work
     finally:
-        beat.cancel()
-        await asyncio.gather(beat, return_exceptions=True)
+        reporting.cancel()
+        await asyncio.gather(reporting, return_exceptions=True)
 
 
-async def _beat(ctx: ServerRequestContext[Any, Any], what: str) -> None:
+async def _report(ctx: ServerRequestContext[Any, Any], name: str) -> None:
     started = time.monotonic()
     await asyncio.sleep(_FIRST_S)
     while True:
-        passed = time.monotonic() - started
-        await ctx.session.report_progress(round(passed, 3), message=f"{what}: at work for {passed:.1f} s")
+        elapsed = time.monotonic() - started
+        await ctx.session.report_progress(round(elapsed, 3), message=f"{name}: running for {elapsed:.1f} s")
         await asyncio.sleep(_NEXT_S)
