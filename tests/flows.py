@@ -1,4 +1,4 @@
-"""What tests of the index and of searches share: sources, an embedder that fails when told to, an engine to watch."""
+"""Shared by tests of the index and of searches: sources, an embedder that fails on demand, an engine to watch."""
 
 import asyncio
 import hashlib
@@ -44,7 +44,7 @@ MIXED = (
 
 
 class Telling:
-    """An embedder of words by their hashes. It notes what it is asked, and fails as it is told to."""
+    """An embedder that hashes words. It records its calls, and fails on demand."""
 
     id = "telling"
     batch = 8
@@ -108,7 +108,7 @@ class Watched:
 
 
 def use(monkeypatch: pytest.MonkeyPatch, embedder: Telling | None = None) -> None:
-    """Have every app that is opened from here on use this embedder, and an engine that can be watched."""
+    """Have every app that is opened from now on use this embedder, and an engine that can be watched."""
     if embedder is not None:
         monkeypatch.setattr("findspot.runtime.embeddings.open_embedder", lambda settings: embedder)
     monkeypatch.setattr("findspot.app.open_engine", _open_watched)
@@ -182,7 +182,7 @@ async def remove_tool(app: App, table: Table, tool_id: int) -> None:
 
 
 async def settle(app: App, *, errors: bool = False) -> None:
-    """Wait until the index has done all there is to do; with `errors`, what failed may stay behind."""
+    """Wait until the index is at rest; with `errors`, sources may have failed."""
     unfinished = ("pending", "indexing") if errors else ("pending", "indexing", "error")
 
     async def done() -> bool:
@@ -217,7 +217,7 @@ async def until(app: App, done: Callable[[], Any]) -> None:
 
 
 async def rows(app: App, **where: int) -> list[Any]:
-    """The chunk rows, or those with these values, in order."""
+    """Return the chunk rows, or those with these values, in order."""
     query = sa.select(chunks).where(*(chunks.c[name] == value for name, value in where.items()))
     async with app.store.read() as connection:
         return list(await connection.execute(query.order_by(chunks.c.chunk_index, chunks.c.id)))
@@ -236,7 +236,7 @@ async def state(app: App, source: Document | Table) -> Any:
 
 
 async def search(app: App, source: Document | Table, query: str, **more: Any) -> Found:
-    """Search where a source is."""
+    """Search in the namespace of a source."""
     table_id = source.id if isinstance(source, Table) else None
     return await app.table_search.search(SearchRequest(source.project_id, query, table_id=table_id, **more))
 
@@ -259,6 +259,6 @@ async def find(
 
 
 async def texts(app: App, source: Document | Table, query: str, **more: Any) -> list[str]:
-    """What is found, by words unless another mode is asked for: by meaning, everything is near or far."""
+    """Return the texts of the hits. Keyword search is the default: every chunk is a hit of a vector search."""
     found = await search(app, source, query, **({"strategy": Strategy.KEYWORD} | more))
     return [hit.found.chunk.text for hit in found.hits]

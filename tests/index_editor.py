@@ -51,7 +51,7 @@ def text(chance: random.Random) -> str:
 
 
 async def edit(app: App, project_id: int, table_id: int, chance: random.Random) -> None:
-    """One random change; none if another editor has just deleted what was to be changed."""
+    """Make one random change, or none if another editor has just deleted the target."""
     try:
         await _edit(app, project_id, table_id, chance)
     except FindspotError as error:
@@ -78,7 +78,7 @@ async def _edit(app: App, project_id: int, table_id: int, chance: random.Random)
 
 
 async def prepare(app: App) -> tuple[int, int]:
-    """A project with a table that has a search tool; the ones that are there, if there are any."""
+    """Return a project and a table with a search tool. They are created if there are none."""
     async with app.store.write() as connection:
         found = await projects.every(connection)
         if found:

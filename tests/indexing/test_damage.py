@@ -1,5 +1,5 @@
-"""Files of an index that are cut, zeroed or deleted under a running server: every search is answered with what stands
-in the documents, or told when to ask again; and the index is whole again without anyone's help."""
+"""Index files that are truncated, zeroed or deleted under a running server: every search gets a correct answer, or an
+error that says when to retry; and the index repairs itself."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from tests.servers import Server
 
 Start = Callable[..., Server]
 
-DOCUMENTS, PARAGRAPHS = 400, 11  # a chunk each: so many that their vectors are mapped into memory
+DOCUMENTS, PARAGRAPHS = 400, 11  # a chunk each; enough that their vectors are mapped into memory
 PATIENCE_S = 60
 ROUNDS = 3  # searches of each kind that a thread makes while the damage is fresh
 KINDS = {
@@ -76,7 +76,7 @@ IS_TORTURE = "FINDSPOT_TORTURE" in os.environ
 
 
 def texts() -> dict[str, str]:
-    """Documents by their titles, English and Chinese, of short paragraphs; some are about what is asked for."""
+    """Return documents by title, in English and Chinese, with short paragraphs; some match the queries."""
     chance = random.Random(7)
     made = {}
     for number in range(DOCUMENTS):
@@ -88,7 +88,7 @@ def texts() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Project:
-    """A data folder with one project whose index is ready, and what each search finds there."""
+    """A data folder with one project whose index is ready, and the hits of each search in it."""
 
     folder: Path
     id: int
@@ -104,7 +104,7 @@ class Project:
         return self.folder / "index" / f"project_{self.id}" / f"project_{self.id}_documents"
 
     def file(self, kind: str) -> Path:
-        """The largest of its kind."""
+        """Return the largest file of a kind."""
         return max(self.index.glob(KINDS[kind]), key=lambda file: file.stat().st_size)
 
 
@@ -131,7 +131,7 @@ def ask(client: httpx2.Client, project: Project, channel: str, query: str) -> ht
 
 
 def hits(project: Project, channel: str, answer: dict[str, Any]) -> list[Any]:
-    """What an answer says was found, each checked against its document."""
+    """Return the hits of an answer, each checked against its document."""
     if channel == "explain":
         return [answer["documentId"], answer["chunkId"], answer["bm25"]["rank"], answer["semantic"]["rank"]]
     for each in answer["results"]:
@@ -141,15 +141,15 @@ def hits(project: Project, channel: str, answer: dict[str, Any]) -> list[Any]:
 
 @dataclass
 class Seen:
-    """What searches came to. A request that was in flight when the server died is broken off."""
+    """Counts of the outcomes of searches. `broken` counts requests that were in flight when the server died."""
 
     answered: int = 0
     rebuilding: int = 0
     broken: int = 0
     wrong: list[str] = field(default_factory=list)
 
-    def look(self, client: httpx2.Client, project: Project, channel: str, query: str) -> bool:
-        """Search; whether it was answered."""
+    def search(self, client: httpx2.Client, project: Project, channel: str, query: str) -> bool:
+        """Search; return whether it was answered."""
         try:
             answer = ask(client, project, channel, query)
         except httpx2.TransportError:
@@ -170,20 +170,20 @@ class Seen:
 
 @contextmanager
 def searching(server: Server, project: Project) -> Iterator[Seen]:
-    """Two threads search from before the damage on, until every kind of search was answered again."""
+    """Have two threads search before, during and after the damage, until every kind of search was answered again."""
     seen, begun = Seen(), threading.Barrier(3)
     stop = time.monotonic() + PATIENCE_S
 
     def search() -> None:
         with server.client() as client:
             for each in ASKED:
-                seen.look(client, project, *each)
+                seen.search(client, project, *each)
             begun.wait(PATIENCE_S)
             for each in ASKED * ROUNDS:
-                seen.look(client, project, *each)
+                seen.search(client, project, *each)
             left = list(ASKED)
             while left and time.monotonic() < stop:
-                left = [each for each in left if not seen.look(client, project, *each)]
+                left = [each for each in left if not seen.search(client, project, *each)]
             if left:
                 seen.wrong.append(f"never answered: {left}")
 
@@ -199,7 +199,7 @@ def searching(server: Server, project: Project) -> Iterator[Seen]:
 
 
 def ready(client: httpx2.Client, project_id: int) -> None:
-    """Wait until the index is whole, as its status tells."""
+    """Wait until the status of the project is ready."""
     deadline = time.monotonic() + PATIENCE_S
     while (status := client.get(f"/api/v1/projects/{project_id}/status").json())["index_state"] != "ready":
         assert time.monotonic() < deadline, status
@@ -235,7 +235,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def is_sound(project: Project) -> bool:
-    """Whether every file is on the disk as it was written."""
+    """Return whether every file is on the disk as it was written."""
     try:
         manifest = manifests.read(project.index)
         generation = project.index / manifest.generation
@@ -246,17 +246,17 @@ def is_sound(project: Project) -> bool:
     return bool(manifest.keywords)
 
 
-def healed(server: Server, project: Project) -> None:
-    """Searches alone bring it back: soon everything is found as before, and the files are whole."""
+def assert_repaired(server: Server, project: Project) -> None:
+    """Check that searches find everything as before, and that the files are sound again."""
     deadline = time.monotonic() + PATIENCE_S
     seen = Seen()
     with server.client() as client:
         while not is_sound(project):
             assert time.monotonic() < deadline
-            seen.look(client, project, *ASKED[0])
+            seen.search(client, project, *ASKED[0])
         ready(client, project.id)
         for each in ASKED:
-            assert seen.look(client, project, *each)
+            assert seen.search(client, project, *each)
     assert not seen.wrong, seen.wrong[:3]
 
 
@@ -277,7 +277,7 @@ def test_a_file_damaged_under_a_running_server_never_changes_an_answer_and_is_re
     killed = sum("The server was killed by SIGBUS" in line for line in server.output)
     assert seen.broken <= 2 * killed <= 2  # a file that is cut takes the server along, once; the next one serves
     assert damage is truncated or not killed
-    healed(server, project)
+    assert_repaired(server, project)
     assert server.process.poll() is None
 
 
@@ -292,7 +292,7 @@ def test_a_folder_deleted_under_a_running_server_is_rebuilt(
         shutil.rmtree([project.index, *project.index.parents][above])
     assert not seen.wrong, seen.wrong[:3]
     assert not seen.broken
-    healed(server, project)
+    assert_repaired(server, project)
 
 
 @pytest.mark.torture
@@ -307,14 +307,14 @@ def test_a_server_killed_after_damage_repairs_it_when_it_is_restarted(
     project = filled.copied(tmp_path / "data")
     server = start_server(data=project.folder)
     with server.client() as client:
-        assert Seen().look(client, project, *ASKED[0])
+        assert Seen().search(client, project, *ASKED[0])
     damage(project.file(kind) if kind else project.index)
     server.kill()
     again = start_server(data=project.folder)
     seen = Seen()
     with again.client() as client:
         for each in ASKED:
-            seen.look(client, project, *each)
+            seen.search(client, project, *each)
     assert not seen.wrong, seen.wrong[:3]
     assert not seen.broken
-    healed(again, project)
+    assert_repaired(again, project)

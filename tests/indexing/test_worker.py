@@ -241,21 +241,26 @@ async def test_the_regular_check_finds_damage_and_has_it_rebuilt(
         project = await make_project(app)
         document = await make_document(app, project, *MIXED)
         await settle(app)
-        verify = flows.watched(app).engine.files.verify
-        told: list[str] = []
+        files = flows.watched(app).engine.files
+        damaged: list[str] = []
+        rebuilt: list[str] = []
 
         def damaged_once(namespace: str) -> None:
-            if not told:
-                told.append(namespace)
+            if not damaged:
+                damaged.append(namespace)
                 raise Damaged("as a test says")
-            verify(namespace)
+            files.verify(namespace)
 
-        flows.watched(app).instead["verify"] = damaged_once
+        def build(namespace: str, *more: Any) -> Any:
+            rebuilt.append(namespace)
+            return files.build(namespace, *more)
 
-        async def mended() -> bool:
-            return bool(told) and await app.index_status.is_at_rest()
+        flows.watched(app).instead |= {"verify": damaged_once, "build": build}
 
-        await flows.until(app, mended)
-        assert told == [documents_namespace(project)]
+        async def repaired() -> bool:
+            return bool(rebuilt) and await app.index_status.is_at_rest()
+
+        await flows.until(app, repaired)
+        assert damaged == rebuilt == [documents_namespace(project)]
         assert len(held(app, documents_namespace(project))) == len(MIXED)
         assert (await texts(app, document, "圖書館"))[0] == MIXED[1]

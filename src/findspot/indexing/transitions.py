@@ -66,7 +66,7 @@ def rebuild_began(state: NamespaceState, total: int) -> NamespaceState:
 
 
 def rebuild_progressed(state: NamespaceState, done: int, elapsed_s: float) -> NamespaceState:
-    """Note how many chunks the new index has after so many seconds."""
+    """Note how many chunks the new index has after `elapsed_s`."""
     return replace(state, done=done, rate=_rate(done, elapsed_s)) if state.phase is Phase.REBUILDING else state
 
 

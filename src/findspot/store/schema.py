@@ -247,7 +247,7 @@ changes = sa.Table(
 )
 
 # One row a source (a table, or a document). Triggers make it when the source is made and set it to `pending` whenever
-# its revision grows, whoever changed it. Its chunks are those of `indexed_revision`; they are all in the engine when
+# its revision grows. Its chunks are those of `indexed_revision`; they are all in the engine when
 # it is `ready`.
 index_states = _table(
     "index_states",
@@ -303,7 +303,7 @@ index_requests = _table(
     sa.UniqueConstraint("namespace", "kind", "document_id"),
 )
 
-# One row: what tells this store from every other. An index that belongs to another one is not used.
+# One row: the id of this installation. An index of another installation is not used.
 installation = sa.Table("installation", metadata, sa.Column("identity", sa.Text, primary_key=True))
 
 # In the order in which they came, so that a rebuild, which asks for them in that order, reads them one after another.
