@@ -107,6 +107,7 @@ async def test_every_naughty_string_comes_back_as_key_and_as_value(owner: httpx2
 
 
 @pytest.mark.scenario("D36")
+@pytest.mark.one_database
 async def test_a_sample_of_the_parser_test_suite_is_taken_and_refused_as_it_must_be(owner: httpx2.AsyncClient) -> None:
     table, wrong, revision = await Table.make(owner), [], 1
     kept = [case for prefix in ("y_", "i_number_", "number_", "object_") for case in suite(prefix).items()]
@@ -169,6 +170,7 @@ async def test_a_value_may_be_five_hundred_levels_deep_however_it_is_sent(owner:
 
 
 @pytest.mark.scenario("D04")
+@pytest.mark.one_database
 async def test_every_pointer_of_the_rfc_reads_and_writes_its_value(owner: httpx2.AsyncClient) -> None:
     rfc = pointer_table()
     document = json.dumps(rfc.document).encode()

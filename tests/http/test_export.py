@@ -6,6 +6,7 @@ import tarfile
 from typing import Any
 
 import httpx2
+import pytest
 
 from tests.archives import tar_of
 
@@ -99,6 +100,7 @@ async def test_an_empty_project_exports_to_a_manifest(owner: httpx2.AsyncClient)
         assert archive.getnames() == ["manifest.json"]
 
 
+@pytest.mark.one_database
 async def test_a_large_table_and_many_documents_come_whole(owner: httpx2.AsyncClient) -> None:
     project = await new_project(owner)
     files = {f"{number:03}.md": b"# %d\n" % number + b"x" * (number * 100) for number in range(700)}

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import httpx2
+import pytest
 
 
 async def make_table(owner: httpx2.AsyncClient, data: str | bytes = "{}", project: str = "p") -> tuple[int, int]:
@@ -158,6 +159,7 @@ async def test_a_deleted_table_is_gone_and_its_id_is_not_used_again(owner: httpx
     assert again.json()["id"] > table_id
 
 
+@pytest.mark.one_database
 async def test_a_patch_that_would_grow_a_table_past_its_limit_is_refused(owner: httpx2.AsyncClient) -> None:
     _, table_id = await make_table(owner, '["' + "x" * 1000 + '"]')
     doubling = [{"op": "copy", "from": "", "path": "/-"}] * 40

@@ -38,7 +38,7 @@ def log_lines() -> Iterator[Lines]:
     structlog.reset_defaults()
 
 
-def test_a_traceback_holds_no_values_that_a_database_names(log_lines: Lines) -> None:
+def test_a_logged_traceback_contains_no_values_from_the_database(log_lines: Lines) -> None:
     class Duplicate(Exception):
         __module__ = "psycopg.errors"
 
@@ -56,7 +56,7 @@ def test_a_traceback_holds_no_values_that_a_database_names(log_lines: Lines) -> 
     assert "wrote" not in line["exception"]
     assert statement not in line["exception"]
     assert "(psycopg.errors.Duplicate) duplicate key" in line["exception"]
-    assert "test_watch.py" in line["exception"]
+    assert "test_request_log.py" in line["exception"]
 
 
 async def test_every_request_has_an_id_and_one_log_line_without_its_address(
