@@ -84,7 +84,7 @@ async def test_a_tree_is_kept_as_the_text_that_was_sent(owner: httpx2.AsyncClien
     assert f'"content":{sent},"text":"é"' in answer.text
 
 
-async def test_a_change_of_content_keeps_what_was_there_as_a_version(owner: httpx2.AsyncClient) -> None:
+async def test_a_change_of_content_keeps_the_old_content_as_a_version(owner: httpx2.AsyncClient) -> None:
     document = await make(owner, "one 一")
     second = await save(owner, document, content="two words 二", baseRevision=1)
     assert second["revision"] == 2
@@ -103,7 +103,7 @@ async def test_a_change_of_content_keeps_what_was_there_as_a_version(owner: http
     )
 
 
-async def test_what_changes_nothing_makes_no_version_and_no_revision(owner: httpx2.AsyncClient) -> None:
+async def test_a_save_without_changes_makes_no_version_and_no_revision(owner: httpx2.AsyncClient) -> None:
     document = await make(owner, "same")
     same = await save(owner, document, content="same", title="d")
     assert (same["revision"], same["versionId"]) == (1, None)
@@ -185,7 +185,7 @@ async def test_an_hour_of_autosaves_makes_a_handful_of_versions(
     assert versions == [*(f"at {minutes * 300 - 60}" for minutes in range(11, 0, -1)), "start"]
 
 
-async def test_restoring_brings_back_a_version_and_keeps_what_it_replaces(owner: httpx2.AsyncClient) -> None:
+async def test_restoring_a_version_keeps_the_replaced_content_as_a_version(owner: httpx2.AsyncClient) -> None:
     document = await make(owner, TREE, "tiptap")
     first = await save(owner, document, content="# later", format="markdown", title="later")
     answer = await owner.post(f"/api/v1/documents/{document}/versions/{first['versionId']}/restore")
@@ -238,7 +238,7 @@ async def test_two_editors_who_name_their_base_take_turns_and_lose_nothing(owner
     assert sorted(words) == sorted(f"{writer}{turn}" for writer in "ab甲" for turn in range(5))
 
 
-async def test_a_diff_tells_by_word_what_changed_since_a_version(owner: httpx2.AsyncClient) -> None:
+async def test_a_diff_shows_the_changes_since_a_version_by_word(owner: httpx2.AsyncClient) -> None:
     document = await make(owner, "The old warehouse stood there.\n\n林远走进了仓库。")
     first = (await save(owner, document, content="The new warehouse stood there.\n\n林远走进了工厂。"))["versionId"]
     second = (await save(owner, document, content="All new."))["versionId"]
@@ -318,7 +318,7 @@ async def test_a_document_over_the_limit_is_refused(owner: httpx2.AsyncClient) -
     assert (answer.status_code, answer.json()["code"]) == (413, "CONTENT_TOO_LARGE")
 
 
-async def test_deleting_a_document_takes_its_versions_along(owner: httpx2.AsyncClient) -> None:
+async def test_deleting_a_document_deletes_its_versions(owner: httpx2.AsyncClient) -> None:
     document = await make(owner)
     version = (await save(owner, document, content="changed"))["versionId"]
     assert (await owner.delete(f"/api/v1/documents/{document}")).status_code == 204

@@ -60,7 +60,7 @@ async def test_an_endpoint_with_a_tool_that_cannot_be_bound_is_not_made(
     assert (await make(owner, where, good, good)).status_code == 201
 
 
-async def test_tools_are_bound_disabled_and_unbound_from_that_moment_on(
+async def test_binding_disabling_and_unbinding_a_tool_take_effect_at_once(
     owner: httpx2.AsyncClient, where: dict[str, int]
 ) -> None:
     first, second = await make_tool(owner, where, "一"), await make_tool(owner, where, "two")

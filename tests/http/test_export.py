@@ -54,7 +54,7 @@ async def holds(owner: httpx2.AsyncClient, project: int) -> tuple[list[Any], lis
     return sorted(documents, key=str), sorted(tables, key=str)
 
 
-async def test_an_export_opens_with_any_tool_and_says_what_each_file_is(owner: httpx2.AsyncClient) -> None:
+async def test_an_export_is_a_plain_tar_with_a_manifest_of_its_files(owner: httpx2.AsyncClient) -> None:
     project = await new_project(owner)
     await fill(owner, project)
     with tarfile.open(fileobj=io.BytesIO(await export(owner, project))) as archive:
@@ -101,7 +101,7 @@ async def test_an_empty_project_exports_to_a_manifest(owner: httpx2.AsyncClient)
 
 
 @pytest.mark.one_database
-async def test_a_large_table_and_many_documents_come_whole(owner: httpx2.AsyncClient) -> None:
+async def test_a_large_table_and_many_documents_are_exported_completely(owner: httpx2.AsyncClient) -> None:
     project = await new_project(owner)
     files = {f"{number:03}.md": b"# %d\n" % number + b"x" * (number * 100) for number in range(700)}
     files["big.json"] = b'["' + b"x" * 1_500_000 + b'"]'

@@ -121,7 +121,7 @@ async def test_a_single_file_is_named_by_its_path(owner: httpx2.AsyncClient, pro
     assert ".png files" in last["skipped_files"][0]["reason"]
 
 
-async def test_what_cannot_be_read_is_named_and_the_rest_is_imported(owner: httpx2.AsyncClient, project: int) -> None:
+async def test_unreadable_files_are_listed_and_the_rest_is_imported(owner: httpx2.AsyncClient, project: int) -> None:
     bad = {
         "../up.md": b"x",
         "gbk.txt": "山海经，中文".encode("gb18030"),
@@ -145,7 +145,7 @@ async def test_a_file_that_becomes_another_kind_is_left_alone(owner: httpx2.Asyn
     assert (await listed(owner, project))[0] == {}
 
 
-async def test_progress_is_told_a_line_a_batch(owner: httpx2.AsyncClient, project: int) -> None:
+async def test_an_import_reports_its_progress_with_one_line_per_batch(owner: httpx2.AsyncClient, project: int) -> None:
     files = {f"{number}.md": b"# %d" % number for number in range(import_batch.BATCH_FILES * 2 + 10)}
     for body, total in ((zip_of(files), len(files)), (tar_of(files), None)):
         lines = await send(owner, project, body)
@@ -184,7 +184,7 @@ async def test_a_large_table_is_imported_changed_and_recognised(owner: httpx2.As
         (b"\x1f\x8b" + bytes(50), None, "body"),
     ],
 )
-async def test_what_cannot_be_opened_is_an_ordinary_error(
+async def test_a_body_that_is_no_archive_is_an_ordinary_error(
     owner: httpx2.AsyncClient, project: int, body: bytes, path: str | None, field: str
 ) -> None:
     query = {"path": path} if path else {}
@@ -198,7 +198,7 @@ async def test_a_body_past_the_limit_is_refused(settings: Settings, owner: httpx
     assert (answer.status_code, answer.json()["code"]) == (413, "CONTENT_TOO_LARGE")
 
 
-async def test_a_file_that_ends_its_helper_spoils_only_itself(
+async def test_a_file_that_crashes_its_helper_process_is_skipped_alone(
     owner: httpx2.AsyncClient, project: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from findspot.errors import FindspotError

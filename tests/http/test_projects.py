@@ -110,7 +110,7 @@ async def ready(owner: httpx2.AsyncClient, project: int) -> dict[str, Any]:
         await asyncio.sleep(0.02)
 
 
-async def test_status_tells_what_a_project_holds(owner: httpx2.AsyncClient) -> None:
+async def test_the_status_counts_the_contents_of_a_project(owner: httpx2.AsyncClient) -> None:
     project = (await owner.post("/api/v1/projects", json={"name": "p"})).json()["id"]
     await owner.post(f"/api/v1/projects/{project}/tables", json={"name": "t", "data": {"a": 1}})
     status = await ready(owner, project)
@@ -120,7 +120,7 @@ async def test_status_tells_what_a_project_holds(owner: httpx2.AsyncClient) -> N
     assert (status["namespaces"], status["last_errors"]) == ([], [])
 
 
-async def test_status_tells_how_far_the_index_is(owner: httpx2.AsyncClient) -> None:
+async def test_the_status_shows_the_progress_of_the_index(owner: httpx2.AsyncClient) -> None:
     project = (await owner.post("/api/v1/projects", json={"name": "p"})).json()["id"]
     body = {"title": "t", "content": "A lantern.\n\n夜里下雨。", "format": "text"}
     await owner.post(f"/api/v1/projects/{project}/documents", json=body)

@@ -116,7 +116,7 @@ async def test_metrics_count_requests_by_route_pattern(owner: httpx2.AsyncClient
     assert "findspot_http_request_duration_seconds_bucket" in text
 
 
-async def test_a_request_over_the_limit_is_refused_whether_or_not_it_says_its_length(
+async def test_a_request_over_the_limit_is_refused_with_or_without_a_content_length(
     tmp_path: Path,
 ) -> None:
     settings = Settings(data=tmp_path / "d", max_body=2000)
@@ -155,7 +155,7 @@ async def test_every_error_has_the_one_shape(owner: httpx2.AsyncClient) -> None:
         assert body["message"]
 
 
-async def test_an_unexpected_fault_is_logged_with_its_id_and_says_nothing_of_the_inside(
+async def test_an_unexpected_error_is_logged_and_answered_with_its_request_id_only(
     settings: Settings,
     log_lines: Lines,
     monkeypatch: pytest.MonkeyPatch,

@@ -37,7 +37,7 @@ async def test_a_table_comes_back_as_it_was_sent(owner: httpx2.AsyncClient) -> N
     }
 
 
-async def test_listing_tables_tells_name_revision_and_size(owner: httpx2.AsyncClient) -> None:
+async def test_listing_tables_shows_name_revision_and_size(owner: httpx2.AsyncClient) -> None:
     project_id, table_id = await make_table(owner, "[1, 2]")
     answer = await owner.get(f"/api/v1/projects/{project_id}/tables")
     assert answer.json() == {"tables": [{"id": table_id, "name": "t", "revision": 1, "size": 6}]}

@@ -26,7 +26,7 @@ async def call(owner: httpx2.AsyncClient, tool_id: int, **arguments: Any) -> htt
 
 
 @pytest.mark.scenario("002.impact.creation-flow", "001.creation.request", "001.creation.finds-large-strings")
-async def test_a_search_tool_is_made_and_says_what_it_found(owner: httpx2.AsyncClient) -> None:
+async def test_creating_a_search_tool_reports_the_indexed_nodes(owner: httpx2.AsyncClient) -> None:
     where = await make_table(owner, {"articles": [{"content": TEXT["en"]}, {"content": "short"}, {"正文": TEXT["zh"]}]})
     body = {**where, "name": "search_knowledge_base", "json_path": "/articles"}
     answer = await owner.post("/api/v1/tools/search", json=body)
@@ -49,7 +49,7 @@ async def test_a_search_tool_is_made_and_says_what_it_found(owner: httpx2.AsyncC
     "001.risk.slow-creation",
     "D23",
 )
-async def test_the_state_of_the_index_stands_in_the_metadata(owner: httpx2.AsyncClient) -> None:
+async def test_the_metadata_of_a_search_tool_has_the_state_of_its_index(owner: httpx2.AsyncClient) -> None:
     where = await make_table(owner, {"a": TEXT["zh"], "long" * 300: TEXT["en"]})
     made = (await owner.post("/api/v1/tools/search?wait=false", json={**where, "name": "s"})).json()
     assert made["status"] == "pending"
@@ -74,7 +74,7 @@ async def test_the_state_of_the_index_stands_in_the_metadata(owner: httpx2.Async
 
 
 @pytest.mark.scenario("D21")
-async def test_a_tool_with_nothing_to_index_says_so_in_the_readers_language(owner: httpx2.AsyncClient) -> None:
+async def test_a_tool_with_nothing_to_index_has_a_notice_in_the_callers_language(owner: httpx2.AsyncClient) -> None:
     where = await make_table(owner, {"a": "短"})
     for language, word in (("en-GB,en;q=0.9", "characters"), ("zh-CN,zh;q=0.9,en;q=0.8", "字符"), ("fr", "characters")):
         headers = {"Accept-Language": language}
@@ -173,7 +173,7 @@ async def test_a_table_of_another_project_has_no_tools_here(owner: httpx2.AsyncC
     "001.input.nothing-advanced",
     "D39",
 )
-async def test_a_call_of_a_search_tool_answers_whole_chunks_and_their_places(owner: httpx2.AsyncClient) -> None:
+async def test_a_call_of_a_search_tool_returns_whole_chunks_and_their_positions(owner: httpx2.AsyncClient) -> None:
     value = {"articles": [{"content": TEXT["en"]}, {"content": TEXT["zh"]}], "aside": TEXT["en"]}
     where = await make_table(owner, value)
     tool = await make_tool(owner, where, type="search", json_pointer="/articles")
@@ -199,7 +199,7 @@ async def test_a_call_of_a_search_tool_answers_whole_chunks_and_their_places(own
     assert "lone surrogate" in half.json()["message"]
 
 
-async def test_a_call_answers_exactly_what_stands_in_the_table(owner: httpx2.AsyncClient) -> None:
+async def test_a_call_returns_the_exact_values_of_the_table(owner: httpx2.AsyncClient) -> None:
     where = await make_table(owner, {})
     exact = '{"n":[1.10,123456789012345678901234567890,1e400,-0],"键":null}'
     create = await make_tool(owner, where, type="create")
@@ -228,7 +228,7 @@ async def test_operators_see_delete_and_rebuild_chunks(owner: httpx2.AsyncClient
     assert after["chunks_count"] == after["indexed_chunks_count"] == before["chunks_count"]
 
 
-async def test_a_reading_key_calls_what_reads_and_not_what_edits(owner: httpx2.AsyncClient, as_key: Any) -> None:
+async def test_a_read_key_may_call_reading_tools_and_no_editing_tools(owner: httpx2.AsyncClient, as_key: Any) -> None:
     where = await make_table(owner, [1])
     project = where["project_id"]
     key = (await owner.post(f"/api/v1/projects/{project}/keys", json={"name": "r", "role": "read"})).json()["key"]

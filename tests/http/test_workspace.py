@@ -143,7 +143,7 @@ async def test_the_first_page_leads_to_the_next(owner: httpx2.AsyncClient, proje
         ({"query": "x", "includeLowScores": "yes"}, "includeLowScores"),
     ],
 )
-async def test_what_does_not_fit_is_refused_by_name(
+async def test_a_wrong_field_is_refused_by_its_name(
     owner: httpx2.AsyncClient, project: int, body: dict[str, Any], field: str
 ) -> None:
     answer = await ask(owner, project, "search:query:strategy", **({"strategy": "hybrid"} | body))
@@ -262,7 +262,7 @@ async def test_only_passages_of_the_project_and_the_document_are_explained(
         ("SEARCH_TIMEOUT", "", "Semantic search took too long"),
     ],
 )
-async def test_a_fallback_is_told_in_the_callers_language(
+async def test_a_fallback_has_a_notice_in_the_callers_language(
     owner: httpx2.AsyncClient, project: int, embedder: Telling, code: str, language: str, notice: str
 ) -> None:
     embedder.query_error = FindspotError(code, "not now")
@@ -274,7 +274,7 @@ async def test_a_fallback_is_told_in_the_callers_language(
 
 
 @pytest.mark.parametrize("strategy", ["hybrid", "semantic"])
-async def test_a_query_that_the_embedder_refuses_is_answered_without_what_it_said(
+async def test_a_query_that_the_embedder_refuses_falls_back_without_its_message(
     owner: httpx2.AsyncClient, project: int, embedder: Telling, strategy: str
 ) -> None:
     embedder.query_error = refused(0, "invalid input: '林远', organisation org-1234")
@@ -287,7 +287,9 @@ async def test_a_query_that_the_embedder_refuses_is_answered_without_what_it_sai
 
 
 @pytest.mark.scenario("004.fts.damaged-index", "004.acceptance.index-damaged")
-async def test_an_index_that_is_being_rebuilt_says_when_to_come_back(owner: httpx2.AsyncClient, project: int) -> None:
+async def test_an_index_that_is_being_rebuilt_answers_with_a_time_to_retry(
+    owner: httpx2.AsyncClient, project: int
+) -> None:
     def damaged(*_: Any, **__: Any) -> Any:
         raise Damaged("a file is gone")
 
@@ -422,7 +424,7 @@ async def test_writes_that_fail_are_counted_for_a_build_and_for_words_alone_too(
     assert (await figures())[counter] > before + 1
 
 
-async def test_a_search_that_nobody_waits_for_any_more_has_a_status_of_its_own(
+async def test_a_cancelled_search_is_counted_as_cancelled(
     owner: httpx2.AsyncClient, project: int, figures: Callable[[], Any]
 ) -> None:
     is_busy, going_on = threading.Event(), threading.Event()
@@ -474,7 +476,7 @@ async def test_a_reindex_is_queued_while_the_old_index_answers(
 
 
 @pytest.mark.scenario("004.concurrency.two-reindexes")
-async def test_a_third_rebuild_of_a_project_waits_and_is_told_its_place(
+async def test_a_third_rebuild_of_a_project_waits_and_gets_its_queue_position(
     owner: httpx2.AsyncClient, project: int
 ) -> None:
     app, others = app_of(owner), [NamespaceKey(project, 901), NamespaceKey(project, 902)]
@@ -511,7 +513,7 @@ async def test_texts_get_their_vectors_and_leave_nothing_behind(
     assert kept == 6  # those of the chapters
 
 
-async def test_embedding_texts_takes_a_place_like_a_search(owner: httpx2.AsyncClient, project: int) -> None:
+async def test_embedding_texts_counts_as_a_search_in_flight(owner: httpx2.AsyncClient, project: int) -> None:
     gate = app_of(owner).gate
     with contextlib.ExitStack() as taken:
         for _ in range(SEARCHES):

@@ -72,9 +72,7 @@ async def test_a_name_brings_up_every_chapter_that_has_it_ranked_and_highlighted
 
 
 @pytest.mark.scenario("004.ranking.large-result")
-async def test_of_five_thousand_hits_fifty_come_first_and_fifty_with_every_further_page(
-    owner: httpx2.AsyncClient, project: int
-) -> None:
+async def test_five_thousand_hits_come_in_pages_of_fifty(owner: httpx2.AsyncClient, project: int) -> None:
     for first in range(0, 5000, 500):
         await add(owner, project, f"{first}", *(f"Heron {number} 苍鹭" for number in range(first, first + 500)))
     await settle(app_of(owner))
@@ -97,7 +95,7 @@ async def test_of_five_thousand_hits_fifty_come_first_and_fifty_with_every_furth
     ("language", "notice"),
     [("zh", "语义检索超时，已切换关键词检索"), ("en", "Semantic search took too long")],
 )
-async def test_meaning_that_is_silent_too_long_is_left_out_with_a_code_and_a_sentence(
+async def test_a_slow_embedder_is_left_out_with_a_code_and_a_notice(
     owner: httpx2.AsyncClient,
     project: int,
     embedder: Telling,

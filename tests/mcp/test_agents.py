@@ -126,7 +126,7 @@ async def test_a_call_may_come_without_arguments(world: World, connect: Connect)
         (7, "INVALID_ARGUMENT", "query: must be text. Correct the field that the message names"),
     ],
 )
-async def test_what_an_agent_can_repair_is_an_answer_with_a_sentence(
+async def test_an_error_that_an_agent_can_act_on_is_a_tool_error_with_a_sentence(
     world: World, connect: Connect, query: Any, code: str, said: str
 ) -> None:
     await world.bind("find")
@@ -154,7 +154,7 @@ async def test_an_unknown_disabled_or_unbound_tool_is_an_error_of_the_protocol(w
     assert len(world.tools.calls) == 1
 
 
-async def test_a_failure_inside_tells_nothing_of_the_inside(
+async def test_an_internal_error_reveals_nothing(
     world: World, connect: Connect, capfd: pytest.CaptureFixture[str]
 ) -> None:
     await world.bind("find")
@@ -218,7 +218,7 @@ async def test_resources_show_what_the_reading_tools_show_and_nothing_else(world
             assert refused.value.data == {"uri": uri}
 
 
-async def test_a_node_too_long_for_one_answer_comes_in_pieces(world: World, connect: Connect) -> None:
+async def test_a_node_too_long_for_one_answer_is_read_in_pieces(world: World, connect: Connect) -> None:
     whole = "".join(f"{n} 汉字 e\u0301 👩‍👧 " for n in range(8_000))
     await world.app.tables.put(world.table_id, "/b", [json.dumps(whole).encode()], None)
     await world.bind("find", "search")

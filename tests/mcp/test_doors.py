@@ -41,7 +41,7 @@ def without_id(answer: httpx2.Response) -> tuple[int, str, str | None]:
     return answer.status_code, answer.text, answer.headers.get("www-authenticate")
 
 
-async def test_a_wrong_key_and_a_wrong_endpoint_answer_alike(world: World) -> None:
+async def test_a_wrong_key_and_a_wrong_endpoint_get_the_same_answer(world: World) -> None:
     other, key = await world.app.endpoints.create(world.project_id, "other")
     gone = 999_999
     answers = {
@@ -115,7 +115,7 @@ async def test_a_call_with_ten_megabytes_passes_and_one_over_the_limit_does_not(
 
 
 @pytest.mark.parametrize("arguments", ["null", "{}", None])
-async def test_no_arguments_are_none_however_they_are_spelled(world: World, arguments: str | None) -> None:
+async def test_null_empty_and_missing_arguments_are_the_same(world: World, arguments: str | None) -> None:
     await world.bind("all")
     params: dict[str, Any] = {"name": "all", "_meta": META}
     if arguments is not None:
@@ -127,7 +127,7 @@ async def test_no_arguments_are_none_however_they_are_spelled(world: World, argu
 
 
 @pytest.mark.parametrize("body", [[], {}, {"id": 1}, "x", {"jsonrpc": "2.0", "id": 1, "method": "tools/eat"}])
-async def test_what_is_no_call_is_refused_without_a_trace(world: World, body: Any) -> None:
+async def test_malformed_requests_are_refused_without_a_traceback(world: World, body: Any) -> None:
     answer = await post(world, world.key, body=body)
     assert 400 <= answer.status_code < 500
     assert "Traceback" not in answer.text
@@ -159,7 +159,9 @@ async def test_a_change_of_the_tools_reaches_listeners_of_this_endpoint(
     assert [each.name for each in await world.app.endpoints.tools_of(world.endpoint_id)] == ["another"]
 
 
-async def test_an_older_desktop_client_hears_of_changes_through_the_bridge(world: World, over_stdio: Connect) -> None:
+async def test_an_older_desktop_client_is_notified_of_changes_through_the_bridge(
+    world: World, over_stdio: Connect
+) -> None:
     heard = asyncio.Event()
 
     async def hear(message: Any) -> None:
@@ -175,7 +177,7 @@ async def test_an_older_desktop_client_hears_of_changes_through_the_bridge(world
 
 
 @pytest.mark.parametrize("way", ["over_http", "over_stdio"])
-async def test_single_resources_are_not_watched_and_the_server_says_so(
+async def test_the_server_declares_that_it_does_not_watch_single_resources(
     world: World, way: str, request: pytest.FixtureRequest
 ) -> None:
     connect: Connect = request.getfixturevalue(way)

@@ -61,7 +61,7 @@ async def test_an_agent_searches_reads_and_edits_and_its_key_is_in_no_log(start_
     assert '"route": "/mcp/{endpoint_id}"' in log
 
 
-async def test_what_an_agent_sends_reaches_the_table_large_and_exact(start_server: Callable[..., Server]) -> None:
+async def test_large_and_exact_arguments_of_an_agent_reach_the_table(start_server: Callable[..., Server]) -> None:
     server = start_server()
     with server.client() as owner:
         project = owner.post("/api/v1/projects", json={"name": "p"}).json()["id"]

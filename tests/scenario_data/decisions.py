@@ -74,13 +74,13 @@ DECISIONS: tuple[Scenario, ...] = (
     need("D21", "DECISIONS row 21",
          "A tool over short strings only is ready, returns an empty list and had a notice at creation, and a "
          "threshold of 1 makes the strings searchable.",
-         "tests/http/test_tools.py::test_a_tool_with_nothing_to_index_says_so_in_the_readers_language"),
+         "tests/http/test_tools.py::test_a_tool_with_nothing_to_index_has_a_notice_in_the_callers_language"),
     need("D22", "DECISIONS row 22",
          "`get` and `query` are taken as `get_all_data` and `query_data`, and only the long names are given back.",
          "tests/http/test_tools.py::test_every_type_is_made_listed_changed_and_deleted_by_the_same_routes"),
     need("D23", "DECISIONS row 23",
          "Status has one home in the metadata, configuration one column, and the namespace is never stored on a tool.",
-         "tests/http/test_tools.py::test_the_state_of_the_index_stands_in_the_metadata"),
+         "tests/http/test_tools.py::test_the_metadata_of_a_search_tool_has_the_state_of_its_index"),
     need("D24", "DECISIONS row 24",
          "Tables and documents have namespaces of their own inside one folder a project, and the folder goes with the "
          "project."),
@@ -137,7 +137,7 @@ DECISIONS: tuple[Scenario, ...] = (
          "tests/agents/test_tool_index.py::test_deleting_a_table_or_project_works_without_the_engine_which_is_cleaned_up_later"),
     need("D39", "DECISIONS row 39",
          "Every search answer reports its duration and how many candidates came from each leg.",
-         "tests/http/test_tools.py::test_a_call_of_a_search_tool_answers_whole_chunks_and_their_places"),
+         "tests/http/test_tools.py::test_a_call_of_a_search_tool_returns_whole_chunks_and_their_positions"),
     need("D40", "DECISIONS row 40",
          "At the limit a save still succeeds with a notice, and only asking for more index is refused with "
          "`SEARCH_CAPACITY_EXCEEDED`.",

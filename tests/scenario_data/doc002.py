@@ -54,7 +54,7 @@ DOC002: tuple[Scenario, ...] = (
          "tests/http/test_access.py::test_no_route_exposes_the_engine"),
     need("002.impact.creation-flow", "002 § Impact",
          "The general tool route and the search route start the same indexing when the type is `search`.",
-         "tests/http/test_tools.py::test_a_search_tool_is_made_and_says_what_it_found"),
+         "tests/http/test_tools.py::test_creating_a_search_tool_reports_the_indexed_nodes"),
     need("002.impact.default-input-schema", "002 § Impact",
          "A search tool that stores no input schema is still listed with the standard one."),
     need("002.impact.schema-compatible", "002 § Impact",

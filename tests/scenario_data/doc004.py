@@ -48,7 +48,7 @@ DOC004: tuple[Scenario, ...] = (
     need("004.fts.damaged-index", "004 § 全文检索 / FTS 索引损坏时的降级",
          "A search detects a damaged index, which rebuilds itself, reports the rebuild, and then works again.",
          "tests/search/test_recall.py::test_a_damaged_index_is_rebuilt_and_the_error_says_when_to_try_again",
-         "tests/http/test_workspace.py::test_an_index_that_is_being_rebuilt_says_when_to_come_back"),
+         "tests/http/test_workspace.py::test_an_index_that_is_being_rebuilt_answers_with_a_time_to_retry"),
 
     # vectors and meaning
     need("004.embedding", "004 § 向量嵌入与语义搜索",
@@ -94,7 +94,7 @@ DOC004: tuple[Scenario, ...] = (
     need("004.embedding.unavailable", "004 § 向量嵌入 / 嵌入模型不可用时的降级",
          "Without an embedder, a semantic search returns keyword results and reports the switch.",
          "tests/search/test_recall.py::test_without_an_embedder_keywords_answer",
-         "tests/http/test_workspace.py::test_a_fallback_is_told_in_the_callers_language"),
+         "tests/http/test_workspace.py::test_a_fallback_has_a_notice_in_the_callers_language"),
     need("004.embedding.third-paragraph", "004 § 向量嵌入 / 增量更新嵌入",
          "Editing the third paragraph of a chapter embeds that one alone, behind the writer's back.",
          "tests/indexing/test_document_changes.py::"
@@ -208,7 +208,7 @@ DOC004: tuple[Scenario, ...] = (
          "Of 5,000 matching chunks the first fifty come with `hasMore`, further pages bring fifty each, and the p95 "
          "stays within 900 ms.",
          "tests/http/test_workspace_results.py::"
-         "test_of_five_thousand_hits_fifty_come_first_and_fifty_with_every_further_page"),
+         "test_five_thousand_hits_come_in_pages_of_fifty"),
 
     # acceptance criteria for all requirements above
     need("004.acceptance", "004 § 模块级可验收标准",
@@ -228,10 +228,10 @@ DOC004: tuple[Scenario, ...] = (
          "the client."),
     need("004.acceptance.vectors-down", "004 § 模块级可验收标准 / 失败处理",
          "Without vectors, search continues by keyword, and the user can see that.",
-         "tests/http/test_workspace.py::test_a_fallback_is_told_in_the_callers_language"),
+         "tests/http/test_workspace.py::test_a_fallback_has_a_notice_in_the_callers_language"),
     need("004.acceptance.index-damaged", "004 § 模块级可验收标准 / 失败处理",
          "A damaged keyword index rebuilds itself, and until then the answer recommends a retry.",
-         "tests/http/test_workspace.py::test_an_index_that_is_being_rebuilt_says_when_to_come_back"),
+         "tests/http/test_workspace.py::test_an_index_that_is_being_rebuilt_answers_with_a_time_to_retry"),
     need("004.acceptance.timeout-visible", "004 § 模块级可验收标准 / 失败处理",
          "A search that runs out of time answers `SEARCH_TIMEOUT`, never an empty page without a word.",
          "tests/search/test_workspace_search.py::test_a_slow_embedder_costs_the_vectors_but_not_the_answer"),
@@ -239,7 +239,7 @@ DOC004: tuple[Scenario, ...] = (
          "The formula's weights are constants in code, while default `topK` and `minScore` are an admin's to set."),
     need("004.acceptance.agents-cannot-tune", "004 § 模块级可验收标准 / Owner 决策边界; DECISIONS row 34",
          "No request and no agent can change the weights of workspace ranking.",
-         "tests/http/test_workspace.py::test_what_does_not_fit_is_refused_by_name"),
+         "tests/http/test_workspace.py::test_a_wrong_field_is_refused_by_its_name"),
     need("004.acceptance.speed-at-200k", "004 § 模块级可验收标准 / 检索性能达标",
          "Two hundred hybrid searches over 1,000 documents and 200,000 chunks keep p95 under 650 ms with at most 1 % "
          "timed out."),
@@ -247,7 +247,7 @@ DOC004: tuple[Scenario, ...] = (
          "A semantic leg silent for five seconds makes a hybrid search answer keyword results with `SEARCH_TIMEOUT`, "
          "`fallback` `fts` and a sentence on screen.",
          "tests/http/test_workspace_results.py::"
-         "test_meaning_that_is_silent_too_long_is_left_out_with_a_code_and_a_sentence"),
+         "test_a_slow_embedder_is_left_out_with_a_code_and_a_notice"),
 
     # failure matrix
     need("004.matrix", "004 § 异常与边界覆盖矩阵",
@@ -341,7 +341,7 @@ DOC004: tuple[Scenario, ...] = (
          "Searches run side by side, and the commit of a replacement runs alone."),
     need("004.concurrency.two-reindexes", "004 § Non-Functional / Concurrency",
          "A project runs at most two rebuilds at a time, and further ones wait in a queue.",
-         "tests/http/test_workspace.py::test_a_third_rebuild_of_a_project_waits_and_is_told_its_place"),
+         "tests/http/test_workspace.py::test_a_third_rebuild_of_a_project_waits_and_gets_its_queue_position"),
     need("004.concurrency.sixty-four", "004 § Non-Functional / Concurrency",
          "A project has at most 64 searches in flight, and one more is refused with `SEARCH_BACKPRESSURE`.",
          "tests/search/test_workspace_search.py::test_searches_over_the_limit_are_refused_immediately"),
