@@ -42,7 +42,7 @@ async def test_the_index_has_the_dimension_of_the_offline_model(settings: Settin
         await settle(app)
         status = app.engine.status(documents_namespace(project))
         assert (status.dimension, status.vectors) == (app.embeddings.embedder.dimension, 2)
-        assert (await app.embeddings.for_search(["a heron 苍鹭"])).shape == (1, status.dimension)
+        assert (await app.embeddings.embed_unstored(["a heron 苍鹭"])).shape == (1, status.dimension)
 
 
 @pytest.mark.scenario("004.embedding.dimension")
@@ -101,7 +101,7 @@ async def test_vectors_of_a_wrong_dimension_are_not_indexed_and_searches_go_on(
         assert (await found(app, project, "苍鹭", Strategy.HYBRID))[0][0] == "A heron 苍鹭"
         assert set((await found(app, project, "鹤", Strategy.KEYWORD))[0]) == {"A crane 鹤", "Another crane 另一只鹤"}
         with pytest.raises(FindspotError) as caught:
-            await app.embeddings.for_search(["a crane"])
+            await app.embeddings.embed_unstored(["a crane"])
         assert caught.value.code == "EMBEDDING_DIMENSION_MISMATCH"
         server.behave = service.correct
         await settle(app)

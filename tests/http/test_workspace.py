@@ -517,7 +517,7 @@ async def test_embedding_texts_counts_as_a_search_in_flight(owner: httpx2.AsyncC
     gate = app_of(owner).gate
     with contextlib.ExitStack() as taken:
         for _ in range(SEARCHES):
-            taken.enter_context(gate.search(project))
+            taken.enter_context(gate.admit_search(project))
         answer = await ask(owner, project, "embedding:generate", texts=["林远"])
         assert (answer.status_code, answer.json()["code"]) == (429, "SEARCH_BACKPRESSURE")
         assert answer.json()["retryAfterMs"] > 0

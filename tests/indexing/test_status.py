@@ -8,7 +8,7 @@ import pytest
 from findspot.engines.protocol import Damaged, Engine, Status
 from findspot.errors import Failure, FindspotError
 from findspot.indexing import transitions
-from findspot.indexing.namespaces import Namespaces
+from findspot.indexing.states import NamespaceStates
 from findspot.indexing.status import IndexStatus, Problem
 from findspot.models import NamespaceKey
 from findspot.settings import Settings
@@ -65,7 +65,7 @@ async def test_a_problem_becomes_one_request_however_many_readers_report_it(stor
 
 
 async def test_damage_is_reported_once_until_it_is_rebuilt(store: Store, status: IndexStatus) -> None:
-    names, name = Namespaces(store), DOCUMENTS.namespace
+    names, name = NamespaceStates(store), DOCUMENTS.namespace
     names.want_rebuild(DOCUMENTS, RebuildReason.WRONG_FINGERPRINT)
     await names.save()
     status.report(name, Problem.WRONG_FINGERPRINT)
@@ -97,7 +97,7 @@ async def test_a_rebuild_is_requested_once_and_keeps_its_position(store: Store, 
     keys = [NamespaceKey(1, table_id) for table_id in (901, 902, 903)]
     assert [await status.request_rebuild(key) for key in keys] == [0, 0, 1]
     assert await status.request_rebuild(NamespaceKey(2, 1)) == 0  # another project has its own queue
-    names = Namespaces(store)
+    names = NamespaceStates(store)
     async with store.write() as connection:
         for each in await index_requests.every(connection):
             key = NamespaceKey.of(each.request.namespace)
@@ -150,7 +150,7 @@ async def test_a_report_shows_rebuilds_errors_and_damage(store: Store, status: I
         await connection.execute(tables_table.insert(), row)
         assert await table_rows.get(connection, 1) is not None
         await connection.execute(index_states.update().values(status="ready", total=6))
-    key, names = NamespaceKey(project, 1), Namespaces(store)
+    key, names = NamespaceKey(project, 1), NamespaceStates(store)
     assert await status.of_project(project) == []  # nothing to index there
     with pytest.raises(FindspotError, match="the limit is 6"):
         await status.require_room(project)

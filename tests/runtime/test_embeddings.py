@@ -310,7 +310,7 @@ async def test_while_the_breaker_is_open_no_query_reaches_the_service(away: Embe
     for number in range(20):
         assert await fails(away, f"text {number} 文字") == "EMBEDDING_UNAVAILABLE"
     with pytest.raises(FindspotError, match="away"):
-        await away.for_search(["now"])
+        await away.embed_unstored(["now"])
     assert (remote.queries, remote.calls) == ([], [])
 
 

@@ -10,10 +10,10 @@ from findspot.runtime.limits import Deadline, Gate
 
 def test_a_search_over_the_limit_is_refused_with_the_time_to_retry() -> None:
     gate = Gate(searches=2)
-    with gate.search(1), gate.search(1):
-        with pytest.raises(FindspotError) as caught, gate.search(1):
+    with gate.admit_search(1), gate.admit_search(1):
+        with pytest.raises(FindspotError) as caught, gate.admit_search(1):
             pass
-        with gate.search(2):
+        with gate.admit_search(2):
             pass
     assert (caught.value.code, caught.value.fields) == ("SEARCH_BACKPRESSURE", {"retryAfterMs": 200})
 
@@ -21,17 +21,17 @@ def test_a_search_over_the_limit_is_refused_with_the_time_to_retry() -> None:
 def test_a_search_that_fails_frees_its_slot() -> None:
     gate = Gate(searches=1)
     for _ in range(3):
-        with pytest.raises(ZeroDivisionError), gate.search(1):
+        with pytest.raises(ZeroDivisionError), gate.admit_search(1):
             raise ZeroDivisionError
-    with gate.search(1):
+    with gate.admit_search(1):
         pass
 
 
 async def test_a_third_rebuild_waits_for_a_slot_and_another_project_does_not() -> None:
     gate = Gate(rebuilds=2)
-    async with gate.rebuild(1), gate.rebuild(1):
-        third = asyncio.create_task(gate.rebuild(1).acquire())
-        async with gate.rebuild(2):
+    async with gate.rebuild_slot(1), gate.rebuild_slot(1):
+        third = asyncio.create_task(gate.rebuild_slot(1).acquire())
+        async with gate.rebuild_slot(2):
             await asyncio.sleep(0)
         assert not third.done()
     assert await third

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from findspot.engines.protocol import Damaged, Engine, LocalFiles
-from findspot.indexing.namespaces import Namespaces
+from findspot.indexing.states import NamespaceStates
 from findspot.models import NamespaceKey
 from findspot.runtime.embeddings import Embeddings
 from findspot.settings import Settings
@@ -32,7 +32,7 @@ class Eviction:
         engine: Engine,
         embeddings: Embeddings,
         settings: Settings,
-        namespaces: Namespaces,
+        namespaces: NamespaceStates,
         recent_hits: Callable[[], Sequence[int]],
     ) -> None:
         self._store = store

@@ -11,7 +11,7 @@ from findspot.engines.protocol import Abandoned, Batch, Build, Engine
 from findspot.errors import Failure, FindspotError
 from findspot.indexing import transitions
 from findspot.indexing.batches import Batches
-from findspot.indexing.namespaces import SAVE_PROGRESS_S, Namespaces
+from findspot.indexing.states import SAVE_PROGRESS_S, NamespaceStates
 from findspot.models import ChunkToIndex, NamespaceKey
 from findspot.runtime import metrics
 from findspot.runtime.embeddings import Embeddings
@@ -41,7 +41,7 @@ class Feeding:
         engine: Engine,
         embeddings: Embeddings,
         batches: Batches,
-        namespaces: Namespaces,
+        namespaces: NamespaceStates,
         threads: ThreadPool,
     ) -> None:
         self._store = store

@@ -9,8 +9,8 @@ from findspot.errors import Failure, FindspotError
 from findspot.indexing import transitions
 from findspot.indexing.eviction import Eviction
 from findspot.indexing.feeding import Feeding
-from findspot.indexing.namespaces import Namespaces
 from findspot.indexing.reconcile import has_source
+from findspot.indexing.states import NamespaceStates
 from findspot.indexing.status import IndexStatus
 from findspot.models import NamespaceKey
 from findspot.runtime.backoff import RetrySchedule
@@ -32,7 +32,7 @@ class Rebuilds:
         engine: Engine,
         feeding: Feeding,
         eviction: Eviction,
-        namespaces: Namespaces,
+        namespaces: NamespaceStates,
         retries: RetrySchedule[NamespaceKey],
         gate: Gate,
         status: IndexStatus,
@@ -63,7 +63,7 @@ class Rebuilds:
 
     async def _run(self, key: NamespaceKey) -> None:
         try:
-            async with self._gate.rebuild(key.project_id):
+            async with self._gate.rebuild_slot(key.project_id):
                 fingerprint = self._namespaces[key].fingerprint
                 if await has_source(self._store, key):
                     fingerprint = await self._rebuild(key)

@@ -9,8 +9,8 @@ from findspot.indexing import transitions
 from findspot.indexing.chunk_rows import ChunkRows
 from findspot.indexing.eviction import Eviction
 from findspot.indexing.feeding import Feeding
-from findspot.indexing.namespaces import Namespaces
 from findspot.indexing.reconcile import Reconciliation
+from findspot.indexing.states import NamespaceStates
 from findspot.indexing.status import IndexStatus
 from findspot.models import NamespaceKey
 from findspot.runtime.threads import ThreadPool
@@ -33,7 +33,7 @@ class Update:
         feeding: Feeding,
         reconciliation: Reconciliation,
         eviction: Eviction,
-        namespaces: Namespaces,
+        namespaces: NamespaceStates,
         status: IndexStatus,
         threads: ThreadPool,
     ) -> None:

@@ -18,9 +18,9 @@ from findspot.indexing.batches import Batches
 from findspot.indexing.chunk_rows import ChunkRows
 from findspot.indexing.eviction import Eviction
 from findspot.indexing.feeding import Feeding
-from findspot.indexing.namespaces import Namespaces
 from findspot.indexing.rebuild import Rebuilds
 from findspot.indexing.reconcile import Reconciliation
+from findspot.indexing.states import NamespaceStates
 from findspot.indexing.status import IndexStatus
 from findspot.indexing.update import Update
 from findspot.models import Backoff, NamespaceKey
@@ -71,7 +71,7 @@ class IndexWorker:
         self._engine = engine
         self._settings = settings
         self._threads = threads.index
-        self._namespaces = names = Namespaces(store)
+        self._namespaces = names = NamespaceStates(store)
         self._chunk_rows = ChunkRows(store, helpers, settings)
         feeding = Feeding(store, engine, embeddings, Batches(store, embeddings, helpers), names, threads.index)
         eviction = Eviction(store, engine, embeddings, settings, names, status.recent_hits)

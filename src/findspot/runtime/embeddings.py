@@ -112,10 +112,10 @@ class Embeddings:
             return parts[0]
         return await asyncio.to_thread(np.concatenate, parts) if parts else np.zeros((0, dimension), np.float32)
 
-    async def for_search(self, texts: Sequence[str]) -> Vectors:
-        """Return the vectors of texts that a search ranks. They are not stored."""
+    async def embed_unstored(self, texts: Sequence[str]) -> Vectors:
+        """Return the vectors of texts without storing them. While the breaker is open, fail at once."""
         self._breaker.check()
-        return await self._text_threads.run(self._for_search, texts)
+        return await self._text_threads.run(self._embed_unstored, texts)
 
     def _query(self, text: str) -> Vector:
         with self._breaker.calling():
@@ -123,7 +123,7 @@ class Embeddings:
             self._kind()
             return vector
 
-    def _for_search(self, texts: Sequence[str]) -> Vectors:
+    def _embed_unstored(self, texts: Sequence[str]) -> Vectors:
         with self._breaker.calling():
             return self.embedder.documents(texts, soon=True)
 

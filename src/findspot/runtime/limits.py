@@ -50,7 +50,7 @@ class Gate:
         self._rebuild_slots: dict[int, asyncio.Semaphore] = {}
 
     @contextmanager
-    def search(self, project_id: int) -> Iterator[None]:
+    def admit_search(self, project_id: int) -> Iterator[None]:
         """Hold one of the project's search slots, or raise SEARCH_BACKPRESSURE if none is free."""
         if self._running[project_id] >= self._searches:
             message = f"{self._searches} searches are already running in this project. Try again shortly."
@@ -63,6 +63,6 @@ class Gate:
             if not self._running[project_id]:
                 del self._running[project_id]
 
-    def rebuild(self, project_id: int) -> asyncio.Semaphore:
+    def rebuild_slot(self, project_id: int) -> asyncio.Semaphore:
         """Return the project's rebuild slots; `async with` waits for one."""
         return self._rebuild_slots.setdefault(project_id, asyncio.Semaphore(self._rebuilds))

@@ -69,7 +69,7 @@ class Explainer:
         if found is None or found.chunk.namespace != request.namespace or found.chunk.document_id != document_id:
             raise not_found("passage")
         query = await self._recaller.parse(request)
-        with self._gate.search(request.project_id):
+        with self._gate.admit_search(request.project_id):
             recalled = await self._recaller.recall(
                 request,
                 query,

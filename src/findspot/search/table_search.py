@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from findspot import pointer as pointers
-from findspot.engines.protocol import Recall, Vectors
+from findspot.engines.protocol import Recall
 from findspot.indexing.status import IndexStatus
 from findspot.models import FoundChunk
 from findspot.ranking.fusion import SEGMENTED_HITS, Weights, convex, rescore, rrf
@@ -49,7 +49,7 @@ class Found:
 
 
 class TableSearch:
-    """Searches one namespace per request."""
+    """Searches one table per request."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class TableSearch:
     async def search(self, request: SearchRequest) -> Found:
         """Return the best hits. A hybrid search falls back to keywords; a search by vectors alone fails."""
         began = time.perf_counter()
-        with self._gate.search(request.project_id):
+        with self._gate.admit_search(request.project_id):
             deadline = Deadline.within(request.timeout_s)
             query = await self._recaller.parse(request)
             recalled = await self._recall(request, query, deadline)
@@ -79,11 +79,6 @@ class TableSearch:
         self._index_status.note_hits(hit.ranked.id for hit in hits)
         took_ms = (time.perf_counter() - began) * 1000
         return Found(hits, len(recalled.recall.keyword), len(recalled.recall.vector), took_ms, recalled.degraded)
-
-    async def embed(self, project_id: int, texts: Sequence[str]) -> Vectors:
-        """Embed texts for a caller. It counts as a search in progress, because both use the embedder."""
-        with self._gate.search(project_id):
-            return await self._embeddings.for_search(texts)
 
     async def _recall(self, request: SearchRequest, query: "Query", deadline: Deadline) -> Recalled:
         if query.is_empty:

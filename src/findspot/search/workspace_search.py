@@ -7,13 +7,13 @@ candidates are recalled when a page needs them, and come after those that were r
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Set
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence, Set
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from findspot.engines.protocol import EVERYTHING, Recall
+from findspot.engines.protocol import EVERYTHING, Recall, Vectors
 from findspot.errors import FindspotError
 from findspot.indexing.status import IndexStatus
 from findspot.ranking import workspace
@@ -99,11 +99,16 @@ class WorkspaceSearch:
         )
         return found
 
+    async def embed(self, project_id: int, texts: Sequence[str]) -> Vectors:
+        """Embed texts for a caller. It counts as a search in progress, because both use the embedder."""
+        with self._gate.admit_search(project_id):
+            return await self._embeddings.embed_unstored(texts)
+
     async def _search(self, request: SearchRequest, page: int | None, token: str | None) -> Page:
         began = time.perf_counter()
         # The grace time is for the fall-back to keywords, then for reading the results.
         deadline = Deadline.within(request.timeout_s + 2 * recall.GRACE_S)
-        with self._gate.search(request.project_id):
+        with self._gate.admit_search(request.project_id):
             cursor, following = self._cursors.find(request, token) if token else (await self._start(request), 1)
             number = page or following
             async with _in_time(deadline), cursor.lock:

@@ -116,7 +116,7 @@ async def rebuild_embedding_index(request: Request, project_id: int, body: NoArg
 async def embed_texts(request: Request, project_id: int, body: Texts) -> Response:
     """`embedding:generate`: calculate the vectors of texts, of length 1. Nothing is stored."""
     app = app_of(request)
-    vectors = await app.table_search.embed(project_id, body.texts)
+    vectors = await app.workspace_search.embed(project_id, body.texts)
     head = {"model": app.embeddings.embedder.id, "dimensions": int(vectors.shape[1])}
     return framed(head, await asyncio.to_thread(_rows, vectors))
 

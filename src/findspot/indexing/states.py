@@ -22,7 +22,7 @@ P = ParamSpec("P")
 SAVE_PROGRESS_S = 1.0  # between two writes that only show progress
 
 
-class Namespaces:
+class NamespaceStates:
     """The states of all namespaces. A change is in memory at once; `save` writes what differs from the rows."""
 
     def __init__(self, store: Store) -> None:

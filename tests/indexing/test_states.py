@@ -4,9 +4,9 @@ import pytest
 import sqlalchemy as sa
 
 from findspot.errors import Failure, FindspotError
-from findspot.indexing import namespaces as module
+from findspot.indexing import states as module
 from findspot.indexing import transitions
-from findspot.indexing.namespaces import Namespaces
+from findspot.indexing.states import NamespaceStates
 from findspot.models import NamespaceKey
 from findspot.store import namespace_states as rows
 from findspot.store import projects
@@ -24,7 +24,7 @@ async def saved(store: Store) -> dict[NamespaceKey, NamespaceState]:
 
 
 async def test_a_state_is_the_same_after_a_row_and_a_restart_continues_from_it(store: Store) -> None:
-    names = Namespaces(store)
+    names = NamespaceStates(store)
     await names.start()
     names.want_rebuild(TABLE, RebuildReason.DAMAGED)
     names.apply(transitions.rebuild_failed, TABLE, AWAY)
@@ -36,7 +36,7 @@ async def test_a_state_is_the_same_after_a_row_and_a_restart_continues_from_it(s
     async with store.read() as connection:
         assert await connection.run_sync(rows.rebuilding, TABLE.namespace)
         assert not await connection.run_sync(rows.rebuilding, DOCUMENTS.namespace)
-    again = Namespaces(store)
+    again = NamespaceStates(store)
     await again.start()
     assert [state.key for state in again.in_phase(Phase.QUEUED)] == [TABLE]
     assert [state.key for state in again.in_phase(Phase.UNCHECKED)] == [DOCUMENTS]
@@ -52,7 +52,7 @@ async def test_a_start_has_every_namespace_checked_that_has_chunks(store: Store)
         project = (await projects.create(connection, "p")).id
         new = {"project_id": project, "title": "t", "type": "d", "format": "text", "revision": 1, "content": b"x"}
         await connection.execute(sa.insert(documents), new)
-    names = Namespaces(store)
+    names = NamespaceStates(store)
     await names.start()
     assert await saved(store) == {}
     async with store.write() as connection:
@@ -65,7 +65,7 @@ async def test_progress_is_written_at_most_once_a_second_and_other_changes_at_on
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "SAVE_PROGRESS_S", 3600.0)
-    names = Namespaces(store)
+    names = NamespaceStates(store)
     names.want_rebuild(TABLE, RebuildReason.REQUESTED)
     names.apply(transitions.rebuild_began, TABLE, 9)
     await names.save()
@@ -81,7 +81,7 @@ async def test_states_that_could_not_be_saved_are_saved_later(store: Store, monk
     async def fails(*_: object) -> None:
         raise FindspotError("STORE_UNAVAILABLE", "The database is away.")
 
-    names = Namespaces(store)
+    names = NamespaceStates(store)
     names.want_rebuild(TABLE, RebuildReason.REQUESTED)
     with monkeypatch.context() as patch:
         patch.setattr(rows, "save", fails)
