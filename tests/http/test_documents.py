@@ -275,6 +275,7 @@ async def test_bad_documents_get_a_clear_error_and_change_nothing(owner: httpx2.
         ("POST", there, {**good, "content": 7}, "content"),
         ("POST", there, {**good, "content": None}, "content"),
         ("POST", there, {**good, "format": "tiptap"}, "content"),
+        ("POST", there, {**good, "format": "tiptap", "content": {"type": "paragraph"}}, "content"),
         (
             "POST",
             there,

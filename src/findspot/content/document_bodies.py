@@ -19,6 +19,13 @@ _FIELD = re.compile(r"\$\.(\w+)|field `(\w+)`")
 _TEXT = msgspec.json.Decoder(str)
 
 
+class _Root(msgspec.Struct):
+    type: str
+
+
+_ROOT = msgspec.json.Decoder(_Root)
+
+
 class _Body(msgspec.Struct, forbid_unknown_fields=True):
     """The JSON body that creates or changes a document. Which fields are required depends on the request."""
 
@@ -68,6 +75,7 @@ def parse_body(body: bytes, default_format: str, limit: int) -> tuple[DocumentBo
 def _content(sent: msgspec.Raw, form: str, limit: int) -> bytes:
     if form == "tiptap":
         content = bytes(sent)
+        _require_doc_root(content)
     else:
         try:
             content = _TEXT.decode(sent).encode()
@@ -77,6 +85,16 @@ def _content(sent: msgspec.Raw, form: str, limit: int) -> bytes:
         message = f"A document may have {limit} bytes (FINDSPOT_MAX_DOCUMENT); this one has {len(content)}."
         raise FindspotError("CONTENT_TOO_LARGE", message, limit=limit)
     return content
+
+
+def _require_doc_root(content: bytes) -> None:
+    """Refuse a tree with another root. Only what is saved is checked: older documents stay readable."""
+    try:
+        root = _ROOT.decode(content).type
+    except msgspec.ValidationError:
+        return  # not even a node: extraction says what is wrong
+    if root != "doc":
+        raise invalid("content", "the root of a TipTap document must be a node of type 'doc'", json_pointer="")
 
 
 def content_members(content: bytes, form: str) -> bytes:

@@ -70,8 +70,8 @@ class _Walk:
     def run(self, document: object) -> None:
         root = self.nodes.add(0, 0, 0)
         name, value = self._node(document, root)
-        if name != "doc":
-            raise SourceError("the root of a TipTap document must be a node of type 'doc'")
+        if name == "text":
+            raise SourceError("a document must be a node with other nodes, not a text node")
         self._frames.append(_Frame(name, root, self._children(value, root), _KINDS.get(name, "paragraph"), True))
         while self._frames:
             frame = self._frames[-1]

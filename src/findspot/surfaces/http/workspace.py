@@ -114,7 +114,7 @@ async def rebuild_embedding_index(request: Request, project_id: int, body: NoArg
 
 @api.post("/api/v1/projects/{project_id}/embedding/generate", answer=models.Vectors, errors=_SEARCH_ERRORS)
 async def embed_texts(request: Request, project_id: int, body: Texts) -> Response:
-    """`embedding:generate`: calculate the vectors of texts, of length 1. Nothing is stored."""
+    """`embedding:generate`: calculate the vectors of texts, normalised to unit length. Nothing is stored."""
     app = app_of(request)
     vectors = await app.workspace_search.embed(project_id, body.texts)
     head = {"model": app.embeddings.embedder.id, "dimensions": int(vectors.shape[1])}
