@@ -67,8 +67,7 @@ class App:
 
 @contextlib.asynccontextmanager
 async def open_app(settings: Settings, claimed: DataFolder | None = None, *, worker: bool = True) -> AsyncIterator[App]:
-    """Claim the data folder (unless it is, or everything lives elsewhere), open the store, and hand out what stands
-    on it."""
+    """Claim the data folder, unless the caller has or the storage is shared; open the store and all that uses it."""
     async with contextlib.AsyncExitStack() as closing:
         folder = claimed or DataFolder(settings.data)
         closing.callback(folder.release)
@@ -82,7 +81,7 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         closing.push_async_callback(store.close)
         async with store.write() as connection:
             await table_rows.sweep(connection)
-        helpers, bulk = Helpers(), Helpers()  # an import has helpers of its own: no one at work waits behind its files
+        helpers, bulk = Helpers(), Helpers()  # imports have their own: requests do not wait behind them
         closing.push_async_callback(helpers.close)
         closing.push_async_callback(bulk.close)
         tables = Tables(store, helpers, settings.max_table)

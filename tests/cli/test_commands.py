@@ -91,7 +91,7 @@ def test_tools_can_be_created_called_and_bound_to_an_endpoint(command: Command) 
 
 
 def test_a_search_tool_is_indexed_by_the_server_or_later(command: Command, tmp_path: Path) -> None:
-    ready, pending = "It searches 1 long text in 1 chunk.", "A server will index it"
+    ready, pending = "It searches 1 long text in 1 chunk.", "It is not indexed yet"
     alone = _checked("--data", str(tmp_path / "data"))
     for run, text, status in ((command, ready, "ready"), (alone, pending, "pending")):
         project = new_project(run)

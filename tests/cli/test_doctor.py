@@ -84,7 +84,7 @@ def test_the_limit_on_open_files_is_reported(alone: Command, monkeypatch: pytest
     monkeypatch.setattr(descriptors, "current", lambda: descriptors.DescriptorLimit(256, 512))
     found = finding(alone("doctor", "--json"), "open files")
     assert (found["state"], found["detail"]) == ("warn", "up to 512, of these 256 for client connections")
-    assert "ulimit -n 1024" in found["advice"]
+    assert "Raise the hard limit to 1,024" in found["advice"]
 
 
 def test_an_empty_token_file_is_a_problem(alone: Command, used: Path) -> None:

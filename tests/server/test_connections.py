@@ -48,8 +48,8 @@ def test_a_connection_above_the_limit_is_refused_if_all_are_busy(start_server: C
             connection.sendall(head.encode())
             assert b" 100 " in connection.recv(1000)
         refused = httpx2.get(f"{server.url}/healthz", trust_env=False, timeout=_WAIT_S)
-        assert (refused.status_code, refused.headers["Retry-After"]) == (429, "1")
-        assert refused.json()["code"] == "SEARCH_BACKPRESSURE"
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+        assert refused.json()["code"] == "SERVER_BUSY"
         busy[0].sendall(b'{"name": "ok"}')
         assert b" 201 " in busy[0].recv(1000)  # this one is idle now and makes room
         assert httpx2.get(f"{server.url}/healthz", trust_env=False, timeout=_WAIT_S).status_code == 200

@@ -1,4 +1,4 @@
-"""How far is the index, and what is wrong with it? The only door to the index for searches, tools and surfaces.
+"""How far is the index, and what is wrong with it? The only interface to the index for searches, tools and surfaces.
 
 Everything here goes through rows of the store: any process can read the state of the index, report a problem or request
 a rebuild. The worker, in whatever process it runs, reads the requests and does the work.
@@ -73,6 +73,7 @@ class IndexStatus:
         self._unsent: set[IndexRequest] = set()
         self._sending: asyncio.Task[None] | None = None
         self._advanced = asyncio.Condition()
+        self._advances = 0  # how often the worker has announced something
 
     async def close(self) -> None:
         """Wait until the problems that were reported are written."""
@@ -156,15 +157,18 @@ class IndexStatus:
 
     async def wait_until(self, done: Callable[[], Awaitable[bool]]) -> None:
         """Wait until a condition on the store holds. It is checked whenever the index has advanced."""
-        async with self._advanced:
-            while not await done():
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(CHECK_EVERY_S):
-                        await self._advanced.wait()
+        while True:
+            advanced = self._advances
+            if await done():
+                return
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CHECK_EVERY_S), self._advanced:
+                    await self._advanced.wait_for(lambda: self._advances != advanced)  # noqa: B023 - awaited here
 
     async def announce(self) -> None:
         """Have those who wait check their condition. The worker calls this when something is done or has failed."""
         async with self._advanced:
+            self._advances += 1
             self._advanced.notify_all()
 
     # ── rebuilds ──

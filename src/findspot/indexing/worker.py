@@ -54,7 +54,7 @@ _REASONS = {
 
 
 class IndexWorker:
-    """The scheduler: one task scans the store for work, one checks files, and each namespace at work has its own."""
+    """The scheduler: one task scans the store for work, one checks files, and one runs per namespace with work."""
 
     def __init__(
         self,
@@ -128,9 +128,9 @@ class IndexWorker:
         try:
             await step()
         except FindspotError as error:
-            log.warning("the index worker waits: %s", error.message)
+            log.warning("a step of the index worker failed and is retried: %s", error.message)
         except Exception:
-            log.exception("the index worker waits")
+            log.exception("a step of the index worker failed and is retried")
 
     async def _pause_s(self, waits: list[float]) -> float:
         """Return how long to sleep if nothing is written: until the next retry at the latest."""
@@ -146,11 +146,11 @@ class IndexWorker:
         return max(0.05, min(waits))
 
     async def _scan(self) -> None:
-        """Begin everything that is due and not at work."""
+        """Begin everything that is due and not running yet."""
         async with self._store.read() as connection:
-            waiting = await requests.every(connection)
             due = set(await index_states.due_namespaces(connection))
             due |= {NamespaceKey.of(each) for each in await chunk_rows.namespaces_to_forget(connection)}
+            waiting = await requests.every(connection)  # last: work that is due has its requests too
         await self._take_requests(waiting)
         await self._namespaces.save()
         due |= {state.key for state in self._namespaces.in_phase(Phase.UNCHECKED)}

@@ -20,7 +20,9 @@ from findspot.surfaces.cli.opening import read_settings
     help="Number of API processes; more than 1 needs PostgreSQL and turbopuffer.",
 )  # fmt: skip
 def command(host: str | None, port: int | None, data: Path | None, workers: int) -> None:
-    """Start the server: API and storage, on 127.0.0.1:8321. Ctrl-C or SIGTERM stops it; no saved data is lost.
+    """Start the server: API, MCP endpoints and index worker.
+
+    It listens on 127.0.0.1:8321. Ctrl-C or SIGTERM stops it; no saved data is lost.
 
     If the server process is killed, it is restarted at once. Connections made in between wait.
     """

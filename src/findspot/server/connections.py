@@ -102,10 +102,10 @@ class LimitedProtocol(HttpToolsProtocol):
 def _refusal() -> bytes:
     """Return a whole HTTP response: the connection is refused before its request is read."""
     message = "The server has as many open connections as it can serve, and all are busy."
-    error = FindspotError("SEARCH_BACKPRESSURE", message, retryAfterMs=_RETRY_AFTER_S * 1000)
+    error = FindspotError("SERVER_BUSY", message, retryAfterMs=_RETRY_AFTER_S * 1000)
     body = msgspec.json.encode(error.body())
     head = (
-        f"HTTP/1.1 {error.kind.status} Too Many Requests\r\nContent-Type: application/json\r\n"
+        f"HTTP/1.1 {error.kind.status} Service Unavailable\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(body)}\r\nRetry-After: {_RETRY_AFTER_S}\r\nConnection: close\r\n\r\n"
     )
     return head.encode() + body

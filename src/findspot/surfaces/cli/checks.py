@@ -103,7 +103,10 @@ def open_files() -> Finding:
     limit = descriptors.current().raised
     detail = f"up to {limit.soft:,}, of these {limit.connections:,} for client connections"
     if limit.soft < _FEW_DESCRIPTORS:
-        advice = f"Start the server with a higher limit: ulimit -n {_FEW_DESCRIPTORS} or more."
+        advice = (
+            f"Raise the hard limit to {_FEW_DESCRIPTORS:,} or more: LimitNOFILE= (systemd), --ulimit nofile= (Docker), "
+            "or /etc/security/limits.conf."
+        )
         return Finding("open files", "warn", detail, advice)
     return Finding("open files", "ok", detail)
 

@@ -32,7 +32,7 @@ _ADVICE = {
     "PRECONDITION_FAILED": "Read the table again, then give its current revision with --if-revision.",
 }
 _NO_SUCH = re.compile(r"There is no such (?:search )?(\w+),")
-# The command that lists what exists, by the kind that was not found.
+# The command that lists the ones that exist, by the kind that was not found.
 _LIST_COMMANDS = {
     "project": "project list",
     "key": "key list PROJECT",
@@ -62,7 +62,7 @@ class Failure(Exception):
         advice = _ADVICE.get(code, KINDS[code].advice if code in KINDS else "")
         if missing := _NO_SUCH.match(str(body.get("message", ""))):
             list_command = _LIST_COMMANDS.get(missing[1])
-            advice = f"'findspot {list_command}' lists what exists." if list_command else advice
+            advice = f"'findspot {list_command}' lists the ones that exist." if list_command else advice
         return cls(str(body.get("message", f"HTTP {status}")), advice, _BY_STATUS.get(status, 1), body)
 
     def show(self, as_json: bool) -> None:

@@ -14,7 +14,7 @@ from findspot.surfaces.cli.groups import Group
 from findspot.surfaces.cli.printing import allows_colours
 
 COMMANDS = {
-    "serve": "Start the server: API and storage, on 127.0.0.1:8321.",
+    "serve": "Start the server: API, MCP endpoints and index worker.",
     "project": "Create, list, show and delete projects.",
     "key": "Create, list and revoke the keys of a project.",
     "table": "Create, read, change and delete JSON tables.",

@@ -161,7 +161,8 @@ def api_page() -> str:
         "folder. An object that a key may not see answers 404, as if it did not exist.",
         "`/openapi.json` of a running server (no key needed) and `findspot openapi` describe every request, answer and "
         "error; client generators such as `@hey-api/openapi-ts` make a typed client from it. All [errors](errors.md) "
-        "have one shape. A server that is out of memory for large request bodies answers 503 `SERVER_BUSY` with "
+        "have one shape. A server that is out of memory for large request bodies, or has as many busy connections as "
+        "it can serve, answers 503 `SERVER_BUSY` with "
         "`retryAfterMs` (see `FINDSPOT_BODY_MEMORY`).",
         *(part for tag, names in _routes_by_tag(described) for part in (f"## {tag}", _routes(names, described))),
     )
@@ -181,7 +182,7 @@ def _routes_by_tag(described: dict[str, dict[str, Any]]) -> Iterable[tuple[str, 
     found: dict[str, list[str]] = {}
     for name in RULES:
         (tag, *_) = described[name].get("tags", ["home"])
-        found.setdefault(tag.capitalize(), []).append(name)
+        found.setdefault("MCP" if tag == "mcp" else tag.capitalize(), []).append(name)
     return found.items()
 
 

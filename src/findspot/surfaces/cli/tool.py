@@ -56,7 +56,7 @@ def _created(tool: dict[str, Any], type_: str) -> str:
     if type_ != ToolType.SEARCH:
         return text
     if tool["status"] == "pending":
-        return f"{text} A server will index it: 'findspot serve'."
+        return f"{text} It is not indexed yet: 'findspot serve' starts a server that indexes it."
     found = tool["large_nodes_detected"]
     chunks = count(sum(each["chunks_count"] for each in found), "chunk")
     return f"{text} It searches {count(len(found), 'long text')} in {chunks}. {tool.get('notice') or ''}".rstrip()

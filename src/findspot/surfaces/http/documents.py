@@ -79,7 +79,7 @@ async def get_document(request: Request, document_id: int) -> Response:
     errors=("PRECONDITION_FAILED", "VERSION_CONFLICT"),
 )
 async def save_document(request: Request, document_id: int) -> models.SavedDocument:
-    """Change a document. If its content changes, the content before is kept as a version."""
+    """Change a document. If its content changes, the previous content is kept as a version."""
     expected = expected_revision(request)
     body = await pieces(request)
     caller = access_of(request.scope).caller
@@ -117,6 +117,6 @@ async def diff_version(request: Request, document_id: int, version_id: int, agai
 
 @api.post("/api/v1/documents/{document_id}/versions/{version_id}/restore")
 async def restore_version(request: Request, document_id: int, version_id: int) -> models.SavedDocument:
-    """Restore the content of a version. The content before is kept as a new version."""
+    """Restore the content of a version. The current content is kept as a new version."""
     caller = access_of(request.scope).caller
     return _saved(await app_of(request).documents.restore(document_id, version_id, caller))

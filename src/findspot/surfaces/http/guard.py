@@ -61,7 +61,7 @@ async def authorise(app: App, request: Request, rule: Rule) -> Access:
 
 
 async def require_caller(app: App, request: Request) -> Caller:
-    """Return who sends this request; UNAUTHORIZED if nobody is known by its key or cookie."""
+    """Return who sends this request; UNAUTHORIZED if neither key nor cookie is valid."""
     caller = await identify(app, request)
     if caller is None:
         raise FindspotError("UNAUTHORIZED", "A valid key is needed: 'Authorization: Bearer …' or 'X-API-Key'.")

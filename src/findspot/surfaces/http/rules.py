@@ -38,7 +38,7 @@ class Rule:
 
     def errors(self, *, ids: bool, body: bool, query: bool) -> Iterator[str]:
         """Yield the codes that every route with this rule can answer, given what its address and body hold."""
-        yield "INTERNAL"
+        yield from ("INTERNAL", "SERVER_BUSY")
         if self.role is not None:
             yield from ("UNAUTHORIZED", "STORE_UNAVAILABLE")
         if self.agents or (self.role is not None and not Role.READ.covers(self.role)):
@@ -50,7 +50,7 @@ class Rule:
         if body or query:
             yield "INVALID_ARGUMENT"
         if body:
-            yield from ("CONTENT_TOO_LARGE", "SERVER_BUSY")
+            yield "CONTENT_TOO_LARGE"
 
 
 OPEN = Rule(None)

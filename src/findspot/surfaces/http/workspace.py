@@ -99,13 +99,13 @@ async def explain_rank(request: Request, project_id: int, body: Explain) -> mode
     return _explanation(explained, language)
 
 
-@api.post("/api/v1/projects/{project_id}/search/fts/reindex", status=202)
+@api.post("/api/v1/projects/{project_id}/search/fts/reindex", status=202, errors=("SEARCH_CAPACITY_EXCEEDED",))
 async def rebuild_keyword_index(request: Request, project_id: int, body: NoArguments) -> models.ReindexJob:
     """`search:fts:reindex`: rebuild the index of the documents. Searches use the old index until it is done."""
     return await _rebuild(request, project_id)
 
 
-@api.post("/api/v1/projects/{project_id}/embedding/reindex", status=202)
+@api.post("/api/v1/projects/{project_id}/embedding/reindex", status=202, errors=("SEARCH_CAPACITY_EXCEEDED",))
 async def rebuild_embedding_index(request: Request, project_id: int, body: NoArguments) -> models.ReindexJob:
     """`embedding:reindex`: rebuild the index of the documents; keywords and vectors are in one index. Vectors that were
     calculated before are used again."""

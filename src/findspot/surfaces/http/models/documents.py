@@ -37,7 +37,7 @@ class CreatedDocument(TypedDict):
 
 
 class SavedDocument(CreatedDocument):
-    """A document after a change; `versionId` is the version that keeps the content before it, if one was made."""
+    """A document after a change; `versionId` is the version that keeps the previous content, if one was made."""
 
     versionId: int | None
 

@@ -17,7 +17,9 @@ class ApiError(TypedDict):
     code: ErrorCode
     message: str
     field: NotRequired[Annotated[str, Field(description="The input that is wrong.")]]
-    pointer: NotRequired[Annotated[str, Field(description="The JSON pointer of the node that is wrong.")]]
+    json_pointer: NotRequired[Annotated[str, Field(description="The JSON pointer of the node that is wrong.")]]
+    index: NotRequired[Annotated[int, Field(description="The index of the text that is refused.")]]
+    reason: NotRequired[Annotated[str, Field(description="Why it is refused.")]]
     limit: NotRequired[Annotated[int, Field(description="The limit that was passed.")]]
     revision: NotRequired[Annotated[int, Field(description="The current revision.")]]
     operation: NotRequired[Annotated[int, Field(description="The index of the patch operation that does not fit.")]]
