@@ -1,5 +1,6 @@
 """Rebuilds: the old index answers until the new one takes its place, whatever happens in between."""
 
+import asyncio
 import threading
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from findspot.app import App, open_app
 from findspot.engines.protocol import Batch, Damaged
 from findspot.indexing.status import Problem
-from findspot.models import documents_namespace, table_namespace
+from findspot.models import NamespaceKey, documents_namespace, table_namespace
 from findspot.search import Degradation
 from findspot.settings import Settings
 from tests import flows
@@ -138,6 +139,57 @@ async def test_a_rebuild_that_fails_leaves_the_old_index_and_is_retried(
         new.fails_on = "\0"
         await settle(app)
         assert app.engine.status(documents_namespace(project)).fingerprint == "two"
+
+
+async def test_a_rebuild_whose_new_index_is_abandoned_begins_again(app: App, project: int) -> None:
+    document = await make_document(app, project, "alpha 甲", "beta 乙")
+    await settle(app)
+    begun = 0
+
+    def build(namespace: str, fingerprint: str, dimension: int) -> Any:
+        nonlocal begun
+        begun += 1
+        made = flows.watched(app).engine.files.build(namespace, fingerprint, dimension)
+        if begun == 1:
+            made.abandon()  # as when an update cannot write to it
+        return made
+
+    flows.watched(app).instead["build"] = build
+    await flows.rebuild(app, NamespaceKey(project, None))
+    await settle(app)
+    assert begun == 2
+    assert await texts(app, document, "beta") == ["beta 乙"]
+
+
+async def test_a_rebuild_that_the_end_of_the_process_interrupts_is_queued_in_the_rows(
+    settings: Settings, embedder: Telling
+) -> None:
+    async with open_app(settings) as app:
+        project = await make_project(app)
+        await make_document(app, project, "alpha 甲", "beta 乙")
+        await settle(app)
+        key, blocked = NamespaceKey(project, None), threading.Event()
+
+        def write(batch: Batch) -> None:
+            blocked.wait(flows.PATIENCE_S)
+
+        def build(namespace: str, fingerprint: str, dimension: int) -> Any:
+            made = flows.watched(app).engine.files.build(namespace, fingerprint, dimension)
+            return flows.Watched(made, {"write": write})
+
+        flows.watched(app).instead["build"] = build
+        await app.index_status.request_rebuild(key)
+
+        async def rebuilding() -> bool:
+            return await app.index_status.is_rebuilding(key.namespace)
+
+        await flows.until(app, rebuilding)
+        closing = asyncio.create_task(app.index_worker.close())
+        await asyncio.sleep(0)
+        blocked.set()
+        await closing
+        assert not await app.index_status.is_rebuilding(key.namespace)
+        assert await app.index_status.is_rebuild_due(key.namespace)
 
 
 async def test_at_most_two_namespaces_of_a_project_are_rebuilt_at_once(

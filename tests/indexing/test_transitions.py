@@ -33,6 +33,7 @@ EVENTS: dict[str, tuple[tuple[Any, ...], tuple[Phase, ...]]] = {
     "rebuild_progressed": ((4, 2.0), (UNCHECKED, IN_SERVICE, QUEUED, REBUILDING)),
     "rebuilt": (("two",), (UNCHECKED, IN_SERVICE, UNCHECKED, UNCHECKED)),
     "rebuild_failed": ((AWAY,), (UNCHECKED, IN_SERVICE, QUEUED, QUEUED)),
+    "rebuild_interrupted": ((), (UNCHECKED, IN_SERVICE, QUEUED, QUEUED)),
 }
 
 
@@ -52,6 +53,12 @@ def test_an_event_that_does_not_apply_changes_nothing() -> None:
     assert transitions.rebuild_progressed(STATES[QUEUED], 4, 2.0) is STATES[QUEUED]
     assert transitions.rebuilt(STATES[IN_SERVICE], "two") is STATES[IN_SERVICE]
     assert transitions.rebuild_failed(STATES[UNCHECKED], AWAY) is STATES[UNCHECKED]
+
+
+def test_after_a_start_the_vectors_are_compared_again_instead_of_rebuilt_for_an_old_reason() -> None:
+    for phase in (QUEUED, REBUILDING):
+        state = replace(STATES[phase], reason=RebuildReason.WRONG_FINGERPRINT)
+        assert transitions.started(state, NOW) == STATES[UNCHECKED]
 
 
 def test_a_rebuild_keeps_its_place_in_the_queue_and_damage_outranks_other_reasons() -> None:

@@ -70,6 +70,9 @@ class Rebuilds:
                     await self._eviction.make_room(key.project_id)
             self._namespaces.apply(transitions.rebuilt, key, fingerprint)
             self._retries.succeeded(key)
+        except Abandoned:  # the namespace was dropped, or an update could not write to the new index
+            log.info("the rebuild of %s begins again: its new index was abandoned", key.namespace)
+            self._namespaces.apply(transitions.rebuild_interrupted, key)
         except Exception as error:
             log.exception("rebuilding %s failed", key.namespace)
             self._namespaces.apply(transitions.rebuild_failed, key, Failure.of(error))
@@ -97,8 +100,6 @@ class Rebuilds:
             await self._status.announce()
             await self._copy(key, build, dimension, or_keywords=is_damaged)
             await self._threads.run(build.switch)
-        except Abandoned:
-            log.info("the rebuild of %s is no longer wanted", key.namespace)
         except BaseException:
             await asyncio.shield(self._threads.run(build.abandon))
             raise

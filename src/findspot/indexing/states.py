@@ -56,18 +56,21 @@ class NamespaceStates:
         **options: P.kwargs,
     ) -> NamespaceState:
         """Change the state of a namespace, in memory."""
-        state = transition(self[key], *arguments, **options)
-        self._set(state)
+        before = self[key]
+        state = transition(before, *arguments, **options)
+        if state != before:
+            self._set(state)
         return state
 
     def want_rebuild(
         self, key: NamespaceKey, reason: RebuildReason, damage: Exception | None = None, since: datetime | None = None
     ) -> None:
         """Queue a rebuild, and wake the scheduler."""
-        if self[key].phase not in (Phase.QUEUED, Phase.REBUILDING):
+        before = self[key]
+        if before.phase not in (Phase.QUEUED, Phase.REBUILDING):
             log.warning("%s will be rebuilt (%s)", key.namespace, damage or reason)
-        self.apply(transitions.rebuild_wanted, key, reason, since or datetime.now(UTC))
-        self._store.written.set()
+        if self.apply(transitions.rebuild_wanted, key, reason, since or datetime.now(UTC)) != before:
+            self._store.written.set()
 
     async def note_failure(self, key: NamespaceKey, error: Exception, retry_delay_s: float) -> None:
         """Write the error to the sources of a namespace that are not ready."""

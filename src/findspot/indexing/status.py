@@ -102,6 +102,7 @@ class IndexStatus:
         async with self._store.read() as connection:
             new = [each for each in some if not await self._is_known(connection, each)]
         if new:
+            log.warning("problems reported: %s", ", ".join(f"{each.namespace} {each.kind}" for each in new))
             async with self._store.write(durable=False) as connection:
                 await requests.add(connection, new)
             self._store.written.set()

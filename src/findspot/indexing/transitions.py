@@ -1,21 +1,23 @@
 """The states of a namespace and the events that change them, as pure functions. Nothing else makes a `NamespaceState`.
 
-| event                | unchecked       | in_service | queued        | rebuilding      |
-|----------------------|-----------------|------------|---------------|-----------------|
-| `started`            | unchecked       | unchecked  | queued        | queued          |
-| `comparison_wanted`  | unchecked       | unchecked  | queued        | rebuilding      |
-| `compared`           | in_service      | in_service | queued        | rebuilding      |
-| `rebuild_wanted`     | queued          | queued     | queued (1)    | rebuilding (1)  |
-| `rebuild_began`      | –               | –          | rebuilding    | –               |
-| `rebuild_progressed` | –               | –          | –             | rebuilding      |
-| `rebuilt`            | –               | –          | unchecked (2) | unchecked       |
-| `rebuild_failed`     | –               | –          | queued        | queued          |
+| event                 | unchecked       | in_service | queued        | rebuilding      |
+|-----------------------|-----------------|------------|---------------|-----------------|
+| `started`             | unchecked       | unchecked  | queued (3)    | queued (3)      |
+| `comparison_wanted`   | unchecked       | unchecked  | queued        | rebuilding      |
+| `compared`            | in_service      | in_service | queued        | rebuilding      |
+| `rebuild_wanted`      | queued          | queued     | queued (1)    | rebuilding (1)  |
+| `rebuild_began`       | –               | –          | rebuilding    | –               |
+| `rebuild_progressed`  | –               | –          | –             | rebuilding      |
+| `rebuilt`             | –               | –          | unchecked (2) | unchecked       |
+| `rebuild_failed`      | –               | –          | queued        | queued          |
+| `rebuild_interrupted` | –               | –          | queued        | queued          |
 
 `started` is the start of the worker: a rebuild that was interrupted is queued again. After a rebuild, store and engine
 are compared. "–" does not occur, and leaves the state as it is.
 
 (1) It keeps its place in the queue. Damage replaces any other reason, because it decides how the index is rebuilt.
 (2) What is to be rebuilt no longer exists: the comparison then removes it.
+(3) If the reason was another embedder's vectors: `unchecked`. The embedder may have been changed back.
 
 The worker feeds a namespace in every phase but `queued`. There it waits: a damaged index takes nothing, and vectors of
 a new embedder do not fit an old index. Once the rebuild has begun, writes reach the old and the new index.
@@ -33,10 +35,9 @@ _WAITS_FOR_REBUILD = (Phase.QUEUED, Phase.REBUILDING)
 
 def started(state: NamespaceState, now: datetime) -> NamespaceState:
     """Return the state of a namespace when the worker starts."""
-    if state.phase in _WAITS_FOR_REBUILD:
-        return replace(
-            state, phase=Phase.QUEUED, queued_at=state.queued_at or now, error=None, done=0, total=0, rate=0.0
-        )
+    if state.phase in _WAITS_FOR_REBUILD and state.reason is not RebuildReason.WRONG_FINGERPRINT:
+        queued = rebuild_interrupted(state)
+        return replace(queued, queued_at=state.queued_at or now, error=None)
     return NamespaceState(state.key, Phase.UNCHECKED, fingerprint=state.fingerprint)
 
 
@@ -82,6 +83,13 @@ def rebuild_failed(state: NamespaceState, error: Failure) -> NamespaceState:
     if state.phase not in _WAITS_FOR_REBUILD:
         return state
     return replace(state, phase=Phase.QUEUED, error=error, done=0, total=0, rate=0.0)
+
+
+def rebuild_interrupted(state: NamespaceState) -> NamespaceState:
+    """Queue a rebuild again that ended before it was done: at the end of the process, or because its build was lost."""
+    if state.phase not in _WAITS_FOR_REBUILD:
+        return state
+    return replace(state, phase=Phase.QUEUED, done=0, total=0, rate=0.0)
 
 
 def fed(state: NamespaceState, done: int, elapsed_s: float) -> NamespaceState:

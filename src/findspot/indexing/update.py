@@ -9,7 +9,7 @@ from findspot.indexing import transitions
 from findspot.indexing.chunk_rows import ChunkRows
 from findspot.indexing.eviction import Eviction
 from findspot.indexing.feeding import Feeding
-from findspot.indexing.reconcile import Reconciliation
+from findspot.indexing.reconcile import Reconciliation, has_source
 from findspot.indexing.states import NamespaceStates
 from findspot.indexing.status import IndexStatus
 from findspot.models import NamespaceKey
@@ -149,6 +149,8 @@ class Update:
             is_empty = await chunk_rows.is_empty(connection, key.namespace)
         if is_empty:
             await self._threads.run(self._engine.drop, key.namespace)
+            if not await has_source(self._store, key):
+                self._namespaces.forget(key)
         else:
             await self._threads.run(self._engine.delete, key.namespace, gone)
         async with self._store.write(durable=False) as connection:

@@ -104,6 +104,9 @@ class IndexWorker:
         self._update.stop()
         await _cancel(self._tasks)
         await self._rebuilds.close()
+        for state in self._namespaces.in_phase(Phase.REBUILDING):
+            self._namespaces.apply(transitions.rebuild_interrupted, state.key)
+        await self._namespaces.try_to_save()
         if self._updating:
             await asyncio.wait(self._updating.values(), timeout=GRACE_S)
         await _cancel(list(self._updating.values()))
@@ -115,7 +118,8 @@ class IndexWorker:
             self._store.written.clear()
             waits = self._retries.remaining_s()  # before the scan: a wait that ends during it is not slept through
             began = time.monotonic()
-            await self._log_errors(self._scan)
+            if not await self._log_errors(self._scan):
+                await asyncio.sleep(SHARED_SLEEP_S)  # the store may be read-only: a scan wakes the next one
             pause_s = await self._pause_s(waits)
             if self._updating:
                 await asyncio.sleep(min(SHARED_SLEEP_S, SCAN_PAUSE * (time.monotonic() - began)))
@@ -123,14 +127,16 @@ class IndexWorker:
                 async with asyncio.timeout(pause_s):
                     await self._store.written.wait()
 
-    async def _log_errors(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Run a step, and log its error: it is tried again with the next change, or after a while."""
+    async def _log_errors(self, step: Callable[[], Awaitable[None]]) -> bool:
+        """Run a step and return whether it succeeded. An error is logged; the step is tried again later."""
         try:
             await step()
+            return True
         except FindspotError as error:
             log.warning("a step of the index worker failed and is retried: %s", error.message)
         except Exception:
             log.exception("a step of the index worker failed and is retried")
+        return False
 
     async def _pause_s(self, waits: list[float]) -> float:
         """Return how long to sleep if nothing is written: until the next retry at the latest."""

@@ -140,7 +140,7 @@ class Recaller:
         if isinstance(vector, BaseException):
             raise vector
         if isinstance(status, Damaged):
-            raise self._rebuilding(request, status) from status
+            raise self._rebuilding(request) from status
         if isinstance(status, BaseException):
             raise status
         if status.fingerprint not in ("", self._embeddings.embedder.fingerprint):
@@ -180,7 +180,7 @@ class Recaller:
                 found = await self._in_thread(call)
             return found
         except Damaged as damage:
-            raise self._rebuilding(request, damage) from damage
+            raise self._rebuilding(request) from damage
         except DimensionMismatch as mismatch:  # the index was switched after its status was read
             message = "The index holds vectors with another number of dimensions than the query."
             raise FindspotError("EMBEDDING_DIMENSION_MISMATCH", message) from mismatch
@@ -201,11 +201,10 @@ class Recaller:
         try:
             return await asyncio.to_thread(call)
         except Damaged as damage:
-            raise self._rebuilding(request, damage) from damage
+            raise self._rebuilding(request) from damage
 
-    def _rebuilding(self, request: SearchRequest, damage: Damaged) -> FindspotError:
+    def _rebuilding(self, request: SearchRequest) -> FindspotError:
         """Report the damage, and return the error for the caller."""
-        log.warning("a search found %s damaged: %s", request.namespace, damage)
         self._index_status.report(request.namespace, Problem.DAMAGED)
         message = f"The index {request.namespace} was damaged and is being rebuilt."
         return FindspotError("INDEX_REBUILDING", message, retryAfterMs=DAMAGE_RETRY_MS)

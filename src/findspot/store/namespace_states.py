@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.errors import Failure
@@ -97,10 +98,13 @@ async def any_not_in_service(connection: AsyncConnection) -> bool:
 
 
 async def save(connection: AsyncConnection, states: Sequence[NamespaceState]) -> None:
-    """Write states in place of those that the namespaces had."""
-    if states:
-        await delete(connection, [state.key for state in states])
-        await connection.execute(sa.insert(namespace_states), [_row(state) for state in states])
+    """Insert states, or update the rows that the namespaces have."""
+    if not states:
+        return
+    insert = (postgresql if connection.dialect.name == "postgresql" else sqlite).insert(namespace_states)
+    rows = [_row(state) for state in states]
+    changed = {name: insert.excluded[name] for name in rows[0] if name != "namespace"}
+    await connection.execute(insert.on_conflict_do_update(index_elements=["namespace"], set_=changed), rows)
 
 
 async def delete(connection: AsyncConnection, keys: Iterable[NamespaceKey]) -> None:
