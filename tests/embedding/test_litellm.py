@@ -27,6 +27,27 @@ def test_a_process_that_ends_is_a_problem_without_a_status() -> None:
     assert caught.value.status is None
 
 
+def test_a_late_timeout_does_not_end_the_process_of_later_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Noted(subprocess.Popen[bytes]):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            started.append(self)
+
+    class TimesOutLate(SharedProcess):
+        def call(self, *arguments: Any, **options: Any) -> Any:
+            super().call(60, raise_limit)  # by now, this process has taken the place of the one that timed out
+            raise TimeoutError
+
+    monkeypatch.setattr(subprocess, "Popen", Noted)
+    process = TimesOutLate(1, raise_limit, 60)
+    with pytest.raises(Problem, match="does not answer in time"):
+        LitellmTransport(Service("openai/m"), process).embed(["a"], 20)
+    assert [each.poll() for each in started] == [None]
+    process.close()
+
+
 def test_litellm_connects_to_nothing_but_the_service(server: StandIn) -> None:
     """An audit hook records every connection that the process opens, and every host name that it resolves."""
     script = f"""

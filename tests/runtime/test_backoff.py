@@ -133,3 +133,14 @@ def test_other_errors_do_not_open_the_breaker() -> None:
     for _ in range(3):
         assert service.failure().code == "INVALID_ARGUMENT"
     assert service.calls == 3
+
+
+def test_a_probe_that_is_refused_for_another_reason_closes_the_breaker() -> None:
+    service = Service()
+    service.failure()
+    service.now += 1
+    service.error = FindspotError("INVALID_ARGUMENT", "not this text")
+    for calls in (2, 3):
+        assert service.failure().code == "INVALID_ARGUMENT"
+        assert service.calls == calls
+        assert not is_open(service.breaker)

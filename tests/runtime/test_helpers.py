@@ -14,6 +14,7 @@ import pytest
 
 from findspot.errors import FindspotError
 from findspot.jsontext.operations import accept, open_table, patch, put, read
+from findspot.runtime import remote_calls
 from findspot.runtime.helpers import HELPERS, SMALL, Helpers
 from findspot.runtime.remote_calls import joined_there
 
@@ -146,6 +147,21 @@ async def test_a_helper_killed_during_its_work_fails_that_call(helpers: Helpers,
     started[0].kill()
     assert (await refused(work)).code == "INTERNAL"
     assert await helpers.run(accept, LARGE, LIMIT) == LARGE
+
+
+async def test_a_helper_whose_reply_could_not_be_read_is_not_used_again(
+    helpers: Helpers, started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def out_of_memory(connection: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(remote_calls, "receive", out_of_memory)
+        with pytest.raises(MemoryError):
+            await helpers.run(read, b"[1]", "/0")
+    assert started[0].returncode is not None
+    assert await helpers.run(read, b"[2]", "/0") == b"2"
+    assert len(started) == 2
 
 
 async def test_a_signal_to_the_whole_group_does_not_end_a_helper_before_the_server(

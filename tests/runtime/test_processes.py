@@ -59,6 +59,20 @@ def test_a_killed_process_fails_the_call(started: list[subprocess.Popen[bytes]])
     process.stop()
 
 
+def test_a_reply_to_an_earlier_call_is_not_taken_for_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def out_of_memory(connection: object) -> None:
+        raise MemoryError
+
+    process = Process()
+    with monkeypatch.context() as patched:
+        patched.setattr(remote_calls, "receive", out_of_memory)
+        with pytest.raises(MemoryError):
+            process.call(read, b"[1]", "/0")
+    with pytest.raises(ProcessEnded, match="reply 1 came for call 2"):
+        process.call(read, b"[2]", "/0")
+    process.stop()
+
+
 def test_many_threads_share_a_process_and_each_gets_its_own_result(
     shared: SharedProcess, started: list[subprocess.Popen[bytes]]
 ) -> None:
@@ -76,11 +90,30 @@ def test_a_quick_call_overtakes_a_slow_one(shared: SharedProcess) -> None:
         assert len(slow.result()[0]) > 4_000_000
 
 
-def test_a_call_that_takes_too_long_is_a_timeout(shared: SharedProcess, started: list[subprocess.Popen[bytes]]) -> None:
+def test_a_call_that_takes_too_long_is_a_timeout_and_ends_its_process(
+    shared: SharedProcess, started: list[subprocess.Popen[bytes]]
+) -> None:
     shared.call(WAIT_S, read, b"[1]", "/0")
     started[0].send_signal(signal.SIGSTOP)
     with pytest.raises(TimeoutError):
         shared.call(0.05, read, b"[1]", "/0")
+    assert started[0].returncode == -signal.SIGKILL
+    assert shared.call(WAIT_S, read, b"[1]", "/0") == b"1"
+
+
+def test_a_reply_that_cannot_be_read_fails_the_calls_and_the_next_call_starts_another_process(
+    shared: SharedProcess, started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def out_of_memory(message: object) -> None:
+        raise MemoryError
+
+    shared.call(WAIT_S, read, b"[1]", "/0")
+    with monkeypatch.context() as patched:
+        patched.setattr(remote_calls, "read_reply", out_of_memory)
+        with pytest.raises(ProcessEnded):
+            shared.call(WAIT_S, read, b"[1]", "/0")
+    assert shared.call(WAIT_S, read, b"[2]", "/0") == b"2"
+    assert len(started) == 2
 
 
 def test_a_process_that_ended_fails_its_calls_and_the_next_call_starts_another(

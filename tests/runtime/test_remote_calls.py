@@ -83,6 +83,18 @@ def test_an_error_travels_with_code_message_and_fields() -> None:
     }
 
 
+def refuse_oddly(text: bytes) -> bytes:
+    raise FindspotError("INVALID_ARGUMENT", "not \ud800 this", value=object())
+
+
+def test_an_error_that_cannot_be_encoded_travels_without_its_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refuse_oddly, "__module__", operations.__name__)
+    monkeypatch.setattr(operations, "refuse_oddly", refuse_oddly, raising=False)
+    with pytest.raises(FindspotError) as caught:
+        call(refuse_oddly, b"")
+    assert caught.value.body() == {"code": "INVALID_ARGUMENT", "message": "not ? this"}
+
+
 def test_a_fault_is_an_internal_error_that_names_only_its_kind(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(FindspotError) as caught:
         call(cutting.index_terms, ["secret", 5])

@@ -51,8 +51,8 @@ class CircuitBreaker:
     """Stops calls to a service that is down, so that callers fail at once instead of waiting for it.
 
     An error with one of the codes `opens_on` opens the breaker: calls fail with that error until the backoff has
-    passed. Then one call probes the service while the others still fail. A success closes the breaker. Threads may
-    share it.
+    passed. Then one call probes the service while the others still fail. A success closes the breaker; so does any
+    other FindspotError, because the service answered. Threads may share it.
     """
 
     def __init__(
@@ -83,6 +83,8 @@ class CircuitBreaker:
         except FindspotError as error:
             if error.code in self._opens_on:
                 self._open(error)
+            else:
+                self.succeeded()
             raise
         self.succeeded()
 

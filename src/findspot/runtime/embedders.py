@@ -67,7 +67,6 @@ class LitellmTransport:
         try:
             reply = self._process.call(timeout_s + _GRACE_S, litellm.embed, request)
         except TimeoutError:
-            self.close()  # a request that never ends would occupy a thread of the process for good
             raise Problem(TOO_LATE) from None
         except ProcessEnded:
             raise Problem("The process that talks to the embedding service has ended.") from None

@@ -50,8 +50,9 @@ class Helpers:
         while self._idle:
             self._idle.pop().stop()
         for job in self._jobs:
-            if job.helper is not None:
-                job.helper.kill()
+            helper = job.helper  # its thread may set it to None meanwhile
+            if helper is not None:
+                helper.kill()
 
     def _end(self, job: "_Job", work: "asyncio.Future[Any]") -> None:
         self._jobs.discard(job)
@@ -72,11 +73,19 @@ class _Job:
         self.helper = helper
 
     def call(self, function: Callable[..., T], arguments: tuple[Any, ...]) -> T:
-        self.helper = self.helper or Process()
+        helper = self.helper = self.helper or Process()
         try:
-            return self.helper.call(function, *arguments)
+            return helper.call(function, *arguments)
+        except FindspotError:  # the reply of the helper, which can go on
+            raise
         except ProcessEnded as error:
-            self.helper.kill()
-            self.helper.stop()
-            self.helper = None
+            self._discard(helper)
             raise FindspotError("INTERNAL", "A helper process ended early. Nothing was changed; try again.") from error
+        except BaseException:  # part of the call or of its reply may be left in the connection
+            self._discard(helper)
+            raise
+
+    def _discard(self, helper: Process) -> None:
+        self.helper = None
+        helper.kill()
+        helper.stop()

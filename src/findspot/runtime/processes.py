@@ -5,6 +5,7 @@ They start with little more than msgspec imported, and end with this process, be
 
 import contextlib
 import itertools
+import logging
 import os
 import signal
 import socket
@@ -17,6 +18,8 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from findspot.runtime import remote_calls
 
+log = logging.getLogger(__name__)
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -24,7 +27,7 @@ Answer: TypeAlias = tuple[remote_calls.Reply, list[bytes]]  # the first part of 
 
 
 class ProcessEnded(Exception):
-    """The process ended before it answered."""
+    """The process ended before it answered, or its replies are out of step with the calls."""
 
 
 class Process:
@@ -33,6 +36,7 @@ class Process:
     def __init__(self, threads: int = 1, *, quiet: bool = False) -> None:
         # -P: files in the working directory are not imported as modules
         program = f"from findspot.runtime.processes import answer_calls; answer_calls({threads})"
+        self._numbers = itertools.count(1)
         self._connection, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
@@ -43,9 +47,15 @@ class Process:
             )
 
     def call(self, function: Callable[P, T], *arguments: P.args, **nothing: P.kwargs) -> T:
-        """Return what the function returns in the process; ProcessEnded if it ends before."""
-        self.send(remote_calls.write_call(0, function, arguments))
+        """Return what the function returns in the process; ProcessEnded if it ends before.
+
+        After any other error than a FindspotError, the process cannot be used again.
+        """
+        number = next(self._numbers)
+        self.send(remote_calls.write_call(number, function, arguments))
         reply, message = self.receive()
+        if reply.number != number:
+            raise ProcessEnded(f"reply {reply.number} came for call {number}")
         result: T = remote_calls.result_of(function, reply, message)
         return result
 
@@ -87,10 +97,18 @@ class SharedProcess:
         self._running: _Running | None = None
 
     def call(self, timeout_s: float, function: Callable[P, T], *arguments: P.args, **nothing: P.kwargs) -> T:
-        """Return what the function returns in the process. TimeoutError if it takes longer; ProcessEnded if it ends."""
+        """Return what the function returns in the process. TimeoutError if it takes longer; ProcessEnded if it ends.
+
+        A timeout ends the process: a call that never returns would occupy one of its threads for good.
+        """
         running = self._ready()
-        remote_calls.result_of(self._prepare, *running.prepared.result(self._prepare_timeout_s))
-        reply, message = running.ask(function, arguments).result(timeout_s)
+        try:
+            prepared = running.prepared.result(self._prepare_timeout_s)
+            remote_calls.result_of(self._prepare, *prepared)
+            reply, message = running.ask(function, arguments).result(timeout_s)
+        except TimeoutError:
+            self._stop(running)
+            raise
         result: T = remote_calls.result_of(function, reply, message)
         return result
 
@@ -100,6 +118,14 @@ class SharedProcess:
             running, self._running = self._running, None
         if running is not None:
             running.stop()
+
+    def _stop(self, running: "_Running") -> None:
+        """End a process, unless another one has taken its place: that one works for others."""
+        with self._lock:
+            if self._running is not running:
+                return
+            self._running = None
+        running.stop()
 
     def _ready(self) -> "_Running":
         with self._lock:
@@ -136,16 +162,22 @@ class _Running:
         return waiting
 
     def _receive(self) -> None:
-        with contextlib.suppress(ProcessEnded):
+        try:
             while True:
                 reply, message = self._process.receive()
                 with self._lock:
                     self._waiting.pop(reply.number).set_result((reply, message))
-        with self._lock:
-            self.has_ended = True
-            for waiting in self._waiting.values():
-                waiting.set_exception(ProcessEnded())
-            self._waiting.clear()
+        except ProcessEnded:
+            pass
+        except Exception:
+            log.exception("a reply cannot be read; its process is ended")
+        finally:
+            self._process.kill()  # before the lock: a thread that holds it may be sending to the process
+            with self._lock:
+                self.has_ended = True
+                for waiting in self._waiting.values():
+                    waiting.set_exception(ProcessEnded())
+                self._waiting.clear()
 
     def stop(self) -> None:
         self._process.kill()

@@ -7,7 +7,8 @@ A function travels by its name, `module:name`. Its type hints decide how argumen
     Iterator[list[X]]     each list encoded on its own, and decoded when it is reached
     anything else         encoded with msgpack and checked when it is decoded
 
-A result that is a tuple of fixed length travels item by item. A FindspotError travels as code, message and fields.
+A result that is a tuple of fixed length travels item by item. A FindspotError travels as code, message and fields;
+without the fields if one of them cannot be encoded.
 """
 
 import importlib
@@ -237,7 +238,11 @@ def answer(message: list[bytes]) -> list[Any]:
 
 
 def _refusal(number: int, error: FindspotError) -> bytes:
-    return msgspec.msgpack.encode(Reply(number, error=(error.code, error.message, error.fields)))
+    try:
+        return msgspec.msgpack.encode(Reply(number, error=(error.code, error.message, error.fields)))
+    except Exception:  # noqa: BLE001 - whatever it is, the caller waits for a reply
+        message = error.message.encode(errors="replace").decode()
+        return msgspec.msgpack.encode(Reply(number, error=(error.code, message, {})))
 
 
 # ── messages on a socket ──
