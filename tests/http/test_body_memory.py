@@ -6,9 +6,12 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from fastapi import Request
+from starlette.types import Message
 
 from findspot.errors import FindspotError
 from findspot.settings import Settings
+from findspot.surfaces.http import body
 from findspot.surfaces.http.body_memory import STEP, UNCOUNTED, BodyMemory
 from tests.http.world import open_api
 
@@ -136,3 +139,41 @@ async def test_past_the_budget_a_request_gets_503_with_the_time_to_wait(
             assert answer.headers["retry-after"] == "1"
         table = await owner.post(f"/api/v1/projects/{project}/tables", content=b'{"name":"t","data":1}')
         assert table.status_code == 201
+
+
+async def test_a_body_that_stalls_is_refused_and_gives_its_memory_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(body, "STALL_S", 0.01)
+
+    async def half() -> AsyncIterator[bytes]:
+        yield b'{"name":"t","data":"'
+        await asyncio.Event().wait()
+
+    async with open_api(Settings(data=tmp_path, body_memory=MiB)) as owner:
+        project = (await owner.post("/api/v1/projects", json={"name": "p"})).json()["id"]
+        async with asyncio.timeout(60):
+            answer = await owner.post(
+                f"/api/v1/projects/{project}/tables", content=half(), headers={"Content-Length": str(MiB)}
+            )
+        assert (answer.status_code, answer.json()["code"]) == (503, "SERVER_BUSY")
+        assert (answer.headers["retry-after"], answer.headers["connection"]) == ("1", "close")
+        memory: BodyMemory = owner._transport.app.state.body_memory  # type: ignore[attr-defined]
+        with memory.reservation() as everything:
+            await everything.announce(MiB)
+
+
+async def test_after_its_last_piece_a_body_cannot_stall(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body, "STALL_S", 0)
+    messages: list[Message] = [{"type": "http.request", "body": b"1"}, {"type": "http.disconnect"}]
+
+    async def receive() -> Message:
+        message = messages.pop(0)
+        for _ in range(5 if message["type"] == "http.disconnect" else 0):
+            await asyncio.sleep(0)
+        return message
+
+    with BodyMemory(MiB).reservation() as mine:
+        request = await body.limited(Request({"type": "http", "headers": []}, receive), MiB, mine)
+        assert await request.body() == b"1"
+        assert (await request.receive())["type"] == "http.disconnect"

@@ -161,9 +161,9 @@ def api_page() -> str:
         "folder. An object that a key may not see answers 404, as if it did not exist.",
         "`/openapi.json` of a running server (no key needed) and `findspot openapi` describe every request, answer and "
         "error; client generators such as `@hey-api/openapi-ts` make a typed client from it. All [errors](errors.md) "
-        "have one shape. A server that is out of memory for large request bodies, or has as many busy connections as "
-        "it can serve, answers 503 `SERVER_BUSY` with "
-        "`retryAfterMs` (see `FINDSPOT_BODY_MEMORY`).",
+        "have one shape. A server that is out of memory for large request bodies (see `FINDSPOT_BODY_MEMORY`), has as "
+        "many busy connections as it can serve, or has waited 30 seconds for the next piece of a body, answers 503 "
+        "`SERVER_BUSY` with `retryAfterMs`.",
         *(part for tag, names in _routes_by_tag(described) for part in (f"## {tag}", _routes(names, described))),
     )
 

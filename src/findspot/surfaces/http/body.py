@@ -1,5 +1,6 @@
 """Request bodies: their size limit, their shared memory, and the checks that several routes need."""
 
+import asyncio
 import re
 from typing import Annotated, Literal
 
@@ -10,7 +11,9 @@ from starlette.types import Message
 from findspot.errors import FindspotError, invalid
 from findspot.jsontext.check import scalar_text
 from findspot.names import checked
-from findspot.surfaces.http.body_memory import Reservation
+from findspot.surfaces.http.body_memory import RETRY_AFTER_MS, Reservation
+
+STALL_S = 30.0  # the longest time between two pieces of a body
 
 _REVISION = re.compile(r'([0-9]{1,18})|(?:W/)?"([0-9]{1,18})"', re.ASCII)
 
@@ -33,8 +36,16 @@ class NewKey(Body):
     role: Literal["read", "write", "admin"]
 
 
+class StalledBody(FindspotError):
+    """The rest of a body does not arrive. The connection must be closed, because it is in the middle of a request."""
+
+    def __init__(self) -> None:
+        message = f"No more of the request body arrived for {STALL_S:g} seconds. Nothing was changed."
+        super().__init__("SERVER_BUSY", message, retryAfterMs=RETRY_AFTER_MS)
+
+
 async def limited(request: Request, limit: int, memory: Reservation) -> Request:
-    """Return the request with a body that is refused past the limit, and that is paid for from the shared memory."""
+    """Return the request with a body that is refused if it is too large or stalls. The shared memory pays for it."""
     too_large = FindspotError(
         "CONTENT_TOO_LARGE", f"The request is over the limit of {limit} bytes. Nothing was changed.", limit=limit
     )
@@ -43,11 +54,18 @@ async def limited(request: Request, limit: int, memory: Reservation) -> Request:
         if int(announced) > limit:
             raise too_large
         await memory.announce(int(announced))
-    receive, seen = request.receive, 0
+    receive, seen, complete = request.receive, 0, False
 
     async def counted() -> Message:
-        nonlocal seen
-        message = await receive()
+        nonlocal seen, complete
+        if complete:  # the next message is the client's disconnect, which may take any time
+            return await receive()
+        try:
+            async with asyncio.timeout(STALL_S):
+                message = await receive()
+        except TimeoutError:
+            raise StalledBody from None
+        complete = not message.get("more_body", False)
         seen += len(message.get("body", b""))
         if seen > limit:
             raise too_large

@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from findspot.errors import FindspotError, invalid
+from findspot.surfaces.http.body import StalledBody
 
 _log = structlog.get_logger()
 _LIMITS = ("SEARCH_CAPACITY_EXCEEDED", "SERVER_BUSY")  # not faults, so not logged as errors
@@ -22,6 +23,8 @@ def answer(error: FindspotError) -> JSONResponse:
         headers["WWW-Authenticate"] = "Bearer"
     if "retryAfterMs" in error.fields:
         headers["Retry-After"] = str(-(-error.fields["retryAfterMs"] // 1000))
+    if isinstance(error, StalledBody):
+        headers["Connection"] = "close"
     return JSONResponse(error.body(), error.kind.status, headers)
 
 
