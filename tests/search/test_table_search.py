@@ -16,6 +16,7 @@ from findspot.ranking.fusion import Weights
 from findspot.runtime.limits import SEARCHES
 from findspot.search import SearchRequest, Strategy
 from findspot.store import index_states as states
+from findspot.store.database import LOOKUP_ROWS
 from findspot.store.schema import changes, chunks, documents, tables
 from tests import flows
 from tests.flows import PARAGRAPHS, add_tool, hold, make_document, make_project, make_table, search, settle, texts
@@ -182,6 +183,20 @@ async def test_a_table_two_revisions_ahead_hides_only_hits_near_its_changes(app:
     assert set(await texts(app, table, "red")) == {"red dog", "red owl"}
     async with app.store.read() as connection:  # the changes that the index has followed are deleted
         assert (await connection.execute(sa.select(changes))).all() == []
+
+
+@pytest.mark.one_database
+async def test_more_changes_than_a_lookup_may_read_hide_every_hit_of_the_table(app: App, table: Table) -> None:
+    await hold(app)
+    await app.tables.put(table.id, "/b", b'"new"', None)
+    await app.tables.put(table.id, "/c", b'"new"', None)
+    async with app.store.write() as connection:
+        await states.note_changes(connection, table.id, 2, [f"/n{number}" for number in range(LOOKUP_ROWS - 1)])
+        await states.note_changes(connection, table.id, 3, [f"/n{number}" for number in range(LOOKUP_ROWS)])
+    assert len(await texts(app, table, "red")) == 4  # changes of the newest revision do not count
+    async with app.store.write() as connection:
+        await states.note_changes(connection, table.id, 2, ["/one/more"])
+    assert await texts(app, table, "red") == []
 
 
 @pytest.mark.one_database

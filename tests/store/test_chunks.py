@@ -160,7 +160,7 @@ QUERIES: dict[str, Callable[[Any], Any]] = {
     "counts": lambda connection: rows.counts(connection, [NAMESPACE]),
     "any_indexed": lambda connection: rows.any_indexed(connection, NAMESPACE),
     "of_documents": lambda connection: rows.of_documents(connection, [1, 2]),
-    "changed_since": lambda connection: rows.changed_since(connection, [1]),
+    "changed_between": lambda connection: rows.changed_between(connection, 1, 1, 4, 10),
     "to_forget": lambda connection: rows.to_forget(connection, NAMESPACE, 10),
     "due_namespaces": states.due_namespaces,
     "next_retry": states.next_retry,

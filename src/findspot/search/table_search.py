@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from findspot.search.recall import Degradation, Recalled, Recaller
 from findspot.search.request import SearchRequest, Strategy
 from findspot.search.segments import Segments
 from findspot.store import chunks as rows
-from findspot.store.database import Store
+from findspot.store.database import LOOKUP_ROWS, Reader, Store
 
 if TYPE_CHECKING:
     from findspot.words import Query
@@ -118,16 +118,9 @@ class TableSearch:
         """Return those of these chunks that belong to the namespace and are still current (see `_is_current`)."""
         async with self._store.lookup() as connection:
             found = await connection.run_sync(rows.found, ids)
-            behind = {
-                each.chunk.table_id
-                for each in found.values()
-                if each.chunk.table_id is not None and each.revision - each.indexed_revision > 1
-            }
-            changed = await rows.changed_since(connection, behind) if behind else {}
-        namespace = request.namespace
-        return {
-            id: each for id, each in found.items() if each.chunk.namespace == namespace and _is_current(each, changed)
-        }
+            mine = {id: each for id, each in found.items() if each.chunk.namespace == request.namespace}
+            changed = await _changes(connection, next(iter(mine.values()), None))
+        return {id: each for id, each in mine.items() if _is_current(each, changed)}
 
     async def _rescored(self, query: "Query", hits: list[Hit]) -> list[Hit]:
         """Return the hits with the best of them rescored by their segments."""
@@ -150,7 +143,21 @@ def _accepted(query: "Query", hits: list[Hit]) -> list[Hit]:
     return [hit for hit in hits if accepts(hit.found.chunk.text)]
 
 
-def _is_current(found: FoundChunk, changed: Mapping[int, Sequence[tuple[int, str]]]) -> bool:
+async def _changes(connection: Reader, found: FoundChunk | None) -> list[tuple[int, str]]:
+    """Return the changes that the index has yet to follow in the table of a chunk, without the newest revision.
+
+    All chunks of a namespace have the same table. With more changes than a lookup may read, return none: then no hit
+    of the table counts as current.
+    """
+    if found is None or found.chunk.table_id is None or found.revision - found.indexed_revision <= 1:
+        return []
+    changed = await rows.changed_between(
+        connection, found.chunk.table_id, found.indexed_revision, found.revision, LOOKUP_ROWS + 1
+    )
+    return changed if len(changed) <= LOOKUP_ROWS else []
+
+
+def _is_current(found: FoundChunk, changed: Sequence[tuple[int, str]]) -> bool:
     """Return whether the chunk's text is that of the current revision of its source or of the one before.
 
     The chunk row belongs to `indexed_revision`. If the source is more than one revision ahead, a chunk of a document
@@ -162,10 +169,9 @@ def _is_current(found: FoundChunk, changed: Mapping[int, Sequence[tuple[int, str
     if found.chunk.table_id is None:
         return False
     here = found.chunk.json_pointer
-    between = range(found.indexed_revision + 1, found.revision)
-    noted = [(revision, place) for revision, place in changed.get(found.chunk.table_id, ()) if revision in between]
-    return len({revision for revision, _ in noted}) == len(between) and not any(
-        pointers.holds(place, here) or pointers.holds(here, place) for _, place in noted
+    between = found.revision - found.indexed_revision - 1
+    return len({revision for revision, _ in changed}) == between and not any(
+        pointers.holds(place, here) or pointers.holds(here, place) for _, place in changed
     )
 
 

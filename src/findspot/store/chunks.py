@@ -1,7 +1,7 @@
 """Chunk rows: the text of every chunk, and whether the engine holds it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -308,13 +308,16 @@ def texts(connection: sa.Connection, ids: Sequence[int]) -> dict[int, str]:
     return found
 
 
-async def changed_since(connection: Reader, table_ids: Iterable[int]) -> dict[int, list[tuple[int, str]]]:
-    """Return where tables were changed after their indexed revision: revisions and pointers."""
-    places: dict[int, list[tuple[int, str]]] = {}
-    query = sa.select(changes.c.table_id, changes.c.revision, changes.c.json_pointer)
-    for row in await connection.execute(query.where(changes.c.table_id.in_(list(table_ids)))):
-        places.setdefault(row[0], []).append((row[1], row[2]))
-    return places
+async def changed_between(
+    connection: Reader, table_id: int, after: int, before: int, limit: int
+) -> list[tuple[int, str]]:
+    """Return up to `limit` changes of a table between two revisions, without these two: revisions and pointers."""
+    query = (
+        sa.select(changes.c.revision, changes.c.json_pointer)
+        .where(changes.c.table_id == table_id, changes.c.revision > after, changes.c.revision < before)
+        .limit(limit)
+    )
+    return [(row[0], row[1]) for row in await connection.execute(query)]
 
 
 async def _parts(connection: AsyncConnection, query: sa.Select[Any]) -> AsyncIterator[Sequence[Any]]:
