@@ -1,14 +1,16 @@
 """Opening the store, and looking up rows."""
 
 import asyncio
+import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from findspot.errors import FindspotError
 from findspot.store import projects as rows
-from findspot.store.database import Store
+from findspot.store.database import Reader, Store
 from findspot.store.schema import projects
 
 
@@ -48,6 +50,50 @@ async def test_a_failed_or_empty_lookup_does_not_affect_the_next(store: Store) -
         pass
     async with store.lookup() as reader:
         assert (await reader.execute(sa.text("SELECT :n"), {"n": 1})).scalar_one() == 1
+
+
+@pytest.mark.parametrize("database_url", [None], ids=["sqlite"])
+async def test_a_broken_connection_is_replaced(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    def driver(connection: sa.Connection) -> Any:
+        return connection.connection.dbapi_connection
+
+    async def break_and_fail(reader: Reader) -> None:
+        (await reader.run_sync(driver)).close()
+        raise LookupError("the first error")
+
+    with pytest.raises(LookupError, match="the first error"):
+        async with store.lookup() as reader:
+            await break_and_fail(reader)
+    assert "could not be rolled back" in caplog.text
+    async with store.lookup() as reader:
+        pooled = await reader.run_sync(driver)
+    pooled.close()
+    with pytest.raises(FindspotError) as refused:
+        async with store.lookup():
+            pass
+    assert refused.value.code == "STORE_UNAVAILABLE"
+    async with store.lookup() as reader:
+        assert await rows.get(reader, 1) is None
+
+
+async def test_a_lookup_waits_in_another_thread_while_the_database_is_locked(tmp_path: Path) -> None:
+    file = tmp_path / "findspot.db"
+    await (await Store.open(None, file)).close()
+    store = Store.unprepared(None, file)
+    other = sqlite3.connect(file, isolation_level=None)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+
+    async def find() -> bool:
+        async with store.lookup() as reader:
+            return await rows.get(reader, 1) is not None
+
+    finding = asyncio.create_task(find())
+    await asyncio.sleep(0)
+    other.close()
+    assert await finding is False
+    assert await find() is False
+    await store.close()
 
 
 async def test_all_queries_of_a_lookup_see_the_same_state(store: Store) -> None:

@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import logging
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
@@ -16,6 +18,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from findspot.errors import FindspotError
 from findspot.store import migrate
 
+_log = logging.getLogger(__name__)
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -23,12 +27,12 @@ LOOKUP_ROWS = 500  # more rows than this are for `read`: they would keep the eve
 
 _READERS = 8
 _WAIT_S = 30
+_LOOKUP_WAIT_S = 0.05  # for a lock of SQLite; then another thread waits, so that the event loop can go on
 _DO_NOT_WAIT_FOR_DISK = sa.text("SET LOCAL synchronous_commit = off")
 _SQLITE_PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",  # an acknowledged write survives a power cut, not only a killed process
     "PRAGMA foreign_keys = ON",
-    f"PRAGMA busy_timeout = {_WAIT_S * 1000}",
     "PRAGMA journal_size_limit = 67108864",  # after a large write the log file shrinks again
 )
 
@@ -109,15 +113,22 @@ class Store:
         """Give a small snapshot, for at most LOOKUP_ROWS rows by their keys.
 
         On SQLite the queries run in the thread of the event loop, because the way to another thread and back takes
-        longer than they do: docs/decisions/010 has the figures.
+        longer than they do: docs/decisions/010 has the figures. If the database is locked, they run in another thread.
         """
         async with _database_errors():
             if self._engines.lookups is None:
                 async with self._engines.snapshots.connect() as connection:
                     yield connection
-            else:
-                with self._engines.lookups.connect() as direct, _sqlite_snapshot(direct):
-                    yield _SameThreadReader(direct)
+                return
+            direct = _begin_snapshot(self._engines.lookups)
+            if direct is None:
+                async with self.snapshot() as connection:
+                    yield connection
+                return
+            try:
+                yield _SameThreadReader(direct)
+            finally:
+                _end_snapshot(direct)
 
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncConnection]:
@@ -166,7 +177,7 @@ async def _database_errors() -> AsyncIterator[None]:
         yield
     except (sa.exc.IntegrityError, sa.exc.ProgrammingError, sa.exc.DataError):
         raise  # the statement is wrong, not the database
-    except (DBAPIError, PoolTimeout, OSError) as error:
+    except (DBAPIError, sqlite3.Error, PoolTimeout, OSError) as error:
         raise FindspotError("STORE_UNAVAILABLE", "The database cannot be used right now.") from error
 
 
@@ -182,12 +193,13 @@ def _sqlite(file: Path) -> _Engines:
     Readers run without a transaction, which saves a round trip or two: each statement sees a consistent state anyway.
     """
     address = f"sqlite+aiosqlite:///{file}"
-    common = {"max_overflow": 0, "pool_timeout": _WAIT_S, "hide_parameters": True}
+    waits = {"connect_args": {"timeout": _WAIT_S}}  # for locks
+    common = {"max_overflow": 0, "pool_timeout": _WAIT_S, "hide_parameters": True, **waits}
     reader = create_async_engine(address, pool_size=_READERS, pool_reset_on_return=None, **common)
     writer = create_async_engine(address, pool_size=1, **common)
     # Unlimited: each task holds at most one, and the event loop must not wait for a free connection.
     unbounded = {"pool_size": _READERS, "max_overflow": -1, "pool_reset_on_return": None, "hide_parameters": True}
-    lookups = sa.create_engine(f"sqlite:///{file}", **unbounded)
+    lookups = sa.create_engine(f"sqlite:///{file}", connect_args={"timeout": _LOOKUP_WAIT_S}, **unbounded)
     for engine in (reader.sync_engine, writer.sync_engine, lookups):
         sa.event.listen(engine, "connect", _prepare_sqlite)
     sa.event.listen(writer.sync_engine, "begin", _begin_immediate)
@@ -210,15 +222,42 @@ def _begin_immediate(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-@contextlib.contextmanager
-def _sqlite_snapshot(connection: sa.Connection) -> Iterator[None]:
-    """Run a transaction on the driver's connection: 2 µs, where an event listener of SQLAlchemy adds 20."""
-    driver: Any = connection.connection.dbapi_connection
-    driver.execute("BEGIN")
+def _begin_snapshot(engine: sa.Engine) -> sa.Connection | None:
+    """Return a connection in a transaction, or None if the database is locked.
+
+    The transaction is run on the driver's connection: 2 µs, where an event listener of SQLAlchemy adds 20.
+    """
+    connection = None
     try:
-        yield
-    finally:
-        driver.rollback()
+        connection = engine.connect()
+        driver: Any = connection.connection.dbapi_connection
+        driver.execute("BEGIN")
+        driver.execute("PRAGMA schema_version")  # reads the file: after this, no query of the snapshot meets a lock
+    except BaseException as error:
+        if connection is not None:
+            _end_snapshot(connection)
+        if _is_locked(error):
+            return None
+        raise
+    return connection
+
+
+def _end_snapshot(connection: sa.Connection) -> None:
+    """Return the connection to the pool, or close it if it cannot be rolled back."""
+    if not connection.invalidated:
+        driver: Any = connection.connection.dbapi_connection
+        try:
+            driver.rollback()
+        except sqlite3.Error as error:  # not raised: it would hide an earlier error, and what was read is valid
+            _log.warning("A connection for lookups was closed, because it could not be rolled back: %s", error)
+            connection.invalidate(error)
+    connection.close()
+
+
+def _is_locked(error: BaseException) -> bool:
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    code = cause.sqlite_errorcode if isinstance(cause, sqlite3.OperationalError) else sqlite3.SQLITE_OK
+    return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _postgres(url: str) -> _Engines:
