@@ -43,6 +43,7 @@ from tests.content.backups import (
     save,
     shape,
 )
+from tests.flows import PATIENCE_S
 from tests.store.test_schema import a_chunk, add, fill
 
 
@@ -127,14 +128,16 @@ async def test_a_backup_under_write_load_is_a_snapshot(app: App, new_settings: N
     writers = [_Writer(size, [await _new_table(app, project.id) for _ in range(6)]) for size in (1, 300_000)]
     tasks = [asyncio.create_task(writer.run(app)) for writer in writers]
     file, piece_number = tmp_path / "a.backup", 0
-    with file.open("wb") as out:
-        async for piece in backups.stream(app.store):
-            out.write(piece)
-            piece_number += 1
-            if piece_number <= 2:  # every writer continues while the snapshot is open
-                await asyncio.gather(*(writer.rounds(2) for writer in writers))
-    for task in tasks:
-        task.cancel()
+    try:
+        with file.open("wb") as out:
+            async for piece in backups.stream(app.store):
+                out.write(piece)
+                piece_number += 1
+                if piece_number <= 2:  # every writer continues while the snapshot is open
+                    await asyncio.gather(*(writer.rounds(2) for writer in writers))
+    finally:
+        for task in tasks:
+            task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
     target = new_settings("target", "sqlite" if app.store.kind == "postgresql" else "postgres")
@@ -162,6 +165,7 @@ class _Writer:
         return json.dumps({"n": number, "text": f"{number}字" * self.size}, ensure_ascii=False).encode()
 
     async def run(self, app: App) -> None:
+        """Write until the task is cancelled."""
         while True:
             self.number += 1
             for table in self.tables:
@@ -170,8 +174,9 @@ class _Writer:
             self._next = asyncio.Event()
 
     async def rounds(self, count: int) -> None:
-        for _ in range(count):
-            await self._next.wait()
+        async with asyncio.timeout(PATIENCE_S):
+            for _ in range(count):
+                await self._next.wait()
 
     async def number_in(self, app: App, table: int) -> int:
         text = b"".join((await app.tables.read(table, ""))[1])
@@ -273,7 +278,7 @@ async def test_a_backup_of_an_older_schema_is_restored_and_migrated(
     kind: str, started: bool, whole: bytes, new_settings: NewSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "migrations"
-    shutil.copytree(migrate._FOLDER, folder)
+    shutil.copytree(migrate.FOLDER, folder)
     (folder / "versions" / "9000_colour.py").write_text(
         "import sqlalchemy as sa\nfrom alembic import op\n"
         f"revision, down_revision = '9000', '{migrate.HEAD}'\n"
@@ -285,7 +290,7 @@ async def test_a_backup_of_an_older_schema_is_restored_and_migrated(
     )
     (tmp_path / "a").write_bytes(whole)
     target = new_settings("target", kind)
-    monkeypatch.setattr(migrate, "_FOLDER", folder)
+    monkeypatch.setattr(migrate, "FOLDER", folder)
     monkeypatch.setattr(migrate, "HEAD", "9000")
     if started:
         async with open_app(target, worker=False):

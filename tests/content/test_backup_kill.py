@@ -38,9 +38,10 @@ _EITHER_DATABASE = [
     ("findspot.store.migrate", "upgrade", 1),
 ]
 _SQLITE_ONLY = [
-    ("findspot.content.backup", "_remove", 2),
+    ("os", "fsync", 1),  # of the new file
+    ("pathlib", "Path.unlink", 6),  # the old file is deleted, but not its log
     ("pathlib", "Path.replace", 1),
-    ("findspot.content.backup", "_sync", 2),  # the new file has replaced the old one
+    ("os", "fsync", 2),  # of the folder: the new file has replaced the old one
 ]
 
 

@@ -121,17 +121,17 @@ def test_vectors_equal_those_of_the_reference(reference: Reference, offline: Off
 def test_a_text_has_the_same_bits_alone_or_with_others(offline: OfflineEmbedder) -> None:
     texts = [*SAMPLES, *real_texts()[::5], "很长的一段话，a long one. " * 200]
     together = offline.documents(texts)
-    assert len(finder()(texts[-1:])[0]) > offline_module._ROWS_KEPT
+    assert len(finder()(texts[-1:])[0]) > offline_module.ROWS_KEPT
     assert np.array_equal(together, [offline.query(text) for text in texts])
 
 
 def test_words_beyond_the_size_of_the_cache_are_found(reference: Reference, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_module, "_WORDS_KEPT", 10)
+    monkeypatch.setattr(rows_module, "WORDS_KEPT", 10)
     small = RowFinder(MODEL)
     for _ in range(2):
         for text, found in zip(SAMPLES, small(SAMPLES), strict=True):
             assert sorted(found.tolist()) == reference.rows(text)
-    assert len(small._words) <= 10
+    assert len(small.words) <= 10
 
 
 # ── meaning ──

@@ -134,16 +134,16 @@ async def test_each_failure_waits_longer_and_an_edit_ends_the_wait(filled: Store
         await states.set_indexed_revision(connection, states.is_document(1), 1, is_current=True)
         pauses = []
         for attempt in range(1, 4):
-            await states.fail(connection, states.is_document(1), Failure("E", "away"))
+            await states.fail(connection, states.is_document(1), Failure("E", "unavailable"))
             state = await states.of_document(connection, 1)
             assert state is not None
             assert state.retry_at is not None
-            assert (state.status, state.last_error, state.attempts) == ("error", "E: away", attempt)
+            assert (state.status, state.last_error, state.attempts) == ("error", "E: unavailable", attempt)
             pauses.append(state.retry_at)
             assert not state.is_due(state.updated_at)
         assert pauses == sorted(pauses)
         await connection.execute(sa.update(documents).where(documents.c.id == 1).values(revision=2))
-        await states.fail(connection, states.is_document(1), Failure("E", "away"))
+        await states.fail(connection, states.is_document(1), Failure("E", "unavailable"))
         state = await states.of_document(connection, 1)
         assert state is not None
         assert (state.status, state.attempts) == ("pending", 0)

@@ -110,7 +110,7 @@ async def test_the_migrations_create_the_defined_schema(store: Store) -> None:
 
 
 def test_the_newest_migration_is_the_one_the_code_expects() -> None:
-    assert ScriptDirectory(str(migrate._FOLDER)).get_heads() == [migrate.HEAD]
+    assert ScriptDirectory(str(migrate.FOLDER)).get_heads() == [migrate.HEAD]
 
 
 @pytest.mark.scenario("003.migration.downgrade")
@@ -120,7 +120,7 @@ async def test_the_schema_can_be_removed_and_created_again(store: Store) -> None
         from alembic.config import Config
 
         config = Config()
-        config.set_main_option("script_location", str(migrate._FOLDER))
+        config.set_main_option("script_location", str(migrate.FOLDER))
         config.attributes["connection"] = connection
         command.downgrade(config, "base")
         left = sa.inspect(connection).get_table_names()
@@ -289,7 +289,7 @@ async def test_every_query_of_chunks_has_an_index(store: Store) -> None:
 
 async def test_old_errors_of_sources_become_a_code_and_a_message(database_url: str | None, tmp_path: Path) -> None:
     store = Store.unprepared(database_url, tmp_path / "old.db")
-    errors = ["EMBEDDING_UNAVAILABLE: The service: is away.", "no code", None]
+    errors = ["EMBEDDING_UNAVAILABLE: The service: is unavailable.", "no code", None]
     async with store.write() as connection:
         await migrate.rebuild(connection, "0005")
         await connection.execute(sa.text("INSERT INTO projects (id, name, created_at) VALUES (1, 'p', '2026-01-01')"))
@@ -311,4 +311,4 @@ async def test_old_errors_of_sources_become_a_code_and_a_message(database_url: s
     await store.close()
     assert [each.last_error if each else "" for each in found] == [errors[0], "INTERNAL: no code", None]
     assert found[0] is not None
-    assert found[0].error == Failure("EMBEDDING_UNAVAILABLE", "The service: is away.")
+    assert found[0].error == Failure("EMBEDDING_UNAVAILABLE", "The service: is unavailable.")

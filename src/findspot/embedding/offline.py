@@ -23,7 +23,7 @@ MODEL = Path(__file__).parent / "model"
 
 _PROCEDURE = b"2"  # change it with every change of this file or rows.py that changes a vector
 _CHARACTERS_PER_PART = 12_000  # characters; they take a few milliseconds
-_ROWS_KEPT = 1024  # enough for 1,500 Chinese characters; 2 MB per thread
+ROWS_KEPT = 1024  # enough for 1,500 Chinese characters; 2 MB per thread
 _THREADS = min(4, os.cpu_count() or 1)
 
 
@@ -87,7 +87,7 @@ class _Model:
         self._rows = RowFinder(folder)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="embed")
         self.dimension = int(self._table.shape[1])
-        self._buffers = _Buffers(self.dimension, _ROWS_KEPT)
+        self._buffers = _Buffers(self.dimension, ROWS_KEPT)
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
         vectors = np.zeros((len(texts), self.dimension), np.float32)
@@ -106,7 +106,7 @@ class _Model:
 
     def _fill(self, texts: Sequence[str], vectors: Vectors) -> None:
         for rows, vector in zip(self._rows(texts), vectors, strict=True):
-            buffers = self._buffers if len(rows) <= _ROWS_KEPT else _Buffers(self.dimension, len(rows))
+            buffers = self._buffers if len(rows) <= ROWS_KEPT else _Buffers(self.dimension, len(rows))
             self._sum(rows, buffers, vector)
 
     def _sum(self, rows: Rows, buffers: "_Buffers", vector: Vector) -> None:

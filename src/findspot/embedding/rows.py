@@ -23,7 +23,7 @@ Points: TypeAlias = npt.NDArray[np.uint32]
 
 HAN = slice(0x3400, 0xA000)
 
-_WORDS_KEPT = 100_000  # about 20 MB; the limit is for endless new words
+WORDS_KEPT = 100_000  # about 20 MB; the limit is for endless new words
 _LONGEST_WORD = 100  # the tokenizer treats longer words as unknown
 _MEANINGFUL_PIECE = 3  # letters on average: `ware ##house`, but not `z ##z ##q ##q ##xx`
 _PLANE, _ALL_POINTS = 0x10000, sys.maxunicode + 1
@@ -35,10 +35,10 @@ class RowFinder:
     """Finds the rows whose sum is the vector of a text."""
 
     def __init__(self, folder: Path) -> None:
-        self._words = _Words(folder / "en_tokenizer.json")
+        self.words = _Words(folder / "en_tokenizer.json")
         self._han = sentencepiece.SentencePieceProcessor(model_file=str(folder / "zh_words.spm"))
-        self._first_han_row = self._words.size
-        self._as_words, self._row_of_mark = _word_maps(self._words)
+        self._first_han_row = self.words.size
+        self._as_words, self._row_of_mark = _word_maps(self.words)
         self._as_han = _han_map(json.loads((folder / "t2s.json").read_text(encoding="utf-8")))
 
     def __call__(self, texts: Sequence[str]) -> list[Rows]:
@@ -53,10 +53,10 @@ class RowFinder:
         points = np.frombuffer(text.encode(_UTF32, "surrogatepass"), np.uint32)
         (words,) = _cut(self._as_words[points], [len(text)])
         (han,) = self._han_rows(points, [len(text)])
-        return len(han) > 0 or any(map(self._words.knows, words.split()))
+        return len(han) > 0 or any(map(self.words.knows, words.split()))
 
     def _word_rows(self, points: Points, ends: Sequence[int]) -> list[Rows]:
-        rows_of = self._words.__getitem__
+        rows_of = self.words.__getitem__
         return [
             np.fromiter(chain.from_iterable(map(rows_of, text.split())), np.int64)
             for text in _cut(self._as_words[points], ends)
@@ -90,7 +90,7 @@ class _Words(dict[str, tuple[int, ...]]):
         self.size = len(self._ids)
 
     def __missing__(self, word: str) -> tuple[int, ...]:
-        if len(self) >= _WORDS_KEPT:
+        if len(self) >= WORDS_KEPT:
             self.clear()
         rows = self[word] = self._pieces(word) if word.isascii() and word.isalnum() else self.encode(word)
         return rows

@@ -9,7 +9,7 @@ from findspot.errors import FindspotError
 
 HEAD = "0006"
 _LOCK = 0x66696E64  # any constant: processes that start together migrate one after the other
-_FOLDER = Path(__file__).parent / "migrations"
+FOLDER = Path(__file__).parent / "migrations"
 
 
 async def revision(connection: AsyncConnection) -> str | None:
@@ -52,7 +52,7 @@ def known(wanted: str) -> bool:
     """Return whether a revision exists."""
     from alembic.script import ScriptDirectory
 
-    return wanted in {each.revision for each in ScriptDirectory(str(_FOLDER)).walk_revisions()}
+    return wanted in {each.revision for each in ScriptDirectory(str(FOLDER)).walk_revisions()}
 
 
 def _run(connection: sa.Connection, command_name: str, target: str) -> None:
@@ -60,6 +60,6 @@ def _run(connection: sa.Connection, command_name: str, target: str) -> None:
     from alembic.config import Config
 
     config = Config()
-    config.set_main_option("script_location", str(_FOLDER))
+    config.set_main_option("script_location", str(FOLDER))
     config.attributes["connection"] = connection
     getattr(command, command_name)(config, target)

@@ -49,7 +49,7 @@ def outcome(engine: EmbeddedEngine, call: Callable[[EmbeddedEngine], object], fr
     """Call the engine while all but some descriptors are taken. Return the code of the error, or ok."""
     taken: list[int] = []
     with suppress(OSError):
-        while True:
+        for _ in range(LIMIT):
             taken.append(os.open("/dev/null", os.O_RDONLY))
     for descriptor in taken[:free]:
         os.close(descriptor)
