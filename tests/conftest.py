@@ -90,16 +90,16 @@ def database_url(request: pytest.FixtureRequest) -> Iterator[str | None]:
 
 
 @pytest.fixture
-def embedder(monkeypatch: pytest.MonkeyPatch) -> flows.Telling:
-    """An embedder that does as it is told. In tests that are marked as `telling`, whatever is opened has it."""
-    embedder = flows.Telling()
+def embedder(monkeypatch: pytest.MonkeyPatch) -> flows.FakeEmbedder:
+    """An embedder that the test controls. Tests that are marked as `fake_embedder` open every app with it."""
+    embedder = flows.FakeEmbedder()
     flows.use(monkeypatch, embedder)
     return embedder
 
 
 @pytest.fixture
 def settings(request: pytest.FixtureRequest, tmp_path: Path, database_url: str | None) -> Settings:
-    if request.node.get_closest_marker("telling"):
+    if request.node.get_closest_marker("fake_embedder"):
         request.getfixturevalue("embedder")
     return Settings(data=tmp_path / "data", database_url=database_url, port=0)
 

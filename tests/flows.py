@@ -4,7 +4,8 @@ import asyncio
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from findspot.embedding.protocol import Vector, Vectors, refused
 from findspot.engines.opening import open_engine
 from findspot.engines.protocol import LocalFiles, Within
 from findspot.errors import FindspotError
+from findspot.indexing.status import Problem
 from findspot.models import OWNER, Document, NamespaceKey, Table
 from findspot.search import Found, Page, SearchRequest, Strategy
 from findspot.settings import Settings
@@ -25,7 +27,7 @@ from findspot.store import index_states as states
 from findspot.store import projects
 from findspot.store.schema import chunks, index_states, tools
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 PARAGRAPHS = (
     "The library opens at nine and closes at six",
     "Library cards are free for residents",
@@ -43,10 +45,10 @@ MIXED = (
 )
 
 
-class Telling:
+class FakeEmbedder:
     """An embedder that hashes words. It records its calls, and fails on demand."""
 
-    id = "telling"
+    id = "fake"
     batch = 8
     calibration = Calibration(10, -3)
     vector_weight = 0.25
@@ -57,7 +59,7 @@ class Telling:
         self.dimension = dimension
         self.asked: list[str] = []
         self.refuses = "\0"  # texts with this in them are refused
-        self.fails_on = "\0"  # and a call with this in it fails as if the service were away
+        self.fails_on = "\0"  # and a call with this in it fails as if the service were unavailable
         self.query_error: FindspotError | None = None
         self.open = threading.Event()  # documents wait for it
         self.open.set()
@@ -66,7 +68,7 @@ class Telling:
         if not self.open.wait(PATIENCE_S):
             raise TimeoutError("no one opened the embedder")
         if any(self.fails_on in text for text in texts):
-            raise FindspotError("EMBEDDING_UNAVAILABLE", "The service is away.")
+            raise FindspotError("EMBEDDING_UNAVAILABLE", "The service is unavailable.")
         for index, text in enumerate(texts):
             if self.refuses in text:
                 raise refused(index, "it is not to be read.")
@@ -107,7 +109,7 @@ class Watched:
         return Watched(self.engine.files, self.instead)
 
 
-def use(monkeypatch: pytest.MonkeyPatch, embedder: Telling | None = None) -> None:
+def use(monkeypatch: pytest.MonkeyPatch, embedder: FakeEmbedder | None = None) -> None:
     """Have every app that is opened from now on use this embedder, and an engine that can be watched."""
     if embedder is not None:
         monkeypatch.setattr("findspot.runtime.embeddings.open_embedder", lambda settings: embedder)
@@ -209,6 +211,31 @@ async def rebuild(app: App, key: NamespaceKey) -> None:
         return not await app.index_status.is_rebuild_due(key.namespace)
 
     await until(app, done)
+
+
+@asynccontextmanager
+async def held_rebuild(app: App, namespace: str) -> AsyncIterator[None]:
+    """Have a namespace rebuilt. The new index is complete, but replaces the old one only after the block."""
+    engine, is_complete, released = watched(app), threading.Event(), threading.Event()
+
+    def build(*arguments: Any) -> Any:
+        made = engine.engine.files.build(*arguments)
+
+        def switch() -> None:
+            is_complete.set()
+            assert released.wait(PATIENCE_S)
+            made.switch()
+
+        return Watched(made, {"switch": switch})
+
+    engine.instead["build"] = build
+    app.index_status.report(namespace, Problem.WRONG_FINGERPRINT)
+    try:
+        assert await asyncio.to_thread(is_complete.wait, PATIENCE_S)
+        yield
+    finally:
+        released.set()
+    await settle(app)
 
 
 async def until(app: App, done: Callable[[], Any]) -> None:

@@ -99,8 +99,9 @@ async def main(folder: Path, chance: random.Random) -> None:
     async with open_app(Settings(FINDSPOT_DATA=folder)) as app:
         project_id, table_id = await prepare(app)
         print("ready", flush=True)
-        while True:
-            await asyncio.gather(*(edit(app, project_id, table_id, chance) for _ in range(3)))
+        async with asyncio.timeout(flows.PATIENCE_S):  # the test kills this process long before
+            while True:
+                await asyncio.gather(*(edit(app, project_id, table_id, chance) for _ in range(3)))
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ class Server:
 
     def client(self, key: str | None = None, **options: Any) -> httpx2.Client:
         headers = {"Authorization": f"Bearer {key or self.token}"}
-        return httpx2.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False, **options)
+        return httpx2.Client(base_url=self.url, headers=headers, timeout=_DEADLINE_S, trust_env=False, **options)
 
     def async_client(self, key: str | None = None) -> httpx2.AsyncClient:
         headers = {"Authorization": f"Bearer {key or self.token}"}

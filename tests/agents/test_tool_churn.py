@@ -13,7 +13,7 @@ from findspot.models import OWNER, Table, Tool
 from findspot.settings import Settings
 from tests import flows
 from tests.agents.tools import make_table, make_tool
-from tests.flows import Telling
+from tests.flows import FakeEmbedder
 
 CHANGES = 60
 READERS = 2
@@ -24,7 +24,7 @@ QUERY = "heron 苍鹭"
 
 @pytest.fixture
 async def app(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[App]:
-    flows.use(monkeypatch, Telling())
+    flows.use(monkeypatch, FakeEmbedder())
     async with open_app(settings) as opened:
         yield opened
 

@@ -19,16 +19,16 @@ from findspot.store import projects as project_rows
 from findspot.store.schema import chunks, gone_chunks, index_states
 from tests import flows
 from tests.agents.tools import CHINESE, ENGLISH, make_table, search_spec
-from tests.flows import Telling
+from tests.flows import FakeEmbedder
 
-pytestmark = pytest.mark.telling
+pytestmark = pytest.mark.fake_embedder
 
 LARGE = {"en": ENGLISH, "zh": CHINESE, "mixed": "灯塔 lighthouse 🗼 e\u0301 臺灣 " * 40}
 
 
 @pytest.fixture
-def embedder(monkeypatch: pytest.MonkeyPatch) -> Telling:
-    embedder = Telling()
+def embedder(monkeypatch: pytest.MonkeyPatch) -> FakeEmbedder:
+    embedder = FakeEmbedder()
     embedder.is_quick = False  # searches do not embed documents, so that tests can hold the index back
     flows.use(monkeypatch, embedder)
     return embedder
@@ -66,7 +66,7 @@ async def ask(app: App, tool: Tool, query: str, language: str = "en") -> Any:
 
 
 @pytest.mark.scenario("003.edge.concurrent-creation")
-async def test_concurrent_creations_write_each_chunk_to_the_engine_once(app: App, embedder: Telling) -> None:
+async def test_concurrent_creations_write_each_chunk_to_the_engine_once(app: App, embedder: FakeEmbedder) -> None:
     table = await make_table(app, LARGE)
     await asyncio.gather(*(make(app, table) for _ in range(20)))
     assert held(app, table) == sorted(row.id for row in await flows.rows(app))
@@ -91,7 +91,7 @@ async def test_creating_a_tool_restores_chunks_that_the_store_has_lost(app: App,
 
 
 @pytest.mark.scenario("000.indexing.repeat-makes-nothing-twice", "002.why.chunks-reach-engine")
-async def test_creating_a_tool_restores_chunks_that_the_engine_has_lost(app: App, embedder: Telling) -> None:
+async def test_creating_a_tool_restores_chunks_that_the_engine_has_lost(app: App, embedder: FakeEmbedder) -> None:
     table = await make_table(app, LARGE)
     await make(app, table)
     every, asked = held(app, table), len(embedder.asked)
@@ -126,7 +126,7 @@ async def test_a_node_that_was_half_inserted_before_an_interruption_is_completed
 
 
 @pytest.mark.scenario("003.api.chunk-rebuild")
-async def test_a_rebuild_writes_all_chunks_again_while_searches_continue(app: App, embedder: Telling) -> None:
+async def test_a_rebuild_writes_all_chunks_again_while_searches_continue(app: App, embedder: FakeEmbedder) -> None:
     table = await make_table(app, LARGE)
     tool, other = await make(app, table, "/zh"), await make(app, table, "/en")
     written: list[int] = []
@@ -159,7 +159,7 @@ async def test_a_rebuild_writes_all_chunks_again_while_searches_continue(app: Ap
 
 
 @pytest.mark.scenario("003.rechunk.updated-at", "002.data.status-in-metadata")
-async def test_the_index_status_is_right_before_during_and_after_a_change(app: App, embedder: Telling) -> None:
+async def test_the_index_status_is_right_before_during_and_after_a_change(app: App, embedder: FakeEmbedder) -> None:
     table = await make_table(app, {"a": "the first tide"})
     tool = await make(app, table)
     before, first = await app.tools.get(tool.id), await app.tools.search_index(tool.id)
@@ -186,7 +186,7 @@ async def test_the_index_status_is_right_before_during_and_after_a_change(app: A
     assert (await app.tools.every(table.project_id))[0] == await app.tools.get(tool.id)
 
 
-async def test_a_search_has_a_notice_while_the_index_is_not_up_to_date(app: App, embedder: Telling) -> None:
+async def test_a_search_has_a_notice_while_the_index_is_not_up_to_date(app: App, embedder: FakeEmbedder) -> None:
     table = await make_table(app, {"a": "the first tide"})
     tool = await make(app, table)
     assert "notice" not in await ask(app, tool, "tide")
@@ -234,7 +234,7 @@ def small(settings: Settings) -> Settings:
     return settings.model_copy(update={"max_chunks": 10})
 
 
-async def test_a_tool_over_the_chunk_limit_is_not_created(small: Settings, embedder: Telling) -> None:
+async def test_a_tool_over_the_chunk_limit_is_not_created(small: Settings, embedder: FakeEmbedder) -> None:
     async with open_app(small) as app:
         table = await make_table(app, [f"word {at} 词" for at in range(8)] + ["long " * 500])
         fits = await make(app, table, "/0")
@@ -249,7 +249,7 @@ async def test_a_tool_over_the_chunk_limit_is_not_created(small: Settings, embed
 
 @pytest.mark.scenario("D40")
 async def test_a_project_at_its_chunk_limit_saves_content_without_indexing_it(
-    small: Settings, embedder: Telling
+    small: Settings, embedder: FakeEmbedder
 ) -> None:
     async with open_app(small) as app:
         table = await make_table(app, [f"word {at} 词" for at in range(9)])
@@ -302,11 +302,11 @@ async def test_deleting_a_table_or_project_works_without_the_engine_which_is_cle
 ) -> None:
     table = await make_table(app, LARGE)
     await make(app, table)
-    away = True
+    is_available = False
 
     def absent(namespace: str) -> None:
-        if away:
-            raise FindspotError("ENGINE_UNAVAILABLE", "The engine is away.")
+        if not is_available:
+            raise FindspotError("ENGINE_UNAVAILABLE", "The engine is unavailable.")
         flows.watched(app).engine.drop(namespace)
 
     flows.watched(app).instead["drop"] = absent
@@ -321,7 +321,7 @@ async def test_deleting_a_table_or_project_works_without_the_engine_which_is_cle
     async with app.store.read() as connection:
         assert (await connection.execute(sa.select(sa.func.count()).select_from(gone_chunks))).scalar_one() > 0
         assert (await connection.execute(sa.select(sa.func.count()).select_from(index_states))).scalar_one() == 0
-    away = False
+    is_available = True
     await flows.settle(app)
     assert app.engine.namespaces(table.project_id) == []
 
@@ -329,14 +329,14 @@ async def test_deleting_a_table_or_project_works_without_the_engine_which_is_cle
 @pytest.mark.scenario("003.edge.partial-failure")
 async def test_a_tool_has_an_error_without_the_engine_and_becomes_ready_with_it(short_pauses: None, app: App) -> None:
     def absent(*arguments: Any) -> None:
-        raise FindspotError("ENGINE_UNAVAILABLE", "The engine is away.")
+        raise FindspotError("ENGINE_UNAVAILABLE", "The engine is unavailable.")
 
     table = await make_table(app, LARGE)
     flows.watched(app).instead["write"] = absent
     made = await app.tools.create(table.project_id, search_spec(table, chunk_size=200))
     index = await app.tools.search_index(made.tool.id)
     assert (made.status, index["indexed_chunks_count"]) == ("error", 0)
-    assert index["last_error"] == "ENGINE_UNAVAILABLE: The engine is away."
+    assert index["last_error"] == "ENGINE_UNAVAILABLE: The engine is unavailable."
     del flows.watched(app).instead["write"]
     await flows.settle(app)
     index = await app.tools.search_index(made.tool.id)

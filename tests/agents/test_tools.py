@@ -99,7 +99,7 @@ async def test_a_tool_created_without_waiting_is_pending_and_becomes_ready(app: 
 
 
 async def test_the_index_status_shows_an_unavailable_embedder(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    embedder = flows.Telling()
+    embedder = flows.FakeEmbedder()
     embedder.fails_on = "tide"
     monkeypatch.setattr(app.embeddings, "embedder", embedder)
     table = await make_table(app, {"a": "the tide"})

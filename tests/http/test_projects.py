@@ -9,6 +9,7 @@ import httpx2
 
 from findspot.app import App
 from findspot.store import keys as key_rows
+from tests.flows import PATIENCE_S
 
 Become = Callable[[httpx2.AsyncClient, str | None], httpx2.AsyncClient]
 
@@ -102,12 +103,13 @@ async def test_a_body_is_json_whatever_the_client_calls_it(owner: httpx2.AsyncCl
 
 
 async def ready(owner: httpx2.AsyncClient, project: int) -> dict[str, Any]:
-    """The status of a project once its index has followed everything."""
-    while True:
-        status: dict[str, Any] = (await owner.get(f"/api/v1/projects/{project}/status")).json()
-        if status["index_state"] == "ready":
-            return status
-        await asyncio.sleep(0.02)
+    """Wait until the index of a project is up to date, and return its status."""
+    status: dict[str, Any] = {"index_state": "pending"}
+    async with asyncio.timeout(PATIENCE_S):
+        while status["index_state"] != "ready":
+            await asyncio.sleep(0.02)
+            status = (await owner.get(f"/api/v1/projects/{project}/status")).json()
+    return status
 
 
 async def test_the_status_counts_the_contents_of_a_project(owner: httpx2.AsyncClient) -> None:

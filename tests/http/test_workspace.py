@@ -23,11 +23,12 @@ from findspot.indexing.status import Problem
 from findspot.models import NamespaceKey, documents_namespace
 from findspot.runtime import logs
 from findspot.runtime.limits import SEARCHES
+from findspot.settings import Settings
 from findspot.store.schema import embedding_cache
 from tests import flows
-from tests.flows import Telling, settle
+from tests.flows import FakeEmbedder, settle
 
-pytestmark = pytest.mark.telling
+pytestmark = pytest.mark.fake_embedder
 
 CHAPTERS = {
     "第一章": "林远推开废弃仓库的大门。\n\n灰尘在光柱里飞舞，旧照片散落一地。",
@@ -45,6 +46,16 @@ PAGE = {"results", "total", "hasMore", "page", "offset", "cursor", "strategy", "
 def database_url() -> None:
     """What is answered does not depend on the database, and tests of the flow have both: SQLite is enough here."""
     return
+
+
+@pytest.fixture
+def changed_settings() -> dict[str, Any]:
+    return {}
+
+
+@pytest.fixture
+def settings(settings: Settings, changed_settings: dict[str, Any]) -> Settings:
+    return settings.model_copy(update=changed_settings)
 
 
 @pytest.fixture
@@ -118,13 +129,13 @@ async def test_the_first_page_leads_to_the_next(owner: httpx2.AsyncClient, proje
     body = {"title": "Herons", "format": "text", "content": content}
     await owner.post(f"/api/v1/projects/{project}/documents", json=body)
     await settle(app_of(owner))
-    seen: list[int] = []
     answer = await hybrid(owner, project, "heron")
-    while True:
+    seen = [each["chunkId"] for each in answer["results"]]
+    for page in (2, 3):
+        assert answer["hasMore"]
+        answer = await hybrid(owner, project, "heron", cursor=answer["cursor"], page=page)
         seen += [each["chunkId"] for each in answer["results"]]
-        if not answer["hasMore"]:
-            break
-        answer = await hybrid(owner, project, "heron", cursor=answer["cursor"], page=answer["page"] + 1)
+    assert not answer["hasMore"]
     assert (len(seen), len(set(seen)), answer["page"], answer["total"]) == (120, 120, 3, 120)
 
 
@@ -263,7 +274,7 @@ async def test_only_passages_of_the_project_and_the_document_are_explained(
     ],
 )
 async def test_a_fallback_has_a_notice_in_the_callers_language(
-    owner: httpx2.AsyncClient, project: int, embedder: Telling, code: str, language: str, notice: str
+    owner: httpx2.AsyncClient, project: int, embedder: FakeEmbedder, code: str, language: str, notice: str
 ) -> None:
     embedder.query_error = FindspotError(code, "not now")
     for channel, body in (("search:query:strategy", {"strategy": "hybrid"}), ("embedding:search", {})):
@@ -275,7 +286,7 @@ async def test_a_fallback_has_a_notice_in_the_callers_language(
 
 @pytest.mark.parametrize("strategy", ["hybrid", "semantic"])
 async def test_a_query_that_the_embedder_refuses_falls_back_without_its_message(
-    owner: httpx2.AsyncClient, project: int, embedder: Telling, strategy: str
+    owner: httpx2.AsyncClient, project: int, embedder: FakeEmbedder, strategy: str
 ) -> None:
     embedder.query_error = refused(0, "invalid input: '林远', organisation org-1234")
     answer = await ask(owner, project, "search:query:strategy", query="林远", strategy=strategy)
@@ -317,7 +328,7 @@ def logged() -> Iterator[io.StringIO]:
 
 @pytest.mark.scenario("004.security.query-hash", "D26")
 async def test_a_query_is_in_no_log_and_no_figure_but_as_a_keyed_hash(
-    owner: httpx2.AsyncClient, project: int, embedder: Telling, logged: io.StringIO
+    owner: httpx2.AsyncClient, project: int, embedder: FakeEmbedder, logged: io.StringIO
 ) -> None:
     secret = "林远 zyzzyva"
     for _ in range(2):
@@ -348,7 +359,7 @@ async def test_a_query_is_in_no_log_and_no_figure_but_as_a_keyed_hash(
     "003.metric.active-chunks",
 )
 async def test_searches_and_chunks_are_counted_under_the_names_of_the_requirement(
-    owner: httpx2.AsyncClient, project: int, embedder: Telling, figures: Callable[[], Any]
+    owner: httpx2.AsyncClient, project: int, embedder: FakeEmbedder, figures: Callable[[], Any]
 ) -> None:
     before = await figures()
     await hybrid(owner, project, "林远")
@@ -393,7 +404,7 @@ async def test_a_write_that_the_engine_refuses_is_counted(
 
 @pytest.mark.scenario("003.metric.upload-errors")
 async def test_writes_that_fail_are_counted_for_a_build_and_for_words_alone_too(
-    owner: httpx2.AsyncClient, project: int, embedder: Telling, figures: Callable[[], Any]
+    owner: httpx2.AsyncClient, project: int, embedder: FakeEmbedder, figures: Callable[[], Any]
 ) -> None:
     app, failed = app_of(owner), threading.Event()
     engine = flows.watched(app)
@@ -454,7 +465,7 @@ async def test_a_cancelled_search_is_counted_as_cancelled(
 @pytest.mark.scenario("004.fts.channel-reindex", "004.embedding.channel-reindex", "004.matrix.rebuild-and-search")
 @pytest.mark.parametrize("channel", ["search:fts:reindex", "embedding:reindex"])
 async def test_a_reindex_is_queued_while_the_old_index_answers(
-    owner: httpx2.AsyncClient, project: int, embedder: Telling, channel: str
+    owner: httpx2.AsyncClient, project: int, embedder: FakeEmbedder, channel: str
 ) -> None:
     app, held = app_of(owner), documents_namespace(project)
     engine, going_on = flows.watched(app), threading.Event()
@@ -491,22 +502,19 @@ async def test_a_third_rebuild_of_a_project_waits_and_gets_its_queue_position(
     await settle(app)
 
 
-async def test_a_project_that_is_full_is_not_reindexed(
-    owner: httpx2.AsyncClient, project: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = app_of(owner)
-    monkeypatch.setattr(app.index_status, "_settings", app.settings.model_copy(update={"max_chunks": 6}))
+@pytest.mark.parametrize("changed_settings", [{"max_chunks": 6}])
+async def test_a_project_that_is_full_is_not_reindexed(owner: httpx2.AsyncClient, project: int) -> None:
     answer = await ask(owner, project, "embedding:reindex")
     assert (answer.status_code, answer.json()["code"]) == (507, "SEARCH_CAPACITY_EXCEEDED")
 
 
 @pytest.mark.scenario("004.embedding.channel-generate")
 async def test_texts_get_their_vectors_and_leave_nothing_behind(
-    owner: httpx2.AsyncClient, project: int, embedder: Telling
+    owner: httpx2.AsyncClient, project: int, embedder: FakeEmbedder
 ) -> None:
     texts = ["林远 and the lighthouse", "電腦 👩‍👩‍👧 e\u0301"]
     answer = (await ask(owner, project, "embedding:generate", texts=texts)).json()
-    assert (answer["model"], answer["dimensions"], len(answer["vectors"])) == ("telling", 64, 2)
+    assert (answer["model"], answer["dimensions"], len(answer["vectors"])) == ("fake", 64, 2)
     assert answer["vectors"] == embedder.documents(texts).tolist()
     async with app_of(owner).store.read() as connection:
         kept = (await connection.execute(sa.select(sa.func.count()).select_from(embedding_cache))).scalar_one()

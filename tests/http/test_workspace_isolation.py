@@ -17,7 +17,7 @@ from tests import flows
 from tests.flows import add_tool, make_document, make_project, make_table, rows, settle
 from tests.http.calls import CALLS
 
-pytestmark = pytest.mark.telling
+pytestmark = pytest.mark.fake_embedder
 
 Become = Callable[[httpx2.AsyncClient, str | None], httpx2.AsyncClient]
 

@@ -12,9 +12,9 @@ from findspot.app import App
 from findspot.search import SearchRequest
 from tests import flows
 from tests.archives import zip_of
-from tests.flows import Telling, settle
+from tests.flows import FakeEmbedder, settle
 
-pytestmark = pytest.mark.telling
+pytestmark = pytest.mark.fake_embedder
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ async def test_five_thousand_hits_come_in_pages_of_fifty(owner: httpx2.AsyncClie
 async def test_a_slow_embedder_is_left_out_with_a_code_and_a_notice(
     owner: httpx2.AsyncClient,
     project: int,
-    embedder: Telling,
+    embedder: FakeEmbedder,
     monkeypatch: pytest.MonkeyPatch,
     language: str,
     notice: str,
@@ -111,7 +111,7 @@ async def test_a_slow_embedder_is_left_out_with_a_code_and_a_notice(
 
     def silent(text: str) -> Any:
         assert speaks.wait(flows.PATIENCE_S)
-        return embedder._vector(text)
+        return FakeEmbedder.query(embedder, text)
 
     monkeypatch.setattr(embedder, "query", silent)
     try:

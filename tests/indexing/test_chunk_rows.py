@@ -11,11 +11,11 @@ from findspot.indexing import cutting
 from findspot.models import documents_namespace, table_namespace
 from findspot.runtime.helpers import Helpers
 from findspot.settings import Settings
-from findspot.store.schema import documents, index_states
+from findspot.store.schema import changes, documents, index_states
 from tests import flows
 from tests.flows import (
     MIXED,
-    Telling,
+    FakeEmbedder,
     add_tool,
     held,
     make_document,
@@ -27,14 +27,14 @@ from tests.flows import (
     texts,
 )
 
-pytestmark = pytest.mark.telling
+pytestmark = pytest.mark.fake_embedder
 
 
 # ── documents ──
 
 
 async def test_an_edit_embeds_only_new_paragraphs_and_the_others_keep_their_chunks(
-    app: App, project: int, embedder: Telling
+    app: App, project: int, embedder: FakeEmbedder
 ) -> None:
     document = await make_document(app, project, "alpha one", "beta two", "alpha one", "gamma 三")
     await settle(app)
@@ -122,7 +122,7 @@ async def test_a_table_without_a_tool_is_not_indexed(app: App, project: int) -> 
 
 
 @pytest.mark.one_database
-async def test_tools_share_the_chunks_that_lie_in_both_scopes(app: App, project: int, embedder: Telling) -> None:
+async def test_tools_share_the_chunks_that_lie_in_both_scopes(app: App, project: int, embedder: FakeEmbedder) -> None:
     table = await make_table(app, project, {"a": {"b": "bee 蜂", "c": "sea 海"}, "d": "dee"})
     await add_tool(app, table, "/a")
     await settle(app)
@@ -152,7 +152,9 @@ async def test_a_table_is_cut_once_for_each_chunk_size_and_overlap(app: App, pro
 
 
 @pytest.mark.one_database
-async def test_nodes_that_are_not_indexed_are_listed_with_the_reason(settings: Settings, embedder: Telling) -> None:
+async def test_nodes_that_are_not_indexed_are_listed_with_the_reason(
+    settings: Settings, embedder: FakeEmbedder
+) -> None:
     limits = settings.model_copy(update={"max_content_size": 5000, "max_chunks_per_node": 3})
     async with open_app(limits) as app:
         project = await make_project(app)
@@ -168,7 +170,7 @@ async def test_nodes_that_are_not_indexed_are_listed_with_the_reason(settings: S
 
 
 @pytest.mark.one_database
-async def test_an_edit_of_a_table_embeds_only_the_changed_node(app: App, project: int, embedder: Telling) -> None:
+async def test_an_edit_of_a_table_embeds_only_the_changed_node(app: App, project: int, embedder: FakeEmbedder) -> None:
     table = await make_table(app, project, {"list": [f"node number {number}" for number in range(300)]})
     await add_tool(app, table)
     await settle(app)
@@ -180,6 +182,22 @@ async def test_an_edit_of_a_table_embeds_only_the_changed_node(app: App, project
     assert embedder.asked == ["changed 七"]
     assert {pointer for pointer in after if after[pointer] != before[pointer]} == {"/list/7"}
     assert held(app, table_namespace(project, table.id)) == sorted(after.values())
+
+
+async def test_recorded_changes_of_a_table_are_deleted_once_they_are_indexed(app: App, project: int) -> None:
+    table = await make_table(app, project, {"a": "red fox", "b": "red dog"})
+    await add_tool(app, table)
+    await flows.hold(app)
+    await app.tables.put(table.id, "/b", b'"new"', None)
+
+    async def recorded() -> list[str]:
+        async with app.store.read() as connection:
+            return list((await connection.execute(sa.select(changes.c.json_pointer))).scalars())
+
+    assert await recorded() == ["/b"]
+    await app.index_worker.start()
+    await settle(app)
+    assert await recorded() == []
 
 
 # ── changes while a source is cut ──

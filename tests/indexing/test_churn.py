@@ -19,7 +19,7 @@ from findspot.search import Strategy
 from findspot.settings import Settings
 from findspot.store.schema import documents, tables
 from tests import flows
-from tests.flows import Telling, add_tool, make_document, make_project, make_table, save, search, settle
+from tests.flows import FakeEmbedder, add_tool, make_document, make_project, make_table, save, search, settle
 
 EDITS = 20 * int(os.environ.get("FINDSPOT_TORTURE", "5"))  # a hundred in `make test`, a thousand in `make torture`
 EDITORS, SEARCHERS = 4, 3
@@ -142,7 +142,7 @@ def places(value: Any) -> set[tuple[str, str]]:
 async def test_no_search_shows_text_older_than_one_revision_under_many_edits(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
 ) -> None:
-    flows.use(monkeypatch, Telling())
+    flows.use(monkeypatch, FakeEmbedder())
     async with open_app(settings) as app:
         project = await make_project(app)
         value = {f"n{place}": f"heron n{place}" for place in range(NODES)}

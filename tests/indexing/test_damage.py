@@ -19,12 +19,12 @@ import pytest
 from findspot.engines.embedded import manifest as manifests
 from findspot.engines.protocol import Damaged
 from tests.archives import zip_of
+from tests.flows import PATIENCE_S
 from tests.servers import Server
 
 Start = Callable[..., Server]
 
 DOCUMENTS, PARAGRAPHS = 400, 11  # a chunk each; enough that their vectors are mapped into memory
-PATIENCE_S = 60
 ROUNDS = 3  # searches of each kind that a thread makes while the damage is fresh
 KINDS = {
     "manifest": "manifest.json",

@@ -12,9 +12,9 @@ from findspot.app import App
 from findspot.models import OWNER, Document, NamespaceKey, documents_namespace
 from findspot.search import SearchRequest, Strategy
 from tests import flows
-from tests.flows import Telling, make_document, make_project, rows, save, settle, text_of
+from tests.flows import FakeEmbedder, make_document, make_project, rows, save, settle, text_of
 
-pytestmark = pytest.mark.telling
+pytestmark = pytest.mark.fake_embedder
 
 CHAPTER = {
     "en": [f"Paragraph {number} tells of the lighthouse keeper" for number in range(120)],
@@ -91,7 +91,7 @@ async def test_a_document_is_cut_at_its_paragraphs_and_a_very_long_one_is_cut_fu
 
 
 @pytest.mark.scenario("004.embedding.one-vector-a-chunk", "004.embedding.chunk-fields")
-async def test_a_chunk_has_its_range_its_times_and_one_vector(app: App, project: int, embedder: Telling) -> None:
+async def test_a_chunk_has_its_range_its_times_and_one_vector(app: App, project: int, embedder: FakeEmbedder) -> None:
     began = datetime.now(UTC)
     other = await make_document(app, await make_project(app, "other"), "one 一", "two 二")
     document = await make_document(app, project, "one 一", "two 二", "three 三")
@@ -120,7 +120,7 @@ async def test_a_chunk_has_its_range_its_times_and_one_vector(app: App, project:
 @pytest.mark.scenario("004.embedding.changed-paragraphs-only")
 @pytest.mark.parametrize("language", ["en", "zh"])
 async def test_a_paragraph_at_the_top_of_a_long_document_embeds_one_text(
-    app: App, project: int, embedder: Telling, language: str
+    app: App, project: int, embedder: FakeEmbedder, language: str
 ) -> None:
     document = await make_document(app, project, *CHAPTER[language])
     await settle(app)
@@ -141,7 +141,7 @@ async def test_a_paragraph_at_the_top_of_a_long_document_embeds_one_text(
 @pytest.mark.scenario("004.embedding.third-paragraph")
 @pytest.mark.parametrize("language", ["en", "zh"])
 async def test_an_edit_embeds_the_changed_paragraph_alone_while_the_writer_goes_on(
-    app: App, project: int, embedder: Telling, language: str
+    app: App, project: int, embedder: FakeEmbedder, language: str
 ) -> None:
     chapter = CHAPTER[language][:7]
     document = await make_document(app, project, *chapter)
@@ -204,7 +204,7 @@ async def test_a_save_does_not_wait_for_the_index(app: App, project: int) -> Non
 
 
 @pytest.mark.scenario("004.embedding.in-background")
-async def test_many_embeddings_do_not_delay_edits(app: App, project: int, embedder: Telling) -> None:
+async def test_many_embeddings_do_not_delay_edits(app: App, project: int, embedder: FakeEmbedder) -> None:
     embedder.open.clear()
     try:
         async with asyncio.timeout(flows.PATIENCE_S / 2):

@@ -12,7 +12,7 @@ from findspot.models import NamespaceKey, table_namespace
 from findspot.search import SearchRequest, Strategy
 from findspot.settings import Settings
 from tests import flows
-from tests.flows import Telling
+from tests.flows import FakeEmbedder
 
 
 def test_chunks_that_were_never_a_hit_are_evicted_first_then_the_least_recent() -> None:
@@ -31,7 +31,7 @@ async def shown(app: App, project: int, query: str, mode: Strategy, limit: int =
 async def test_past_the_limit_the_least_recent_vectors_are_evicted_and_keywords_still_find_them(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    embedder = Telling()
+    embedder = FakeEmbedder()
     flows.use(monkeypatch, embedder)
     limited = settings.model_copy(update={"max_vectors": 10 * embedder.dimension})
     async with open_app(limited) as app:
@@ -66,7 +66,7 @@ async def test_past_the_limit_the_least_recent_vectors_are_evicted_and_keywords_
 async def test_damage_met_by_an_eviction_is_rebuilt_and_others_are_evicted(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
-    embedder = Telling()
+    embedder = FakeEmbedder()
     flows.use(monkeypatch, embedder)
     async with open_app(settings.model_copy(update={"max_vectors": 10 * embedder.dimension})) as app:
         project, engine = await flows.make_project(app), flows.watched(app)
@@ -92,7 +92,7 @@ async def test_damage_met_by_an_eviction_is_rebuilt_and_others_are_evicted(
 
 
 async def test_an_index_is_rebuilt_although_eviction_fails(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    embedder, tries = Telling(), list[int]()
+    embedder, tries = FakeEmbedder(), list[int]()
     flows.use(monkeypatch, embedder)
     async with open_app(settings.model_copy(update={"max_vectors": embedder.dimension})) as app:
         project = await flows.make_project(app)

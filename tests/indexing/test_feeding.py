@@ -7,17 +7,17 @@ from findspot.models import documents_namespace
 from findspot.search import Strategy
 from tests import flows
 from tests.flows import (
-    Telling,
+    FakeEmbedder,
     make_document,
     settle,
     texts,
 )
 
-pytestmark = pytest.mark.telling
+pytestmark = pytest.mark.fake_embedder
 
 
 async def test_a_batch_that_cannot_be_embedded_is_retried_and_others_are_indexed(
-    short_delays: None, app: App, project: int, embedder: Telling, monkeypatch: pytest.MonkeyPatch
+    short_delays: None, app: App, project: int, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("findspot.indexing.batches.CHUNKS_AT_ONCE", 2)
     embedder.fails_on = "doomed"
@@ -29,7 +29,7 @@ async def test_a_batch_that_cannot_be_embedded_is_retried_and_others_are_indexed
 
     await flows.until(app, two_are_ready)
     failed = await flows.state(app, documents[1])
-    assert failed.last_error == "EMBEDDING_UNAVAILABLE: The service is away."
+    assert failed.last_error == "EMBEDDING_UNAVAILABLE: The service is unavailable."
     (report,) = await app.index_status.of_project(project)
     assert (report.status, report.errors) == ("error", (failed.last_error,))
     embedder.fails_on = "\0"
@@ -40,7 +40,9 @@ async def test_a_batch_that_cannot_be_embedded_is_retried_and_others_are_indexed
 
 
 @pytest.mark.one_database
-async def test_a_text_that_the_embedder_refuses_is_found_by_keywords(app: App, project: int, embedder: Telling) -> None:
+async def test_a_text_that_the_embedder_refuses_is_found_by_keywords(
+    app: App, project: int, embedder: FakeEmbedder
+) -> None:
     embedder.refuses = "secret"
     document = await make_document(app, project, "a secret word", "an open word", "another secret")
     await settle(app)

@@ -36,7 +36,6 @@ from tests.engines.embedded.damage import (
 ROUNDS = 4 * int(os.environ.get("FINDSPOT_TORTURE", "1"))
 DAMAGES = (truncated_to_nothing, cut_in_half, one_byte_short, one_bit_flipped, zeroed, missing)
 ALL_DAMAGES = [(file, damage) for file in FILES for damage in DAMAGES]
-PATIENCE_S = 60
 
 
 @asynccontextmanager
@@ -49,7 +48,7 @@ async def settled(folder: Path) -> AsyncIterator[tuple[App, int, int]]:
             done = all(each.status == "ready" for each in await app.index_status.of_project(project_id))
             return done and await app.index_status.is_at_rest()  # reports do not show chunks to be deleted
 
-        await asyncio.wait_for(app.index_status.wait_until(ready), PATIENCE_S)
+        await asyncio.wait_for(app.index_status.wait_until(ready), flows.PATIENCE_S)
         yield app, project_id, table_id
 
 

@@ -14,7 +14,7 @@ from findspot.search import Degradation
 from findspot.settings import Settings
 from tests import flows
 from tests.flows import (
-    Telling,
+    FakeEmbedder,
     add_tool,
     held,
     make_document,
@@ -27,7 +27,7 @@ from tests.flows import (
     texts,
 )
 
-pytestmark = [pytest.mark.telling, pytest.mark.one_database]
+pytestmark = [pytest.mark.fake_embedder, pytest.mark.one_database]
 
 
 async def test_damage_met_by_a_write_leads_to_a_rebuild(app: App, project: int) -> None:
@@ -48,7 +48,7 @@ async def test_damage_met_by_a_write_leads_to_a_rebuild(app: App, project: int) 
 
 
 async def test_files_damaged_while_nothing_ran_are_rebuilt_after_the_start(
-    settings: Settings, embedder: Telling
+    settings: Settings, embedder: FakeEmbedder
 ) -> None:
     async with open_app(settings) as app:
         project = await make_project(app)
@@ -65,13 +65,13 @@ async def test_files_damaged_while_nothing_ran_are_rebuilt_after_the_start(
 
 
 async def test_the_old_index_answers_until_that_of_a_new_embedder_is_built(
-    settings: Settings, embedder: Telling, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_app(settings) as app:
         project = await make_project(app)
         document = await make_document(app, project, "alpha word", "beta word")
         await settle(app)
-    new = Telling("two", 32)
+    new = FakeEmbedder("two", 32)
     new.open.clear()
     flows.use(monkeypatch, new)
     async with open_app(settings) as app:
@@ -93,13 +93,13 @@ async def test_the_old_index_answers_until_that_of_a_new_embedder_is_built(
 
 
 async def test_a_save_during_a_rebuild_is_in_the_new_index(
-    settings: Settings, embedder: Telling, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_app(settings) as app:
         project = await make_project(app)
         document = await make_document(app, project, "alpha word", "beta word")
         await settle(app)
-    new = Telling("two")
+    new = FakeEmbedder("two")
     new.open.clear()
     flows.use(monkeypatch, new)
     async with open_app(settings) as app:
@@ -112,13 +112,13 @@ async def test_a_save_during_a_rebuild_is_in_the_new_index(
 
 
 async def test_a_rebuild_that_fails_leaves_the_old_index_and_is_retried(
-    settings: Settings, embedder: Telling, monkeypatch: pytest.MonkeyPatch, short_delays: None
+    settings: Settings, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch, short_delays: None
 ) -> None:
     async with open_app(settings) as app:
         project = await make_project(app)
         document = await make_document(app, project, "alpha word", "beta word")
         await settle(app)
-    new = Telling("two")
+    new = FakeEmbedder("two")
     new.fails_on = "beta"
     flows.use(monkeypatch, new)
     async with open_app(settings) as app:
@@ -162,7 +162,7 @@ async def test_a_rebuild_whose_new_index_is_abandoned_begins_again(app: App, pro
 
 
 async def test_a_rebuild_that_the_end_of_the_process_interrupts_is_queued_in_the_rows(
-    settings: Settings, embedder: Telling
+    settings: Settings, embedder: FakeEmbedder
 ) -> None:
     async with open_app(settings) as app:
         project = await make_project(app)
@@ -193,7 +193,7 @@ async def test_a_rebuild_that_the_end_of_the_process_interrupts_is_queued_in_the
 
 
 async def test_at_most_two_namespaces_of_a_project_are_rebuilt_at_once(
-    app: App, project: int, embedder: Telling
+    app: App, project: int, embedder: FakeEmbedder
 ) -> None:
     made = [await make_table(app, project, {"a": f"words {number}"}) for number in range(5)]
     for table in made:
@@ -202,7 +202,7 @@ async def test_at_most_two_namespaces_of_a_project_are_rebuilt_at_once(
     begun: list[str] = []
     at_work: list[int] = []  # how many were at work when one began
     switched: list[str] = []
-    pair = threading.Barrier(2, timeout=60)
+    pair = threading.Barrier(2, timeout=flows.PATIENCE_S)
     build = flows.watched(app).engine.files.build
 
     def counted(*arguments: Any) -> Any:

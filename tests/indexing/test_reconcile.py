@@ -11,13 +11,13 @@ from findspot.models import documents_namespace
 from findspot.settings import Settings
 from findspot.store import chunks as chunk_rows
 from tests import flows
-from tests.flows import Telling, make_document, make_project, rows, settle, texts
+from tests.flows import FakeEmbedder, make_document, make_project, rows, settle, texts
 
 
 @pytest.fixture
 def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """Give every app an engine that can be watched."""
-    flows.use(monkeypatch, Telling())
+    flows.use(monkeypatch, FakeEmbedder())
     return settings
 
 

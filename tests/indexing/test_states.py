@@ -15,7 +15,7 @@ from findspot.store.namespace_states import NamespaceState, Phase, RebuildReason
 from findspot.store.schema import documents, index_states
 
 TABLE, DOCUMENTS = NamespaceKey(1, 7), NamespaceKey(1, None)
-AWAY = Failure("EMBEDDING_UNAVAILABLE", "The service is away.", {"retryAfterMs": 5})
+UNAVAILABLE = Failure("EMBEDDING_UNAVAILABLE", "The service is unavailable.", {"retryAfterMs": 5})
 
 
 async def saved(store: Store) -> dict[NamespaceKey, NamespaceState]:
@@ -27,7 +27,7 @@ async def test_a_state_is_the_same_after_a_row_and_a_restart_continues_from_it(s
     names = NamespaceStates(store)
     await names.start()
     names.want_rebuild(TABLE, RebuildReason.DAMAGED)
-    names.apply(transitions.rebuild_failed, TABLE, AWAY)
+    names.apply(transitions.rebuild_failed, TABLE, UNAVAILABLE)
     names.apply(transitions.rebuild_began, TABLE, 9)
     names.apply(transitions.rebuild_progressed, TABLE, 3, 2.0)
     names.apply(transitions.holds_vectors_of, DOCUMENTS, "one")
@@ -79,7 +79,7 @@ async def test_progress_is_written_at_most_once_a_second_and_other_changes_at_on
 
 async def test_states_that_could_not_be_saved_are_saved_later(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     async def fails(*_: object) -> None:
-        raise FindspotError("STORE_UNAVAILABLE", "The database is away.")
+        raise FindspotError("STORE_UNAVAILABLE", "The database is unavailable.")
 
     names = NamespaceStates(store)
     names.want_rebuild(TABLE, RebuildReason.REQUESTED)

@@ -85,7 +85,7 @@ async def test_a_report_that_cannot_be_written_is_dropped(
     store: Store, status: IndexStatus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fails(*_: Any) -> None:
-        raise FindspotError("STORE_UNAVAILABLE", "The database is away.")
+        raise FindspotError("STORE_UNAVAILABLE", "The database is unavailable.")
 
     monkeypatch.setattr(index_requests, "add", fails)
     status.report(DOCUMENTS.namespace, Problem.DAMAGED)
@@ -160,18 +160,21 @@ async def test_a_report_shows_rebuilds_errors_and_damage(store: Store, status: I
     (report,) = await status.of_project(project)
     assert (report.status, report.vectors, report.evicted, report.errors) == ("error", 4, 1, ("INTERNAL: x",))
     names.want_rebuild(key, RebuildReason.REQUESTED)
-    names.apply(transitions.rebuild_failed, key, Failure("ENGINE_UNAVAILABLE", "away"))
+    names.apply(transitions.rebuild_failed, key, Failure("ENGINE_UNAVAILABLE", "unavailable"))
     names.apply(transitions.rebuild_began, key, 6)
     names.apply(transitions.rebuild_progressed, key, 3, 2.0)
     await names.save()
     (report,) = await status.of_project(project)
     assert (report.status, report.done, report.rate) == ("indexing", 3, 1.5)
-    assert report.errors == ("INTERNAL: x", "ENGINE_UNAVAILABLE: away")
+    assert report.errors == ("INTERNAL: x", "ENGINE_UNAVAILABLE: unavailable")
     engine.error = Damaged("a file is gone")
     (report,) = await status.of_project(project)
     assert (report.status, report.vectors) == ("indexing", 0)
     names.forget(key)
     await names.save()
-    engine.error = FindspotError("ENGINE_UNAVAILABLE", "The engine is away.")
+    engine.error = FindspotError("ENGINE_UNAVAILABLE", "The engine is unavailable.")
     (report,) = await status.of_project(project)
-    assert (report.status, report.errors) == ("error", ("INTERNAL: x", "ENGINE_UNAVAILABLE: The engine is away."))
+    assert (report.status, report.errors) == (
+        "error",
+        ("INTERNAL: x", "ENGINE_UNAVAILABLE: The engine is unavailable."),
+    )

@@ -14,14 +14,14 @@ from findspot.store.namespace_states import NamespaceState, Phase, RebuildReason
 KEY = NamespaceKey(1, None)
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 EARLIER = NOW - timedelta(hours=1)
-AWAY = Failure("EMBEDDING_UNAVAILABLE", "The service is away.", {"retryAfterMs": 5})
+UNAVAILABLE = Failure("EMBEDDING_UNAVAILABLE", "The service is unavailable.", {"retryAfterMs": 5})
 
 UNCHECKED, IN_SERVICE, QUEUED, REBUILDING = Phase
 STATES = {
     UNCHECKED: NamespaceState(KEY, UNCHECKED, fingerprint="one"),
     IN_SERVICE: NamespaceState(KEY, IN_SERVICE, fingerprint="one"),
-    QUEUED: NamespaceState(KEY, QUEUED, RebuildReason.REQUESTED, EARLIER, AWAY, "one"),
-    REBUILDING: NamespaceState(KEY, REBUILDING, RebuildReason.REQUESTED, EARLIER, AWAY, "one", 3, 9, 1.5),
+    QUEUED: NamespaceState(KEY, QUEUED, RebuildReason.REQUESTED, EARLIER, UNAVAILABLE, "one"),
+    REBUILDING: NamespaceState(KEY, REBUILDING, RebuildReason.REQUESTED, EARLIER, UNAVAILABLE, "one", 3, 9, 1.5),
 }
 # The table in the docstring of the module: the phase after the event, in the order of the phases.
 EVENTS: dict[str, tuple[tuple[Any, ...], tuple[Phase, ...]]] = {
@@ -32,7 +32,7 @@ EVENTS: dict[str, tuple[tuple[Any, ...], tuple[Phase, ...]]] = {
     "rebuild_began": ((9,), (UNCHECKED, IN_SERVICE, REBUILDING, REBUILDING)),
     "rebuild_progressed": ((4, 2.0), (UNCHECKED, IN_SERVICE, QUEUED, REBUILDING)),
     "rebuilt": (("two",), (UNCHECKED, IN_SERVICE, UNCHECKED, UNCHECKED)),
-    "rebuild_failed": ((AWAY,), (UNCHECKED, IN_SERVICE, QUEUED, QUEUED)),
+    "rebuild_failed": ((UNAVAILABLE,), (UNCHECKED, IN_SERVICE, QUEUED, QUEUED)),
     "rebuild_interrupted": ((), (UNCHECKED, IN_SERVICE, QUEUED, QUEUED)),
 }
 
@@ -52,7 +52,7 @@ def test_an_event_that_does_not_apply_changes_nothing() -> None:
     assert transitions.rebuild_began(STATES[IN_SERVICE], 9) is STATES[IN_SERVICE]
     assert transitions.rebuild_progressed(STATES[QUEUED], 4, 2.0) is STATES[QUEUED]
     assert transitions.rebuilt(STATES[IN_SERVICE], "two") is STATES[IN_SERVICE]
-    assert transitions.rebuild_failed(STATES[UNCHECKED], AWAY) is STATES[UNCHECKED]
+    assert transitions.rebuild_failed(STATES[UNCHECKED], UNAVAILABLE) is STATES[UNCHECKED]
 
 
 def test_after_a_start_the_vectors_are_compared_again_instead_of_rebuilt_for_an_old_reason() -> None:
@@ -73,12 +73,12 @@ def test_a_rebuild_keeps_its_place_in_the_queue_and_damage_outranks_other_reason
 
 def test_a_rebuild_shows_its_progress_and_its_end_clears_it() -> None:
     began = transitions.rebuild_began(STATES[QUEUED], 9)
-    assert (began.done, began.total, began.error) == (0, 9, AWAY)  # the error is shown until a rebuild succeeds
+    assert (began.done, began.total, began.error) == (0, 9, UNAVAILABLE)  # the error is shown until a rebuild succeeds
     progressed = transitions.rebuild_progressed(began, 4, 2.0)
     assert (progressed.done, progressed.rate) == (4, 2.0)
     assert transitions.rebuilt(progressed, "two") == NamespaceState(KEY, UNCHECKED, fingerprint="two")
-    failed = transitions.rebuild_failed(progressed, AWAY)
-    assert (failed.phase, failed.error, failed.done, failed.total, failed.rate) == (QUEUED, AWAY, 0, 0, 0.0)
+    failed = transitions.rebuild_failed(progressed, UNAVAILABLE)
+    assert (failed.phase, failed.error, failed.done, failed.total, failed.rate) == (QUEUED, UNAVAILABLE, 0, 0, 0.0)
     assert (failed.reason, failed.queued_at) == (RebuildReason.REQUESTED, EARLIER)
 
 

@@ -21,7 +21,7 @@ from findspot.store.schema import chunks, index_states
 from tests import flows
 from tests.flows import (
     MIXED,
-    Telling,
+    FakeEmbedder,
     add_tool,
     held,
     make_document,
@@ -33,7 +33,7 @@ from tests.flows import (
     texts,
 )
 
-pytestmark = pytest.mark.telling
+pytestmark = pytest.mark.fake_embedder
 
 
 async def test_a_new_document_is_found_and_a_deleted_one_is_not(app: App, project: int) -> None:
@@ -159,7 +159,9 @@ async def test_the_worker_survives_unexpected_errors(short_delays: None, app: Ap
 # ── kill, restart and close ──
 
 
-async def test_the_next_process_continues_where_a_killed_one_stopped(settings: Settings, embedder: Telling) -> None:
+async def test_the_next_process_continues_where_a_killed_one_stopped(
+    settings: Settings, embedder: FakeEmbedder
+) -> None:
     async with open_app(settings) as app:
         project = await make_project(app)
         made = [await make_document(app, project, f"word {number}", f"more {number}") for number in range(5)]
@@ -195,7 +197,7 @@ async def test_the_next_process_continues_where_a_killed_one_stopped(settings: S
 
 
 @pytest.mark.one_database
-async def test_an_index_of_another_store_is_not_used(settings: Settings, embedder: Telling) -> None:
+async def test_an_index_of_another_store_is_not_used(settings: Settings, embedder: FakeEmbedder) -> None:
     async with open_app(settings) as app:
         project = await make_project(app)
         document = await make_document(app, project, "alpha")
@@ -210,7 +212,9 @@ async def test_an_index_of_another_store_is_not_used(settings: Settings, embedde
 
 
 @pytest.mark.one_database
-async def test_the_index_follows_when_the_app_is_closed_in_the_middle(settings: Settings, embedder: Telling) -> None:
+async def test_the_index_follows_when_the_app_is_closed_in_the_middle(
+    settings: Settings, embedder: FakeEmbedder
+) -> None:
     for turn in range(4):
         async with open_app(settings) as app:
             project = await make_project(app)
@@ -264,3 +268,12 @@ async def test_the_regular_check_finds_damage_and_has_it_rebuilt(
         assert damaged == rebuilt == [documents_namespace(project)]
         assert len(held(app, documents_namespace(project))) == len(MIXED)
         assert (await texts(app, document, "圖書館"))[0] == MIXED[1]
+
+
+async def test_after_concurrent_saves_every_source_is_ready(app: App, project: int) -> None:
+    made = [await make_document(app, project, f"number {number}") for number in range(20)]
+    await asyncio.gather(*(flows.save(app, each.id, f"changed {each.id}") for each in made))
+    await settle(app)
+    async with app.store.read() as connection:
+        statuses = (await connection.execute(sa.select(index_states.c.status))).scalars().all()
+    assert statuses == ["ready"] * 20

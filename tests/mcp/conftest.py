@@ -28,7 +28,8 @@ from findspot.store import projects as project_rows
 from findspot.store import tools as tool_rows
 from findspot.surfaces.http.agents import Agents
 from findspot.surfaces.http.api import create_api
-from tests.mcp.stand_in import ToldTools
+from tests.flows import PATIENCE_S
+from tests.mcp.stand_in import ControlledTools
 
 DATA = '{"a": {"书/ 1": "红楼梦 📕"}, "b": [1.10, null], "c": "out of scope"}'.encode()
 
@@ -40,7 +41,7 @@ class World:
     """A running server with one endpoint."""
 
     app: App
-    tools: ToldTools
+    tools: ControlledTools
     url: str
     endpoint_id: int
     project_id: int
@@ -80,7 +81,7 @@ async def listening(api: FastAPI) -> AsyncIterator[str]:
 async def open_world(folder: Path) -> AsyncIterator[World]:
     api = create_api(Settings(data=folder))
     async with api.router.lifespan_context(api):
-        tools = ToldTools()
+        tools = ControlledTools()
         app = api.state.app = dataclasses.replace(api.state.app, tools=tools, tool_calls=tools)
         api.state.agents = Agents(app)
         async with app.store.write() as connection:
@@ -112,7 +113,7 @@ def http_to(world: World) -> Connect:
     async def connect(mode: str = LATEST_MODERN_VERSION, **options: Any) -> AsyncIterator[Client]:
         headers = {"Authorization": f"Bearer {world.key}"}
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False) as http,
+            httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S, trust_env=False) as http,
             Client(streamable_http_client(world.at, http_client=http), mode=mode, **options) as client,
         ):
             yield client

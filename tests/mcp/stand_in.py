@@ -1,4 +1,4 @@
-"""Tools that do what a test tells them: for what the real ones do too seldom or too quickly."""
+"""Tools whose behaviour the test controls: for cases that the real ones show too seldom or too quickly."""
 
 import asyncio
 import json
@@ -13,8 +13,8 @@ SECRET = "fse_this-never-leaves-the-server"
 ODD: dict[str, Any] = {"data": [None, 0, "", [], False, {"书": None}, "e\u0301 👩‍👧 紅樓夢"]}
 
 
-class ToldTools(Tools, ToolCalls):
-    """Answers by what it is asked; `go` lets a call go on that waits for it."""
+class ControlledTools(Tools, ToolCalls):
+    """Tools whose query decides how they answer. A call with the query "wait" returns after `go` is set."""
 
     def __init__(self) -> None:
         self.go = asyncio.Event()

@@ -10,6 +10,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import TextContent
 from mcp_types.version import LATEST_MODERN_VERSION
 
+from tests.flows import PATIENCE_S
 from tests.servers import Server
 
 LONG = "The lighthouse keeper 灯塔看守人 counted the ships. " * 300
@@ -18,7 +19,7 @@ LONG = "The lighthouse keeper 灯塔看守人 counted the ships. " * 300
 @asynccontextmanager
 async def agent(url: str, key: str, mode: str = LATEST_MODERN_VERSION) -> AsyncIterator[Client]:
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=60, trust_env=False) as http,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=PATIENCE_S, trust_env=False) as http,
         Client(streamable_http_client(url, http_client=http), mode=mode) as client,
     ):
         yield client

@@ -20,10 +20,11 @@ from findspot.runtime.threads import EMBED_QUERIES, Threads
 from findspot.settings import Settings
 from findspot.store import embeddings as stored
 from findspot.store.database import Store
+from tests.flows import PATIENCE_S
 
 
 class Counting:
-    """An embedder that records its calls. Blank texts are zeros, 'bad…' is refused, 'away' fails."""
+    """An embedder that records its calls. Blank texts are zeros, 'bad…' is refused, 'unavailable' fails."""
 
     id = "counting"
     dimension = 8
@@ -42,8 +43,8 @@ class Counting:
         for index, text in enumerate(texts):
             if text.startswith("bad"):
                 raise refused(index, "it is bad.")
-            if text == "away":
-                raise FindspotError("EMBEDDING_UNAVAILABLE", "away")
+            if text == "unavailable":
+                raise FindspotError("EMBEDDING_UNAVAILABLE", "unavailable")
         return np.stack([vector(text) for text in texts])
 
     def query(self, text: str) -> Vector:
@@ -159,10 +160,10 @@ async def test_many_refused_texts_are_found_with_few_calls(
 
 async def test_a_failure_loses_only_its_own_batch(store: Store, threads: Threads, embedder: Counting) -> None:
     embeddings = Embeddings(store, embedder, threads, 60)
-    with pytest.raises(FindspotError, match="away"):
-        await embeddings.documents(["a", "b", "c", "d", "away"])
+    with pytest.raises(FindspotError, match="unavailable"):
+        await embeddings.documents(["a", "b", "c", "d", "unavailable"])
     await embeddings.documents(["a", "b", "c", "d"])
-    assert embedder.calls == [["a", "b", "c", "d"], ["away"]]
+    assert embedder.calls == [["a", "b", "c", "d"], ["unavailable"]]
 
 
 async def test_vectors_of_a_cancelled_call_are_stored_nevertheless(
@@ -247,8 +248,6 @@ async def test_queries_are_cached_unless_the_settings_switch_it_off(
 
 # ── the circuit breaker ──
 
-PATIENCE_S = 30.0
-
 
 class Remote(Counting):
     """An embedder like a service: it fails with `error` if that is set, and answers only while it is `open`."""
@@ -281,12 +280,12 @@ def now() -> list[float]:
 
 
 @pytest.fixture
-async def away(tmp_path: Path, threads: Threads, remote: Remote, now: list[float]) -> AsyncIterator[Embeddings]:
-    """Embeddings of a service that went away after it was asked for 'before'."""
+async def unavailable(tmp_path: Path, threads: Threads, remote: Remote, now: list[float]) -> AsyncIterator[Embeddings]:
+    """Embeddings of a service that became unavailable after it was asked for 'before'."""
     store = await Store.open(None, tmp_path / "findspot.db")
     embeddings = Embeddings(store, remote, threads, 3600, lambda: now[0])
     await embeddings.query("before")
-    remote.error = FindspotError("EMBEDDING_UNAVAILABLE", "away")
+    remote.error = FindspotError("EMBEDDING_UNAVAILABLE", "unavailable")
     await fails(embeddings, "then")
     remote.queries.clear()
     yield embeddings
@@ -306,92 +305,94 @@ async def busy(remote: Remote, queries: int = 1) -> None:
         assert await asyncio.to_thread(remote.is_busy.acquire, timeout=PATIENCE_S)
 
 
-async def test_while_the_breaker_is_open_no_query_reaches_the_service(away: Embeddings, remote: Remote) -> None:
+async def test_while_the_breaker_is_open_no_query_reaches_the_service(unavailable: Embeddings, remote: Remote) -> None:
     for number in range(20):
-        assert await fails(away, f"text {number} 文字") == "EMBEDDING_UNAVAILABLE"
-    with pytest.raises(FindspotError, match="away"):
-        await away.embed_unstored(["now"])
+        assert await fails(unavailable, f"text {number} 文字") == "EMBEDDING_UNAVAILABLE"
+    with pytest.raises(FindspotError, match="unavailable"):
+        await unavailable.embed_unstored(["now"])
     assert (remote.queries, remote.calls) == ([], [])
 
 
 @pytest.mark.parametrize("code", ["EMBEDDING_UNAVAILABLE", "EMBEDDING_DIMENSION_MISMATCH"])
 async def test_the_breaker_repeats_the_error_of_the_service(
-    away: Embeddings, remote: Remote, now: list[float], code: str
+    unavailable: Embeddings, remote: Remote, now: list[float], code: str
 ) -> None:
     now[0] += 1
     remote.error = FindspotError(code, "wrong")
     for number in range(3):
-        assert await fails(away, f"text {number}") == code
+        assert await fails(unavailable, f"text {number}") == code
     assert remote.queries == ["text 0"]
 
 
-async def test_a_refused_query_does_not_open_the_breaker(away: Embeddings, remote: Remote, now: list[float]) -> None:
+async def test_a_refused_query_does_not_open_the_breaker(
+    unavailable: Embeddings, remote: Remote, now: list[float]
+) -> None:
     now[0] += 1
     remote.error = None
-    await away.query("back")
+    await unavailable.query("back")
     remote.error = refused(0, "too long")
-    assert await fails(away, "a query 查询") == "EMBEDDING_UNAVAILABLE"
+    assert await fails(unavailable, "a query 查询") == "EMBEDDING_UNAVAILABLE"
     remote.error = None
-    await away.query("now")
+    await unavailable.query("now")
     assert remote.queries == ["back", "a query 查询", "now"]
 
 
-async def test_a_cached_query_has_its_vector_while_the_breaker_is_open(away: Embeddings, remote: Remote) -> None:
-    assert np.array_equal(await away.query("before"), vector("before"))
+async def test_a_cached_query_has_its_vector_while_the_breaker_is_open(unavailable: Embeddings, remote: Remote) -> None:
+    assert np.array_equal(await unavailable.query("before"), vector("before"))
     assert remote.queries == []
 
 
 async def test_one_query_probes_the_service_while_the_others_fail_at_once(
-    away: Embeddings, remote: Remote, now: list[float]
+    unavailable: Embeddings, remote: Remote, now: list[float]
 ) -> None:
     now[0] += 1
     remote.error = None
     remote.open.clear()
     await busy(remote, 2)  # those from before
-    first = asyncio.create_task(away.query("first"))
+    first = asyncio.create_task(unavailable.query("first"))
     await busy(remote)
     for number in range(20):
-        assert await fails(away, f"text {number}") == "EMBEDDING_UNAVAILABLE"
+        assert await fails(unavailable, f"text {number}") == "EMBEDDING_UNAVAILABLE"
     assert not first.done()
     remote.open.set()
     await first
-    await away.query("second")
+    await unavailable.query("second")
     assert remote.queries == ["first", "second"]
 
 
 async def test_queries_that_wait_for_a_thread_do_not_call_a_service_that_failed_meanwhile(
-    away: Embeddings, remote: Remote, now: list[float]
+    unavailable: Embeddings, remote: Remote, now: list[float]
 ) -> None:
     remote.error = None
     now[0] += 1
-    await away.query("back")
+    await unavailable.query("back")
     remote.open.clear()
-    asking = [asyncio.create_task(fails(away, f"text {number}")) for number in range(50)]
+    asking = [asyncio.create_task(fails(unavailable, f"text {number}")) for number in range(50)]
     await busy(remote, 3 + EMBED_QUERIES)
-    remote.error = FindspotError("EMBEDDING_UNAVAILABLE", "away again")
+    remote.error = FindspotError("EMBEDDING_UNAVAILABLE", "unavailable again")
     remote.open.set()
     assert set(await asyncio.gather(*asking)) == {"EMBEDDING_UNAVAILABLE"}
     assert len(remote.queries) == 1 + EMBED_QUERIES
 
 
-async def test_indexing_a_text_closes_the_breaker(away: Embeddings, remote: Remote) -> None:
+async def test_indexing_a_text_closes_the_breaker(unavailable: Embeddings, remote: Remote) -> None:
     remote.error = None
-    await away.documents(["a", "b"])
+    await unavailable.documents(["a", "b"])
     remote.queries.clear()
-    await away.query("now")
+    await unavailable.query("now")
     assert remote.queries == ["now"]
 
 
-async def test_a_cancelled_query_that_waits_for_a_thread_is_never_sent(away: Embeddings, remote: Remote) -> None:
+async def test_a_cancelled_query_that_waits_for_a_thread_is_never_sent(unavailable: Embeddings, remote: Remote) -> None:
     remote.error = None
-    await away.documents(["a"])
+    await unavailable.documents(["a"])
     remote.open.clear()
     before = len(remote.queries)
-    asking = [asyncio.create_task(away.query(f"text {number}")) for number in range(50)]
+    asking = [asyncio.create_task(unavailable.query(f"text {number}")) for number in range(50)]
     await busy(remote, 2 + EMBED_QUERIES)
     for each in asking:
         each.cancel()
     await asyncio.gather(*asking, return_exceptions=True)
     remote.open.set()
-    await away.query("now")
+    await unavailable.query("now")
     assert len(remote.queries) - before == EMBED_QUERIES + 1

@@ -274,7 +274,7 @@ DOC004: tuple[Scenario, ...] = (
          "tests/http/test_workspace_results.py::"
          "test_a_text_with_a_broken_encoding_is_refused_by_name_and_all_others_are_found"),
     need("004.matrix.illegal-offsets", "004 § 异常矩阵 / 数据异常",
-         "A chunk with offsets outside its document is never shown, and is rebuilt.",
+         "A chunk whose offsets do not fit its document is never shown, and is rebuilt.",
          "tests/search/test_results.py::test_a_chunk_with_a_wrong_range_is_not_returned_and_is_repaired"),
     need("004.matrix.dimensions-differ", "004 § 异常矩阵 / 数据异常; DECISIONS row 30",
          "Vectors of another dimension than declared never enter the index.",

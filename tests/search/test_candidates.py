@@ -10,7 +10,7 @@ from findspot.search import Page, SearchRequest, Strategy, Total, candidates
 from findspot.words import parse
 from tests.flows import find, make_document, settle
 
-pytestmark = pytest.mark.telling
+pytestmark = pytest.mark.fake_embedder
 
 
 @pytest.fixture

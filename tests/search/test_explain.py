@@ -9,7 +9,7 @@ from findspot.errors import FindspotError
 from findspot.search import Explanation, Page, SearchRequest
 from tests.flows import find, make_document, make_project, settle
 
-pytestmark = pytest.mark.telling
+pytestmark = pytest.mark.fake_embedder
 
 
 @pytest.fixture

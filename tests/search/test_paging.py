@@ -12,7 +12,7 @@ from findspot.search.candidates import Candidates
 from findspot.search.paging import KEPT_S, PAGE_SIZE, Cursor, Cursors, Ranking, extended
 from findspot.words import parse
 
-AWAY = Degradation("EMBEDDING_UNAVAILABLE")
+UNAVAILABLE = Degradation("EMBEDDING_UNAVAILABLE")
 
 
 class Clock:
@@ -69,8 +69,8 @@ def test_pages_that_were_shown_keep_their_hits() -> None:
 
 def test_hits_without_vectors_come_after_all_others_until_vectors_rank_them() -> None:
     before = extended(ranking(), candidates(), hits(3, 1), complete=False)
-    without = extended(before, candidates(AWAY), hits(4, 1), complete=False)
-    assert (list(without.ids), without.degraded) == ([3, 1, 4], {4: AWAY})
+    without = extended(before, candidates(UNAVAILABLE), hits(4, 1), complete=False)
+    assert (list(without.ids), without.degraded) == ([3, 1, 4], {4: UNAVAILABLE})
     again = extended(without, candidates(), hits(4, 3, 1), complete=True)
     assert (list(again.ids), again.degraded) == ([4, 3, 1], {})
 

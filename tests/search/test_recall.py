@@ -13,9 +13,9 @@ from findspot.errors import FindspotError
 from findspot.models import documents_namespace
 from findspot.search import Degradation, Strategy
 from tests import flows
-from tests.flows import PARAGRAPHS, Telling, find, make_document, search, settle, texts
+from tests.flows import PARAGRAPHS, FakeEmbedder, find, make_document, search, settle, texts
 
-pytestmark = pytest.mark.telling
+pytestmark = pytest.mark.fake_embedder
 
 BOTH = [PARAGRAPHS[3], PARAGRAPHS[4]]
 
@@ -50,7 +50,7 @@ async def keywords_answer(app: App, document: Any, code: str, query: str = "swim
 
 @pytest.mark.scenario("004.embedding.unavailable")
 @pytest.mark.parametrize("code", ["EMBEDDING_UNAVAILABLE", "EMBEDDING_DIMENSION_MISMATCH"])
-async def test_without_an_embedder_keywords_answer(app: App, document: Any, embedder: Telling, code: str) -> None:
+async def test_without_an_embedder_keywords_answer(app: App, document: Any, embedder: FakeEmbedder, code: str) -> None:
     embedder.query_error = FindspotError(code, "not now")
     await keywords_answer(app, document, code)
     assert (await search(app, document, "swimming pool", strategy=Strategy.KEYWORD)).degraded is None
@@ -58,15 +58,15 @@ async def test_without_an_embedder_keywords_answer(app: App, document: Any, embe
 
 
 async def test_the_fingerprint_of_an_embedder_that_is_away_is_not_asked_for(
-    app: App, document: Any, embedder: Telling, monkeypatch: pytest.MonkeyPatch
+    app: App, document: Any, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
 
-    def fingerprint(self: Telling) -> str:
+    def fingerprint(self: FakeEmbedder) -> str:
         asked.append(self)
         return "one"
 
-    monkeypatch.setattr(Telling, "fingerprint", property(fingerprint), raising=False)
+    monkeypatch.setattr(FakeEmbedder, "fingerprint", property(fingerprint), raising=False)
     embedder.query_error = FindspotError("EMBEDDING_UNAVAILABLE", "not now")
     for _ in range(2):
         found = await search(app, document, "swimming pool")
@@ -90,7 +90,7 @@ async def test_an_index_that_is_slow_to_return_its_status_costs_the_vectors_but_
     assert (found.degraded, len(found.hits)) == (Degradation("SEARCH_TIMEOUT"), 2)
 
 
-async def test_a_query_vector_of_another_dimension_is_not_used(app: App, document: Any, embedder: Telling) -> None:
+async def test_a_query_vector_of_another_dimension_is_not_used(app: App, document: Any, embedder: FakeEmbedder) -> None:
     embedder.dimension = 32
     await keywords_answer(app, document, "EMBEDDING_DIMENSION_MISMATCH")
     held = app.engine.status(documents_namespace(document.project_id))
@@ -100,7 +100,7 @@ async def test_a_query_vector_of_another_dimension_is_not_used(app: App, documen
 
 
 async def test_a_query_that_the_embedder_refuses_is_answered_by_keywords_and_the_next_one_by_both(
-    app: App, document: Any, embedder: Telling
+    app: App, document: Any, embedder: FakeEmbedder
 ) -> None:
     embedder.query_error = refused(0, "a message about 'swimming pool'")
     await keywords_answer(app, document, "EMBEDDING_UNAVAILABLE")
@@ -164,10 +164,10 @@ async def test_a_damaged_index_is_rebuilt_and_the_error_says_when_to_try_again(
 async def test_an_engine_that_is_unavailable_is_an_error_of_every_search_and_of_the_status(
     app: App, document: Any
 ) -> None:
-    def away(*_: Any, **__: Any) -> Any:
+    def unavailable(*_: Any, **__: Any) -> Any:
         raise FindspotError("ENGINE_UNAVAILABLE", "The index cannot be used right now: Too many open files.")
 
-    flows.watched(app).instead |= {"recall": away, "status": away}
+    flows.watched(app).instead |= {"recall": unavailable, "status": unavailable}
     for strategy in Strategy:
         for answer in (
             search(app, document, "swimming pool", strategy=strategy),

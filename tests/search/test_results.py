@@ -11,7 +11,7 @@ from findspot.store.schema import chunks
 from tests import flows
 from tests.flows import PARAGRAPHS, find, hold, make_document, save, settle, text_of
 
-pytestmark = pytest.mark.telling
+pytestmark = pytest.mark.fake_embedder
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from findspot.ranking.fusion import SEGMENT_LENGTH
 from findspot.search.segments import Segments
-from tests.flows import Telling
+from tests.flows import FakeEmbedder
 
 LONG = f"{'A quiet harbour. ' * 12}The heron stands in the reeds. {'Rain on the quay. ' * 12}"
 汉 = f"{'安静的港口。' * 40}苍鹭 站在 芦苇里。{'雨落在码头。' * 40}"
@@ -17,7 +17,7 @@ LONG = f"{'A quiet harbour. ' * 12}The heron stands in the reeds. {'Rain on the 
     ("text", "asked"), [(LONG, "The heron stands in the reeds."), (汉, "苍鹭 站在"), ("e\u0301 🐦", "🐦")]
 )
 def test_a_chunk_gets_the_cosine_of_its_best_segment(text: str, asked: str) -> None:
-    embedder = Telling()
+    embedder = FakeEmbedder()
     query = embedder.query(asked)
     best = Segments(embedder).best(query, {7: text, 8: "zebra"})
     whole = float(embedder.query(text) @ query)
@@ -26,7 +26,7 @@ def test_a_chunk_gets_the_cosine_of_its_best_segment(text: str, asked: str) -> N
 
 
 def test_cached_segments_are_not_embedded_again() -> None:
-    embedder = Telling()
+    embedder = FakeEmbedder()
     segments = Segments(embedder, max_vectors=2)
     query = embedder.query("heron")
     first = segments.best(query, {1: "heron one", 2: "heron two"})
@@ -39,7 +39,7 @@ def test_cached_segments_are_not_embedded_again() -> None:
 
 @pytest.mark.parametrize("long", [LONG, 汉])
 def test_the_cache_is_bounded_by_the_number_of_vectors(long: str) -> None:
-    embedder = Telling()
+    embedder = FakeEmbedder()
     query = embedder.query("heron")
     Segments(embedder).best(query, {0: long})
     vectors = len(embedder.asked)
@@ -56,7 +56,7 @@ def test_the_cache_is_bounded_by_the_number_of_vectors(long: str) -> None:
 
 
 def test_several_threads_can_use_the_cache() -> None:
-    embedder = Telling()
+    embedder = FakeEmbedder()
     segments = Segments(embedder, max_vectors=5)
     query = embedder.query("heron 苍鹭")
     texts = {number: f"heron {number} 苍鹭" for number in range(12)}

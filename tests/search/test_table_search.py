@@ -10,7 +10,6 @@ import sqlalchemy as sa
 from findspot.app import App
 from findspot.engines.protocol import Recall, Within
 from findspot.errors import FindspotError
-from findspot.indexing.status import Problem
 from findspot.models import Table, table_namespace
 from findspot.ranking.fusion import Weights
 from findspot.runtime.limits import SEARCHES
@@ -21,7 +20,7 @@ from findspot.store.schema import changes, chunks, documents, tables
 from tests import flows
 from tests.flows import PARAGRAPHS, add_tool, hold, make_document, make_project, make_table, search, settle, texts
 
-pytestmark = pytest.mark.telling
+pytestmark = pytest.mark.fake_embedder
 
 
 @pytest.fixture
@@ -265,11 +264,9 @@ async def test_searches_are_answered_while_the_index_is_rebuilt(app: App, projec
     await add_tool(app, table)
     await settle(app)
     namespace = table_namespace(project, table.id)
-    app.index_status.report(namespace, Problem.WRONG_FINGERPRINT)
-    seen = 0
-    async with asyncio.timeout(flows.PATIENCE_S):
-        while not await app.index_status.is_at_rest():
-            assert len(await texts(app, table, "heron")) == 10
-            seen += await app.index_status.is_rebuilding(namespace)
-    assert seen
+    async with flows.held_rebuild(app, namespace):
+        assert await app.index_status.is_rebuilding(namespace)
+        assert len(await texts(app, table, "heron")) == 10
+    assert not await app.index_status.is_rebuilding(namespace)
+    assert len(await texts(app, table, "heron")) == 10
     assert app.engine.status(namespace).chunks == 200

@@ -21,9 +21,9 @@ from findspot.settings import Settings
 from findspot.store import index_states as states
 from findspot.store.schema import documents
 from tests import flows
-from tests.flows import Telling, make_document, make_project, rows, save, settle, text_of
+from tests.flows import FakeEmbedder, make_document, make_project, rows, save, settle, text_of
 
-pytestmark = [pytest.mark.telling, pytest.mark.one_database]
+pytestmark = [pytest.mark.fake_embedder, pytest.mark.one_database]
 
 BEFORE = "A heron stands in the reeds 苍鹭立在芦苇里"
 AFTER = "The heron has flown away 苍鹭飞走了"
@@ -34,7 +34,7 @@ DISK_FULL = (
 
 
 @pytest.fixture
-def settings(settings: Settings, embedder: Telling, monkeypatch: pytest.MonkeyPatch) -> Settings:
+def settings(settings: Settings, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """Settings with the test embedder and short pauses between retries."""
     monkeypatch.setattr(states, "SOURCE_BACKOFF", Backoff(0.05, 0.1))
     monkeypatch.setattr("findspot.indexing.worker.NAMESPACE_BACKOFF", Backoff(0.05, 0.1))

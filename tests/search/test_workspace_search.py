@@ -10,18 +10,17 @@ import sqlalchemy as sa
 
 from findspot.app import App
 from findspot.errors import FindspotError
-from findspot.indexing.status import Problem
 from findspot.models import documents_namespace
 from findspot.runtime.limits import SEARCHES
 from findspot.search import Degradation, Page, SearchRequest, Strategy, Total, candidates, recall
 from findspot.search.paging import PAGE_SIZE
 from findspot.store.schema import chunks, documents
 from tests import flows
-from tests.flows import PARAGRAPHS, Telling, find, make_document, make_project, save, settle, text_of
+from tests.flows import PARAGRAPHS, FakeEmbedder, find, make_document, make_project, save, settle, text_of
 
-pytestmark = pytest.mark.telling
+pytestmark = pytest.mark.fake_embedder
 
-AWAY = Degradation("EMBEDDING_UNAVAILABLE")
+UNAVAILABLE = Degradation("EMBEDDING_UNAVAILABLE")
 
 
 @pytest.fixture
@@ -327,9 +326,9 @@ async def test_pages_that_are_read_at_the_same_time_come_from_one_ranking(app: A
 
 @pytest.mark.one_database
 async def test_without_vectors_the_other_weights_are_scaled_up(
-    app: App, project: int, document: Any, embedder: Telling
+    app: App, project: int, document: Any, embedder: FakeEmbedder
 ) -> None:
-    embedder.query_error = FindspotError("EMBEDDING_UNAVAILABLE", "away")
+    embedder.query_error = FindspotError("EMBEDDING_UNAVAILABLE", "unavailable")
     best = (await find(app, project, "swimming pool", "hybrid")).results[0].score
     assert best.vector == 0
     assert best.recency == pytest.approx(0.1 / 0.65, abs=1e-4)
@@ -338,29 +337,29 @@ async def test_without_vectors_the_other_weights_are_scaled_up(
 
 @pytest.mark.one_database
 async def test_without_vectors_the_hits_of_keywords_are_the_exact_total(
-    app: App, project: int, embedder: Telling
+    app: App, project: int, embedder: FakeEmbedder
 ) -> None:
     await make_document(app, project, "a heron in the reeds", "another heron 苍鹭", "nothing of that kind")
     await settle(app)
-    embedder.query_error = FindspotError("EMBEDDING_UNAVAILABLE", "away")
+    embedder.query_error = FindspotError("EMBEDDING_UNAVAILABLE", "unavailable")
     for strategy in ("semantic", "hybrid"):
         for query, hits in (("heron", 2), ('"heron"', 2), ("heron -reeds", 1)):
             page = await find(app, project, query, strategy)
             assert (len(page.results), page.total) == (hits, Total(hits, exact=True))
-            assert (page.has_more, page.degraded) == (False, AWAY)
+            assert (page.has_more, page.degraded) == (False, UNAVAILABLE)
 
 
 @pytest.mark.one_database
 @pytest.mark.scenario("004.acceptance.timeout-visible", "004.matrix.embedder-timeout")
 async def test_a_slow_embedder_costs_the_vectors_but_not_the_answer(
-    app: App, project: int, document: Any, embedder: Telling, monkeypatch: pytest.MonkeyPatch
+    app: App, project: int, document: Any, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert SearchRequest(1, "x").timeout_s == 5.0
     released = threading.Event()
 
     def slow(text: str) -> Any:
         released.wait(flows.PATIENCE_S)
-        return flows.Telling.query(embedder, text)
+        return flows.FakeEmbedder.query(embedder, text)
 
     monkeypatch.setattr(embedder, "query", slow)
     try:
@@ -383,25 +382,25 @@ async def test_a_slow_embedder_costs_the_vectors_but_not_the_answer(
 
 @pytest.mark.one_database
 async def test_vectors_are_used_again_soon_after_the_embedder_is_back(
-    app: App, project: int, document: Any, embedder: Telling
+    app: App, project: int, document: Any, embedder: FakeEmbedder
 ) -> None:
     for number in range(60):
-        away = 20 <= number < 40
-        embedder.query_error = FindspotError("EMBEDDING_UNAVAILABLE", "away") if away else None
+        is_unavailable = 20 <= number < 40
+        embedder.query_error = FindspotError("EMBEDDING_UNAVAILABLE", "unavailable") if is_unavailable else None
         page = await find(app, project, "pool" + "?" * number, "hybrid")  # a new text, so no cached vector
         if number == 40:
             async with asyncio.timeout(flows.PATIENCE_S):
                 while page.degraded is not None:  # the circuit breaker is still open
-                    assert page.degraded == AWAY
+                    assert page.degraded == UNAVAILABLE
                     assert page.results
                     page = await find(app, project, "pool" + "?" * number, "hybrid")
         assert page.results
-        assert page.degraded == (AWAY if away else None), number
+        assert page.degraded == (UNAVAILABLE if is_unavailable else None), number
 
 
 @pytest.mark.one_database
 async def test_paging_goes_on_with_keywords_when_the_embedder_fails_and_with_vectors_when_it_is_back(
-    app: App, project: int, embedder: Telling, monkeypatch: pytest.MonkeyPatch
+    app: App, project: int, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await make_document(app, project, *(f"heron reeds {'x' * (number % 7)} {number}" for number in range(203)))
     await make_document(app, project, *(f"reed number {number}" for number in range(100)))
@@ -412,13 +411,13 @@ async def test_paging_goes_on_with_keywords_when_the_embedder_fails_and_with_vec
     assert {page.degraded for page in pages} == {None}
 
     async def query(text: str) -> Any:
-        raise FindspotError("EMBEDDING_UNAVAILABLE", "away")
+        raise FindspotError("EMBEDDING_UNAVAILABLE", "unavailable")
 
-    with monkeypatch.context() as away:
-        away.setattr(app.embeddings, "query", query)
+    with monkeypatch.context() as patch:
+        patch.setattr(app.embeddings, "query", query)
         more = await find(app, project, "heron", "hybrid", low_scores=True, cursor=pages[-1].cursor)
         pages += await read_all(app, project, "heron", "hybrid", first=more, low_scores=True)
-    assert pages[-1].degraded == AWAY
+    assert pages[-1].degraded == UNAVAILABLE
     assert (pages[-1].has_more, pages[-1].total.exact) == (False, False)
     assert len(ids(*pages)) >= 203
     more = await find(app, project, "heron", "hybrid", low_scores=True, cursor=pages[-1].cursor)
@@ -465,15 +464,11 @@ async def test_hits_ranked_before_the_deadline_are_returned_and_the_next_page_go
 @pytest.mark.scenario("004.matrix.reindex-during-query")
 async def test_the_old_index_answers_during_a_rebuild(app: App, project: int) -> None:
     await make_herons(app, project, 200)
-    app.index_status.report(documents_namespace(project), Problem.WRONG_FINGERPRINT)
-    seen = 0
-    async with asyncio.timeout(flows.PATIENCE_S):
-        while not await app.index_status.is_at_rest():
-            page = await find(app, project, "heron")
-            assert len(page.results) == PAGE_SIZE
-            seen += page.rebuilding
-    assert seen
-    assert not (await find(app, project, "heron")).rebuilding
+    async with flows.held_rebuild(app, documents_namespace(project)):
+        page = await find(app, project, "heron")
+        assert (len(page.results), page.rebuilding) == (PAGE_SIZE, True)
+    page = await find(app, project, "heron")
+    assert (len(page.results), page.rebuilding) == (PAGE_SIZE, False)
 
 
 @pytest.mark.one_database

@@ -12,36 +12,36 @@ from findspot.search import Strategy
 from findspot.settings import Settings
 from findspot.store import index_states as states
 from tests import flows
-from tests.flows import Telling, make_document, make_project, rows, settle, texts
+from tests.flows import FakeEmbedder, make_document, make_project, rows, settle, texts
 
-pytestmark = [pytest.mark.telling, pytest.mark.one_database]
+pytestmark = [pytest.mark.fake_embedder, pytest.mark.one_database]
 
 
 @pytest.fixture
-def settings(settings: Settings, embedder: Telling, monkeypatch: pytest.MonkeyPatch) -> Settings:
+def settings(settings: Settings, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """Settings with the test embedder and short pauses between retries."""
     monkeypatch.setattr(states, "SOURCE_BACKOFF", Backoff(0.05, 60))
     monkeypatch.setattr("findspot.indexing.worker.NAMESPACE_BACKOFF", Backoff(0.05, 30))
     return settings
 
 
-def take_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def make_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the embedder unavailable before it has answered for the first time."""
 
-    def away(_: Telling) -> Any:
-        raise FindspotError("EMBEDDING_UNAVAILABLE", "The service is away.")
+    def unavailable(_: FakeEmbedder) -> Any:
+        raise FindspotError("EMBEDDING_UNAVAILABLE", "The service is unavailable.")
 
     for name in ("dimension", "fingerprint"):
-        monkeypatch.setattr(Telling, name, property(away, lambda *_: None), raising=False)
+        monkeypatch.setattr(FakeEmbedder, name, property(unavailable, lambda *_: None), raising=False)
 
 
 async def test_deleted_documents_leave_the_index_without_an_embedder(
-    app: App, embedder: Telling, project: int, monkeypatch: pytest.MonkeyPatch
+    app: App, embedder: FakeEmbedder, project: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept, gone = await make_document(app, project, "kept 留"), await make_document(app, project, "gone 走")
     await settle(app)
 
-    take_away(monkeypatch)
+    make_unavailable(monkeypatch)
     await app.documents.delete(gone.id)
     await settle(app)
     held = app.engine.ids(documents_namespace(project)).tolist()
@@ -49,7 +49,7 @@ async def test_deleted_documents_leave_the_index_without_an_embedder(
 
 
 async def test_documents_saved_without_an_embedder_are_found_by_keyword_immediately(
-    app: App, embedder: Telling, project: int
+    app: App, embedder: FakeEmbedder, project: int
 ) -> None:
     before = await make_document(app, project, "before 之前")
     await settle(app)
@@ -83,10 +83,10 @@ async def test_documents_saved_without_an_embedder_are_found_by_keyword_immediat
 
 
 async def test_a_server_started_without_an_embedder_indexes_keywords_and_adds_vectors_later(
-    settings: Settings, embedder: Telling, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as down:
-        take_away(down)
+        make_unavailable(down)
         async with open_app(settings) as app:
             project = await make_project(app)
             document = await make_document(app, project, "a heron 苍鹭", "a kite")
@@ -104,7 +104,7 @@ async def test_a_server_started_without_an_embedder_indexes_keywords_and_adds_ve
 
 
 async def test_a_damaged_index_is_rebuilt_with_keywords_only_without_an_embedder(
-    app: App, embedder: Telling, project: int
+    app: App, embedder: FakeEmbedder, project: int
 ) -> None:
     document = await make_document(app, project, "a heron 苍鹭", "a kite")
     await settle(app)

@@ -1,4 +1,4 @@
-"""Who may come in at an endpoint, from where, with how much; and how it ends."""
+"""Access to an endpoint: its keys, the allowed origins and sizes of requests, and the end of connections."""
 
 import asyncio
 import json
@@ -12,6 +12,7 @@ from mcp_types.version import LATEST_MODERN_VERSION
 
 from findspot.models import Role
 from findspot.store import projects as project_rows
+from tests.flows import PATIENCE_S
 from tests.mcp.conftest import Connect, World
 
 META = {
@@ -33,7 +34,7 @@ async def post(
         **headers,
     }
     at = f"{world.url}/mcp/{world.endpoint_id if endpoint is None else endpoint}"
-    async with httpx2.AsyncClient(trust_env=False, timeout=60) as client:
+    async with httpx2.AsyncClient(trust_env=False, timeout=PATIENCE_S) as client:
         return await client.post(at, json=asked if body is None else body, headers=sent)
 
 
