@@ -93,7 +93,7 @@ def test_a_failure_has_an_exit_code_and_a_message_on_standard_error(
 def test_not_found_suggests_the_list_command(filled: Filled, line: str, list: str) -> None:
     sentence, advice = filled(line).err.splitlines()
     assert sentence.startswith("✗ There is no such ")
-    assert advice == f"  'findspot {list}' lists what exists."
+    assert advice == f"  'findspot {list}' lists the ones that exist."
 
 
 def test_a_role_that_is_too_low_ends_with_4(filled: Filled) -> None:
