@@ -42,7 +42,7 @@ def holds(scope: str, pointer: str) -> bool:
 
 
 def index(token: str) -> int | None:
-    """Return the list index that a token names, or None (`01`, `-1`, `1e0` and `-` are no indexes)."""
+    """Return the list index that a token names, or None (`01`, `-1`, `1e0` and `-` are not indexes)."""
     if len(token) > _MAX_INDEX_DIGITS or not _INDEX.fullmatch(token):
         return None
     return int(token)

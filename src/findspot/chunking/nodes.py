@@ -1,4 +1,4 @@
-"""Cuts a string of a table into chunks, within the limits."""
+"""Cuts a string of a table into chunks, unless it is too long or would have too many chunks."""
 
 from __future__ import annotations
 

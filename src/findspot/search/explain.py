@@ -35,7 +35,7 @@ class MatchedWord:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The score of a passage and how it comes about. The parts of `ranked` are both legs and recency."""
+    """The score of a passage and its reasons. `ranked` has three parts: keyword, vector and recency."""
 
     found: FoundChunk
     ranked: Ranked[int]

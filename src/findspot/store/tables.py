@@ -43,7 +43,7 @@ async def create(
     revision: int,
     path: str | None = None,
 ) -> Table:
-    """Add a table whose text is, or will be, the pieces of `text_id`."""
+    """Add a table. Its text is stored as the pieces with this `text_id`, before or after this call."""
     values = {"project_id": project_id, "name": name, "revision": revision, "size": size, "text_id": text_id}
     if path is not None:
         values["path"] = path

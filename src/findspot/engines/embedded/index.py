@@ -35,7 +35,7 @@ class Snapshot:
 
 
 class Index:
-    """Chunks in one folder. A write becomes valid when the manifest that `commit` returns is written."""
+    """Chunks in one folder. A write counts only once the manifest that `commit` returns has been saved."""
 
     def __init__(self, folder: Path, manifest: Manifest, keywords: KeywordIndex, rows: Rows) -> None:
         self.folder = folder
