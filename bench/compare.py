@@ -74,7 +74,7 @@ def _values(results: dict[str, Any]) -> Iterator[tuple[str, float]]:
                 yield from ((f"{section}: {row}, {column}", value) for column, value in columns.items())
 
 
-def page(title: str, rows: Sequence[Comparison], runs: int) -> str:
+def page(title: str, rows: Sequence[Comparison], runs: int, note: str) -> str:
     """Return the comparison as a Markdown page."""
     worse = [each for each in rows if each.change > TOLERANCE]
     return "\n".join(
@@ -87,6 +87,7 @@ def page(title: str, rows: Sequence[Comparison], runs: int) -> str:
             f"{len(worse)} of {len(rows)} rows are more than {TOLERANCE:.0%} worse; "
             f"{sum(each.change > max(TOLERANCE, each.spread) for each in rows)} of them beyond the spread.",
             "",
+            *([note, ""] if note else []),
             "| row | before | after | change | spread before |",
             "|---|---|---|---|---|",
             *(each.row() for each in rows),
@@ -102,9 +103,10 @@ def main() -> None:
     parser.add_argument("--before", nargs="+", type=Path, required=True)
     parser.add_argument("--after", nargs="+", type=Path, required=True)
     parser.add_argument("--title", default="A change")
+    parser.add_argument("--note", default="", help="a sentence for the page")
     parser.add_argument("--write", metavar="NAME", help="write docs/bench/NAME.md instead of printing it")
     options = parser.parse_args()
-    text = page(options.title, compare(options.before, options.after), len(options.before))
+    text = page(options.title, compare(options.before, options.after), len(options.before), options.note)
     if options.write:
         (FOLDER / f"{options.write}.md").write_text(text, encoding="utf-8")
     else:
