@@ -34,7 +34,7 @@ NOTHING = Total(0, exact=True)
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What is known after a step of ranking."""
+    """The facts after a step of ranking that decide the total."""
 
     hits: int
     limit: int  # the most candidates that are ranked
