@@ -19,6 +19,7 @@ import pytest
 from findspot.engines.embedded import manifest as manifests
 from findspot.engines.protocol import Damaged
 from tests.archives import zip_of
+from tests.engines.embedded.damage import FILES
 from tests.flows import PATIENCE_S
 from tests.servers import Server
 
@@ -26,21 +27,7 @@ Start = Callable[..., Server]
 
 DOCUMENTS, PARAGRAPHS = 400, 11  # a chunk each; enough that their vectors are mapped into memory
 ROUNDS = 3  # searches of each kind that a thread makes while the damage is fresh
-KINDS = {
-    "manifest": "manifest.json",
-    "postings": "gen-*/kept/*.idx",
-    "terms": "gen-*/kept/*.term",
-    "lengths": "gen-*/kept/*.fieldnorm",
-    "numbers": "gen-*/kept/*.fast",
-    "positions": "gen-*/kept/*.pos",
-    "store": "gen-*/kept/*.store",
-    "deletions": "gen-*/kept/*.del",
-    "codes": "gen-*/vectors-*/codes",
-    "rows": "gen-*/vectors-*/rows",
-    "sources": "gen-*/vectors-*/sources",
-    "dead": "gen-*/vectors-*/dead",
-    "tantivy's own": "gen-*/work-*/*.*",
-}
+KINDS = FILES | {"tantivy's own": "gen-*/work-*/*.*"}
 PLACES = ("harbour", "lighthouse", "orchard", "monastery", "虾塘", "古桥", "茶園", "灯塔")
 ABOUT = (
     "Two heron nests hang over the weir. The heron comes back every spring.",
