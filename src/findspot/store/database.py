@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from findspot.errors import FindspotError
 from findspot.store import migrate
+from findspot.store.sqlite_connection import connector
 
 _log = logging.getLogger(__name__)
 
@@ -193,8 +194,8 @@ def _sqlite(file: Path) -> _Engines:
     Readers run without a transaction, which saves a round trip or two: each statement sees a consistent state anyway.
     """
     address = f"sqlite+aiosqlite:///{file}"
-    waits = {"connect_args": {"timeout": _WAIT_S}}  # for locks
-    common = {"max_overflow": 0, "pool_timeout": _WAIT_S, "hide_parameters": True, **waits}
+    connect = connector(file, _WAIT_S)
+    common = {"max_overflow": 0, "pool_timeout": _WAIT_S, "hide_parameters": True, "async_creator": connect}
     reader = create_async_engine(address, pool_size=_READERS, pool_reset_on_return=None, **common)
     writer = create_async_engine(address, pool_size=1, **common)
     # Unlimited: each task holds at most one, and the event loop must not wait for a free connection.
