@@ -27,6 +27,43 @@ def test_a_search_that_fails_frees_its_slot() -> None:
         pass
 
 
+async def test_an_admitted_search_waits_for_its_turn_and_other_projects_come_first() -> None:
+    gate, served = Gate(running=1), list[int]()
+
+    async def search(project_id: int) -> None:
+        async with gate.search(project_id):
+            served.append(project_id)
+
+    async with gate.search(1):
+        waiting = [asyncio.create_task(search(project_id)) for project_id in (1, 1, 2)]
+        await asyncio.sleep(0)
+        assert served == []
+    await asyncio.gather(*waiting)
+    assert served == [1, 2, 1]
+
+
+async def test_a_search_that_waits_too_long_for_its_turn_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("findspot.runtime.limits.WAIT_S", 0.0)
+    gate = Gate(running=1)
+    async with gate.search(1):
+        with pytest.raises(FindspotError) as caught:
+            async with gate.search(2):
+                pass
+    assert (caught.value.code, caught.value.fields) == ("SEARCH_BACKPRESSURE", {"retryAfterMs": 200})
+    async with gate.search(2):
+        pass
+
+
+async def test_while_a_change_is_saved_fewer_searches_run() -> None:
+    gate = Gate(running=2)
+    with gate.saving():
+        async with gate.search(1):
+            second = asyncio.create_task(gate.search(1).__aenter__())
+            await asyncio.sleep(0)
+            assert not second.done()
+    await second
+
+
 async def test_a_third_rebuild_waits_for_a_slot_and_another_project_does_not() -> None:
     gate = Gate(rebuilds=2)
     async with gate.rebuild_slot(1), gate.rebuild_slot(1):

@@ -8,7 +8,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from cachetools import TTLCache
 
@@ -18,6 +18,7 @@ from findspot.models import Backoff
 from findspot.runtime.backoff import CircuitBreaker
 from findspot.runtime.embedders import open_embedder
 from findspot.runtime.threads import Threads
+from findspot.runtime.turns import Turn
 from findspot.settings import Settings
 from findspot.store import embeddings as stored
 from findspot.store.database import Store
@@ -74,16 +75,18 @@ class Embeddings:
         """Return the embedder's fingerprint and dimension. This may ask a service."""
         return await self._text_threads.run(self._kind)
 
-    async def query(self, text: str) -> Vector:
+    async def query(self, text: str, turn: Turn | None = None) -> Vector:
         """Return the vector of a query. While the circuit breaker is open, this fails at once.
 
-        A refused query does not open the breaker. Afterwards the embedder's fingerprint is known without waiting.
+        A refused query does not open the breaker. Afterwards the embedder's fingerprint is known without waiting. While
+        a service is asked, other searches may have the turn.
         """
         vector = self._queries.get(text)
         if vector is None:
             self._breaker.check()
             with _refusal_as_unavailable():
-                vector = await self._query_threads.run(self._query, text)
+                async with turn.paused() if turn and not self.embedder.is_quick else nullcontext():
+                    vector = await self._query_threads.run(self._query, text)
             vector.setflags(write=False)  # several searches share it
             self._queries[text] = vector
         return vector

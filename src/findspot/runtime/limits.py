@@ -3,13 +3,16 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 from findspot.errors import FindspotError
+from findspot.runtime.turns import Turn, Turns
 
-SEARCHES = 64  # per project at the same time
+SEARCHES = 64  # per project at the same time, waiting for their turn or running
+RUNNING = 3  # searches that run, in all projects: more would only delay each other and all other requests
+WAIT_S = 10.0  # the longest time that a search waits for its turn
 REBUILDS = 2  # per project at the same time
 RETRY_AFTER_MS = 200
 TIMEOUT_S = 5.0  # of a search
@@ -41,27 +44,57 @@ class Deadline:
 
 
 class Gate:
-    """Admission control per project. A search over the limit is refused at once; a rebuild over the limit waits."""
+    """Admission control per project. A search over the limit is refused at once; a rebuild over the limit waits.
 
-    def __init__(self, searches: int = SEARCHES, rebuilds: int = REBUILDS) -> None:
+    An admitted search waits for its turn to run. Projects get their turns in rotation.
+    """
+
+    def __init__(self, searches: int = SEARCHES, rebuilds: int = REBUILDS, running: int = RUNNING) -> None:
         self._searches = searches
         self._rebuilds = rebuilds
-        self._running: Counter[int] = Counter()  # searches, by project
+        self._admitted: Counter[int] = Counter()  # searches, by project
+        self._turns = Turns(running)
         self._rebuild_slots: dict[int, asyncio.Semaphore] = {}
 
     @contextmanager
     def admit_search(self, project_id: int) -> Iterator[None]:
         """Hold one of the project's search slots, or raise SEARCH_BACKPRESSURE if none is free."""
-        if self._running[project_id] >= self._searches:
+        if self._admitted[project_id] >= self._searches:
             message = f"{self._searches} searches are already running in this project. Try again shortly."
             raise FindspotError("SEARCH_BACKPRESSURE", message, retryAfterMs=RETRY_AFTER_MS)
-        self._running[project_id] += 1
+        self._admitted[project_id] += 1
         try:
             yield
         finally:
-            self._running[project_id] -= 1
-            if not self._running[project_id]:
-                del self._running[project_id]
+            self._admitted[project_id] -= 1
+            if not self._admitted[project_id]:
+                del self._admitted[project_id]
+
+    @asynccontextmanager
+    async def search(self, project_id: int) -> AsyncIterator[Turn]:
+        """Admit a search, or raise SEARCH_BACKPRESSURE; then wait for its turn and hold it while the search runs."""
+        with self.admit_search(project_id):
+            async with self.search_turn(project_id) as turn:
+                yield turn
+
+    @asynccontextmanager
+    async def search_turn(self, project_id: int) -> AsyncIterator[Turn]:
+        """Wait for the turn of an admitted search, and hold it while the search runs."""
+        turn = Turn(self._turns, project_id)
+        try:
+            async with asyncio.timeout(WAIT_S):
+                await turn.take()
+        except TimeoutError:
+            message = "The server is busy with other searches. Try again shortly."
+            raise FindspotError("SEARCH_BACKPRESSURE", message, retryAfterMs=RETRY_AFTER_MS) from None
+        try:
+            yield turn
+        finally:
+            turn.give_back()
+
+    def saving(self) -> AbstractContextManager[None]:
+        """Let fewer searches run while somebody waits for a change to be saved."""
+        return self._turns.yielding()
 
     def rebuild_slot(self, project_id: int) -> asyncio.Semaphore:
         """Return the project's rebuild slots; `async with` waits for one."""

@@ -68,12 +68,13 @@ class Explainer:
             found = (await connection.run_sync(rows.found, [chunk_id])).get(chunk_id)
         if found is None or found.chunk.namespace != request.namespace or found.chunk.document_id != document_id:
             raise not_found("passage")
-        query = await self._recaller.parse(request)
-        with self._gate.admit_search(request.project_id):
+        async with self._gate.search(request.project_id) as turn:
+            query = await self._recaller.parse(request)
             recalled = await self._recaller.recall(
                 request,
                 query,
                 Deadline.within(request.timeout_s),
+                turn,
                 words=replace(words_of(query), none_of=()),  # a passage that is excluded has a score too
                 limit=candidates.MAX_CANDIDATES,
                 also=[chunk_id],

@@ -16,6 +16,7 @@ from findspot.indexing.status import IndexStatus, Problem
 from findspot.runtime.embeddings import Embeddings
 from findspot.runtime.limits import Deadline
 from findspot.runtime.threads import Threads
+from findspot.runtime.turns import Turn
 from findspot.search.request import SearchRequest, Strategy
 from findspot.store import chunks as rows
 from findspot.store.database import Store
@@ -83,6 +84,7 @@ class Recaller:
         request: SearchRequest,
         query: "Query",
         deadline: Deadline,
+        turn: Turn,
         *,
         words: Words | None = None,
         limit: int = CANDIDATES,
@@ -90,7 +92,8 @@ class Recaller:
         fall_back: bool = True,
     ) -> Recalled:
         """Return up to `limit` candidates per leg, and the scores of the chunks in `also` even if they are not among
-        the candidates. `words` replaces the words of the query.
+        the candidates. `words` replaces the words of the query. Other searches may have the turn while a service
+        embeds the query.
 
         If vectors cannot be used, keywords alone are asked, unless `fall_back` is False.
         """
@@ -98,7 +101,7 @@ class Recaller:
         by_keyword, by_vector = request.strategy is not Strategy.VECTOR, request.strategy is not Strategy.KEYWORD
         ask = partial(self._ask, request, limit=limit, also=also)
         try:
-            vector = await self._vector(request, query.positive_text, deadline) if by_vector else None
+            vector = await self._vector(request, query.positive_text, deadline, turn) if by_vector else None
             found = await ask(words if by_keyword else None, vector, deadline)
             return Recalled(found, by_keyword, by_vector)
         except FindspotError as error:
@@ -125,13 +128,13 @@ class Recaller:
 
         return await self._read(request, read)
 
-    async def _vector(self, request: SearchRequest, text: str, deadline: Deadline) -> Vector:
+    async def _vector(self, request: SearchRequest, text: str, deadline: Deadline, turn: Turn) -> Vector:
         """Embed the query, and check that the index holds vectors of the same kind. The first search has to open both
         the model and the index, so they are opened at the same time."""
         try:
             async with asyncio.timeout(deadline.left_s):
                 vector, status = await asyncio.gather(
-                    self._embeddings.query(text),
+                    self._embeddings.query(text, turn),
                     self._in_thread(self._engine.status, request.namespace),
                     return_exceptions=True,
                 )
@@ -199,7 +202,7 @@ class Recaller:
 
     async def _read(self, request: SearchRequest, call: Callable[[], T]) -> T:
         try:
-            return await asyncio.to_thread(call)
+            return await self._in_thread(call)
         except Damaged as damage:
             raise self._rebuilding(request) from damage
 

@@ -1,6 +1,5 @@
 """Search a table (or any namespace) for a tool: recall → fuse → check against the store → compare segments → hits."""
 
-import asyncio
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from findspot.ranking.scores import Ranked, keyword_leg, vector_leg
 from findspot.runtime.embeddings import Embeddings
 from findspot.runtime.limits import Deadline, Gate
 from findspot.runtime.threads import Threads
+from findspot.runtime.turns import Turn
 from findspot.search.recall import Degradation, Recalled, Recaller
 from findspot.search.request import SearchRequest, Strategy
 from findspot.search.segments import Segments
@@ -71,20 +71,19 @@ class TableSearch:
     async def search(self, request: SearchRequest) -> Found:
         """Return the best hits. A hybrid search falls back to keywords; a search by vectors alone fails."""
         began = time.perf_counter()
-        with self._gate.admit_search(request.project_id):
-            deadline = Deadline.within(request.timeout_s)
+        async with self._gate.search(request.project_id) as turn:
             query = await self._recaller.parse(request)
-            recalled = await self._recall(request, query, deadline)
+            recalled = await self._recall(request, query, Deadline.within(request.timeout_s), turn)
             hits = await self._hits(request, query, self._ranked(request, recalled.recall))
         self._index_status.note_hits(hit.ranked.id for hit in hits)
         took_ms = (time.perf_counter() - began) * 1000
         return Found(hits, len(recalled.recall.keyword), len(recalled.recall.vector), took_ms, recalled.degraded)
 
-    async def _recall(self, request: SearchRequest, query: "Query", deadline: Deadline) -> Recalled:
+    async def _recall(self, request: SearchRequest, query: "Query", deadline: Deadline, turn: Turn) -> Recalled:
         if query.is_empty:
             return Recalled(Recall(), by_keyword=False, by_vector=False)
         fall_back = request.strategy is Strategy.HYBRID
-        return await self._recaller.recall(request, query, deadline, fall_back=fall_back)
+        return await self._recaller.recall(request, query, deadline, turn, fall_back=fall_back)
 
     def _ranked(self, request: SearchRequest, recall: Recall) -> Iterator[Ranked[int]]:
         embedder = self._embeddings.embedder
@@ -108,7 +107,7 @@ class TableSearch:
             found = await self._current(request, [each.id for each in some])
             hits = [Hit(found[each.id], each) for each in some if each.id in found]
             if query.phrases or query.excluded:
-                hits = await asyncio.to_thread(_accepted, query, hits)
+                hits = await self._in_thread(_accepted, query, hits)
             if not rescored:
                 hits, rescored = await self._rescored(query, hits), True
             kept = _without_overlaps([*kept, *hits])

@@ -23,6 +23,7 @@ from findspot.ranking.workspace import Origin, Scored
 from findspot.runtime import metrics
 from findspot.runtime.embeddings import Embeddings
 from findspot.runtime.limits import Deadline, Gate
+from findspot.runtime.turns import Turn
 from findspot.search import candidates, recall
 from findspot.search.candidates import Candidates, best_with_phrase, full_matches, words_with_full_matches
 from findspot.search.paging import Cursor, Cursors, Ranking, extended
@@ -105,19 +106,19 @@ class WorkspaceSearch:
             return await self._embeddings.embed_unstored(texts)
 
     async def _search(self, request: SearchRequest, page: int | None, token: str | None) -> Page:
-        began = time.perf_counter()
-        # The grace time is for the fall-back to keywords, then for reading the results.
-        deadline = Deadline.within(request.timeout_s + 2 * recall.GRACE_S)
-        with self._gate.admit_search(request.project_id):
+        began, project_id = time.perf_counter(), request.project_id
+        with self._gate.admit_search(project_id):
             cursor, following = self._cursors.find(request, token) if token else (await self._start(request), 1)
             number = page or following
-            async with _in_time(deadline), cursor.lock:
-                degraded, exhausted = await self._fill(cursor, number, deadline.before(recall.GRACE_S))
-                ranking = cursor.ranking = cursor.ranking.with_page(number)
-            self._cursors.keep(cursor)
-            hits = ranking.page(number)
-            async with _in_time(deadline):
-                results, rebuilding = await self._results.read(request.namespace, ranking.query, hits)
+            async with cursor.lock, self._gate.search_turn(project_id) as turn:
+                # The grace time is for the fall-back to keywords, then for reading the results.
+                deadline = Deadline.within(request.timeout_s + 2 * recall.GRACE_S)
+                async with _in_time(deadline):
+                    degraded, exhausted = await self._fill(cursor, number, deadline.before(recall.GRACE_S), turn)
+                    ranking = cursor.ranking = cursor.ranking.with_page(number)
+                    self._cursors.keep(cursor)
+                    hits = ranking.page(number)
+                    results, rebuilding = await self._results.read(request.namespace, ranking.query, hits)
         self._index_status.note_hits(each.found.chunk.id for each in results)
         return Page(
             results=results,
@@ -136,7 +137,7 @@ class WorkspaceSearch:
         query = await self._recaller.parse(request)
         return Cursor(Ranking(request, query, datetime.now(UTC), complete=query.is_empty))
 
-    async def _fill(self, cursor: Cursor, page: int, deadline: Deadline) -> tuple[Degradation | None, bool]:
+    async def _fill(self, cursor: Cursor, page: int, deadline: Deadline, turn: Turn) -> tuple[Degradation | None, bool]:
         """Rank enough hits for a page, as far as there is time.
 
         Return whether that had to be done without vectors and, if so, whether there is nothing more until they work.
@@ -145,7 +146,7 @@ class WorkspaceSearch:
         while len(cursor.ranking) < cursor.ranking.end_of(page) and not cursor.ranking.complete:
             try:
                 async with _in_time(deadline):
-                    found = await self._widen(cursor, deadline)
+                    found = await self._widen(cursor, deadline, turn)
             except FindspotError as error:
                 if error.code != "SEARCH_TIMEOUT" or len(cursor.ranking) <= cursor.ranking.end_of(page - 1):
                     raise
@@ -157,11 +158,11 @@ class WorkspaceSearch:
                 break  # a first page ranks 200 candidates per leg, even if fewer than fifty of them are hits
         return degraded, False
 
-    async def _widen(self, cursor: Cursor, deadline: Deadline) -> Candidates:
+    async def _widen(self, cursor: Cursor, deadline: Deadline, turn: Turn) -> Candidates:
         """Recall more candidates and rank them after those that were shown."""
         ranking = cursor.ranking
         limit = min(ranking.limit * WIDENING or recall.CANDIDATES, candidates.MAX_CANDIDATES)
-        found = await self._candidates(ranking, limit, deadline)
+        found = await self._candidates(ranking, limit, deadline, turn)
         hits = await self._rank(ranking, found)
         complete = found.degraded is None and self._is_complete(ranking.request, found)
         cursor.ranking = extended(ranking, found, hits, complete=complete)
@@ -169,7 +170,7 @@ class WorkspaceSearch:
 
     # ── candidates ──
 
-    async def _candidates(self, ranking: Ranking, limit: int, deadline: Deadline) -> Candidates:
+    async def _candidates(self, ranking: Ranking, limit: int, deadline: Deadline, turn: Turn) -> Candidates:
         """Recall up to `limit` candidates per leg.
 
         A semantic search for a phrase asks keywords for every chunk with the words of the phrase, and takes the
@@ -180,7 +181,7 @@ class WorkspaceSearch:
         asked = replace(request, strategy=Strategy.HYBRID) if by_phrase else request
         wide = candidates.MAX_CANDIDATES if by_phrase else limit
         words, recall_deadline = words_with_full_matches(query), deadline.before(recall.GRACE_S)
-        recalled = await self._recaller.recall(asked, query, recall_deadline, words=words, limit=wide)
+        recalled = await self._recaller.recall(asked, query, recall_deadline, turn, words=words, limit=wide)
         if await self._is_nonsense(asked, query, recalled):
             recalled = replace(recalled, recall=Recall())
         legs, by_keyword = recalled.recall, recalled.by_keyword
