@@ -23,6 +23,7 @@ from findspot.surfaces.http import (
     transfer,
     workspace,
 )
+from findspot.surfaces.http.admission import Admission
 from findspot.surfaces.http.body_memory import BodyMemory
 from findspot.surfaces.http.openapi import describe
 from findspot.surfaces.http.request_log import Metrics, RequestLog
@@ -66,4 +67,5 @@ def create_api(settings: Settings, folder: DataFolder | None = None, *, worker: 
     api.state.openapi = functools.cache(lambda: describe(routes))
     errors.install(api)
     api.add_middleware(RequestLog, metrics=api.state.metrics)
+    api.add_middleware(Admission, metrics=api.state.metrics)  # the last one added is the first one called
     return api

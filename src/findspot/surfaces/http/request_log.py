@@ -32,6 +32,9 @@ class Metrics:
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
             registry=self.registry,
         )
+        self.refused = Counter(
+            "findspot_http_refused", "Searches refused because too many were in progress.", registry=self.registry
+        )
         self.in_flight = Gauge("findspot_http_requests_in_flight", "Requests being answered.", registry=self.registry)
 
     def text(self) -> bytes:

@@ -7,6 +7,7 @@ A route that returns a typed dictionary is encoded by msgspec in one native step
 itself returns a `Response` and declares what is in it with `answer`.
 """
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -108,7 +109,8 @@ class GuardedRoute(APIRoute):
                 request = await limited(request, limit, request.scope[_RESERVATION])
             if rule.scope is Scope.BODY:
                 grant(request.scope, await authorise(app, request, rule))
-            return await handle(request)
+            with app.gate.saving() if rule.save else contextlib.nullcontext():
+                return await handle(request)
 
         return guarded
 

@@ -27,14 +27,17 @@ class Scope(Enum):
 class Rule:
     """Who may call a route.
 
-    `role` is the least role (None: open to everyone), `large` allows a body of up to FINDSPOT_MAX_BODY, and `agents`
-    admits the key of an MCP endpoint and refuses pages of other sites.
+    `role` is the least role (None: open to everyone), `large` allows a body of up to FINDSPOT_MAX_BODY, `agents`
+    admits the key of an MCP endpoint and refuses pages of other sites, `search` limits the requests in progress
+    (`admission.py`), and `save` lets fewer searches run meanwhile, because a person waits for it.
     """
 
     role: Role | None
     scope: Scope = Scope.INSTALLATION
     large: bool = False
     agents: bool = False
+    search: bool = False
+    save: bool = False
 
     def errors(self, *, ids: bool, body: bool, query: bool) -> Iterator[str]:
         """Yield the codes that every route with this rule can answer, given what its address and body hold."""
@@ -51,6 +54,8 @@ class Rule:
             yield "INVALID_ARGUMENT"
         if body:
             yield "CONTENT_TOO_LARGE"
+        if self.search:
+            yield "SEARCH_BACKPRESSURE"
 
 
 OPEN = Rule(None)
@@ -72,22 +77,22 @@ RULES = {
     "POST /api/v1/projects/{project_id}/keys": Rule(ADMIN, Scope.PROJECT),
     "DELETE /api/v1/projects/{project_id}/keys/{key_id}": Rule(ADMIN, Scope.PROJECT),
     "GET /api/v1/projects/{project_id}/tables": Rule(READ, Scope.PROJECT),
-    "POST /api/v1/projects/{project_id}/tables": Rule(WRITE, Scope.PROJECT, large=True),
+    "POST /api/v1/projects/{project_id}/tables": Rule(WRITE, Scope.PROJECT, large=True, save=True),
     "GET /api/v1/tables/{table_id}": Rule(READ, Scope.TABLE),
-    "DELETE /api/v1/tables/{table_id}": Rule(WRITE, Scope.TABLE),
-    "PUT /api/v1/tables/{table_id}/data": Rule(WRITE, Scope.TABLE, large=True),
-    "PATCH /api/v1/tables/{table_id}/data": Rule(WRITE, Scope.TABLE, large=True),
+    "DELETE /api/v1/tables/{table_id}": Rule(WRITE, Scope.TABLE, save=True),
+    "PUT /api/v1/tables/{table_id}/data": Rule(WRITE, Scope.TABLE, large=True, save=True),
+    "PATCH /api/v1/tables/{table_id}/data": Rule(WRITE, Scope.TABLE, large=True, save=True),
     "GET /api/v1/projects/{project_id}/documents": Rule(READ, Scope.PROJECT),
-    "POST /api/v1/projects/{project_id}/documents": Rule(WRITE, Scope.PROJECT, large=True),
+    "POST /api/v1/projects/{project_id}/documents": Rule(WRITE, Scope.PROJECT, large=True, save=True),
     "POST /api/v1/projects/{project_id}/import": Rule(WRITE, Scope.PROJECT, large=True),
     "GET /api/v1/projects/{project_id}/export": Rule(READ, Scope.PROJECT),
     "GET /api/v1/documents/{document_id}": Rule(READ, Scope.DOCUMENT),
-    "PUT /api/v1/documents/{document_id}": Rule(WRITE, Scope.DOCUMENT, large=True),
-    "DELETE /api/v1/documents/{document_id}": Rule(WRITE, Scope.DOCUMENT),
+    "PUT /api/v1/documents/{document_id}": Rule(WRITE, Scope.DOCUMENT, large=True, save=True),
+    "DELETE /api/v1/documents/{document_id}": Rule(WRITE, Scope.DOCUMENT, save=True),
     "GET /api/v1/documents/{document_id}/versions": Rule(READ, Scope.DOCUMENT),
     "GET /api/v1/documents/{document_id}/versions/{version_id}": Rule(READ, Scope.DOCUMENT),
     "GET /api/v1/documents/{document_id}/versions/{version_id}/diff": Rule(READ, Scope.DOCUMENT),
-    "POST /api/v1/documents/{document_id}/versions/{version_id}/restore": Rule(WRITE, Scope.DOCUMENT),
+    "POST /api/v1/documents/{document_id}/versions/{version_id}/restore": Rule(WRITE, Scope.DOCUMENT, save=True),
     "POST /api/v1/tools/search": Rule(WRITE, Scope.BODY),
     "POST /api/v1/tools": Rule(WRITE, Scope.BODY),
     "GET /api/v1/projects/{project_id}/tools": Rule(READ, Scope.PROJECT),
@@ -95,7 +100,8 @@ RULES = {
     "PATCH /api/v1/tools/{tool_id}": Rule(WRITE, Scope.TOOL),
     "DELETE /api/v1/tools/{tool_id}": Rule(WRITE, Scope.TOOL),
     "GET /api/v1/tools/{tool_id}/search-index": Rule(READ, Scope.TOOL),
-    "POST /api/v1/tools/{tool_id}/call": Rule(READ, Scope.TOOL, large=True),  # the tool itself asks for more
+    # An editing tool itself asks for the role that it needs.
+    "POST /api/v1/tools/{tool_id}/call": Rule(READ, Scope.TOOL, large=True, search=True),
     "GET /internal/tools/{tool_id}/chunks/stats": Rule(ADMIN, Scope.TOOL),
     "POST /internal/tools/{tool_id}/chunks/rebuild": Rule(ADMIN, Scope.TOOL),
     "DELETE /internal/tools/{tool_id}/chunks": Rule(ADMIN, Scope.TOOL),
@@ -107,12 +113,12 @@ RULES = {
     "PUT /api/v1/mcp/{endpoint_id}/tools/{tool_id}": Rule(WRITE, Scope.ENDPOINT),
     "PATCH /api/v1/mcp/{endpoint_id}/tools/{tool_id}": Rule(WRITE, Scope.ENDPOINT),
     "DELETE /api/v1/mcp/{endpoint_id}/tools/{tool_id}": Rule(WRITE, Scope.ENDPOINT),
-    "POST /api/v1/projects/{project_id}/search/fts/query": Rule(READ, Scope.PROJECT),
-    "POST /api/v1/projects/{project_id}/search/query/strategy": Rule(READ, Scope.PROJECT),
-    "POST /api/v1/projects/{project_id}/search/rank/explain": Rule(READ, Scope.PROJECT),
+    "POST /api/v1/projects/{project_id}/search/fts/query": Rule(READ, Scope.PROJECT, search=True),
+    "POST /api/v1/projects/{project_id}/search/query/strategy": Rule(READ, Scope.PROJECT, search=True),
+    "POST /api/v1/projects/{project_id}/search/rank/explain": Rule(READ, Scope.PROJECT, search=True),
     "POST /api/v1/projects/{project_id}/search/fts/reindex": Rule(WRITE, Scope.PROJECT),
-    "POST /api/v1/projects/{project_id}/embedding/search": Rule(READ, Scope.PROJECT),
-    "POST /api/v1/projects/{project_id}/embedding/generate": Rule(READ, Scope.PROJECT),
+    "POST /api/v1/projects/{project_id}/embedding/search": Rule(READ, Scope.PROJECT, search=True),
+    "POST /api/v1/projects/{project_id}/embedding/generate": Rule(READ, Scope.PROJECT, search=True),
     "POST /api/v1/projects/{project_id}/embedding/reindex": Rule(WRITE, Scope.PROJECT),
-    "POST /mcp/{endpoint_id}": Rule(READ, Scope.ENDPOINT, large=True, agents=True),  # a tool itself asks for more
+    "POST /mcp/{endpoint_id}": Rule(READ, Scope.ENDPOINT, large=True, agents=True, search=True),
 }
