@@ -7,7 +7,7 @@ UV := $(BIN)/uv pip --quiet
 COMPILE := $(BIN)/uv pip compile -q $(ARGS) --universal --generate-hashes --no-emit-index-url --no-annotate \
   --custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help run install install-litellm test check format torture bench bench-relevance bench-speed bench-workspace scenarios docs lock clean
+.PHONY: help run install install-litellm test check format torture bench bench-relevance bench-speed bench-workspace bench-fairness scenarios docs lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -47,6 +47,9 @@ bench-speed: .venv/.installed-dev .venv-peers/.installed ## measure speed beside
 
 bench-workspace: .venv/.installed-dev ## measure searches of 1,000 documents over HTTP; ARGS="--chunks 10000 --documents 100 --hits 2000"
 	$(BIN)/python -m bench.workspace --write $(ARGS)
+
+bench-fairness: .venv/.installed-dev ## measure searches, saves and health checks under load; ARGS="--chunks 5000 --seconds 6"
+	$(BIN)/python -m bench.fairness --write $(ARGS)
 
 scenarios: .venv/.installed-dev ## list the requirements and their tests
 	@$(BIN)/python -m tests.scenarios $(ARGS)

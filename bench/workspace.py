@@ -42,7 +42,7 @@ class Workspace:
 
     def __init__(self, client: httpx2.Client) -> None:
         self._client = client
-        self._project = client.post("/api/v1/projects", json={"name": "bench"}).json()["id"]
+        self.project = client.post("/api/v1/projects", json={"name": "bench"}).json()["id"]
 
     def fill(self, texts: Iterator[str], documents: int, of_each: int) -> float:
         """Import documents and wait until all are indexed. Return the seconds."""
@@ -50,25 +50,25 @@ class Workspace:
         for first in range(0, documents, AT_ONCE):
             count = min(AT_ONCE, documents - first)
             body = _archive([list(itertools.islice(texts, of_each)) for _ in range(count)], first)
-            self._client.post(f"/api/v1/projects/{self._project}/import?path=some.zip", content=body).raise_for_status()
+            self._client.post(f"/api/v1/projects/{self.project}/import?path=some.zip", content=body).raise_for_status()
         while self.status()["index_state"] != "ready":
             time.sleep(0.2)
         return time.perf_counter() - began
 
     def status(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._client.get(f"/api/v1/projects/{self._project}/status").json()
+        found: dict[str, Any] = self._client.get(f"/api/v1/projects/{self.project}/status").json()
         return found
 
     def search(self, query: str, strategy: str, **more: Any) -> dict[str, Any]:
         body = {"query": query, "strategy": strategy, **more}
-        answer = self._client.post(f"/api/v1/projects/{self._project}/search/query/strategy", json=body)
+        answer = self._client.post(f"/api/v1/projects/{self.project}/search/query/strategy", json=body)
         answer.raise_for_status()
         found: dict[str, Any] = answer.json()
         return found
 
     def save(self, number: int) -> float:
         """Save a document with a new paragraph, and search until it is found. Return the milliseconds."""
-        documents = self._client.get(f"/api/v1/projects/{self._project}/documents").json()["documents"]
+        documents = self._client.get(f"/api/v1/projects/{self.project}/documents").json()["documents"]
         path = f"/api/v1/documents/{documents[number]['id']}"
         content = f"{self._client.get(path).json()['content']}\n\nA paragraph with the word onlyonce{number}."
         began = time.perf_counter()
