@@ -108,6 +108,16 @@ async def test_calls_of_an_endpoint_wait_before_they_are_refused(client: httpx2.
     assert [each.status_code for each in await asyncio.gather(*started)] == [204] * (SEARCHES + WAITING)
 
 
+async def test_streams_of_listeners_take_no_room_from_calls(client: httpx2.AsyncClient, held: Held) -> None:
+    headers = {"Authorization": "Bearer agent", "Mcp-Method": "subscriptions/listen"}
+    count = SEARCHES + WAITING + 1
+    listening = [asyncio.create_task(client.post("/mcp/3", headers=headers)) for _ in range(count)]
+    await held.has(count)
+    await fill(client, held, "/mcp/3", 1, "agent")
+    held.released.set()
+    await asyncio.gather(*listening)
+
+
 # ── pacing ──
 
 

@@ -27,6 +27,8 @@ WAITING = SEARCHES  # calls of one MCP endpoint that wait behind those in progre
 _log = logging.getLogger(__name__)
 _LOG_EVERY_S = 10.0
 _ID = "[0-9]{1,18}"
+_CREDENTIALS = (b"authorization", b"x-api-key", b"cookie")  # a caller without a valid key takes no room from others
+_MCP_METHOD, _LISTEN = b"mcp-method", b"subscriptions/listen"  # a stream that stays open and takes no processor time
 
 
 def _searches() -> re.Pattern[str]:
@@ -88,10 +90,10 @@ class Admission:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         found = self._searches.match(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
-        if found is None:
+        if found is None or _header(scope, _MCP_METHOD) == _LISTEN:
             await self._inner(scope, receive, send)
             return
-        key = found[1], _credential(scope)
+        key = found[1], _header(scope, *_CREDENTIALS)
         caller = self._callers.get(key) or self._callers.setdefault(key, _Caller())
         if caller.requests >= (SEARCHES + WAITING if found[1].startswith("/mcp/") else SEARCHES):
             await self._refuse(scope, send)
@@ -142,9 +144,6 @@ class _Caller:
         self.turns = Turns(SEARCHES)
 
 
-def _credential(scope: Scope) -> bytes:
-    """Return what the request authenticates with. A caller without a valid key takes no room from others."""
-    for name, value in scope["headers"]:
-        if name in (b"authorization", b"x-api-key", b"cookie"):
-            return bytes(value)
-    return b""
+def _header(scope: Scope, *names: bytes) -> bytes:
+    """Return the value of the first of these headers that the request has."""
+    return next((bytes(value) for name, value in scope["headers"] if name in names), b"")
