@@ -49,9 +49,9 @@ def test_every_error_route_and_exit_code_is_on_its_page() -> None:
     assert [code for code in EXIT_CODES if f"| {code} | " not in made["cli.md"]] == []
     paths = {rule.split(" ")[1] for rule in RULES}
     assert [path for path in paths if not re.search(rf"\| `{re.escape(path)}[?`]", made["api.md"])] == []
-    assert sum(made["api.md"].count(f"\n| {method} |") for method in ("GET", "POST", "PUT", "PATCH", "DELETE")) == len(
-        RULES
-    )
+    assert sum(
+        made["api.md"].count(f"\n| {method} |") for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+    ) == len(RULES)
 
 
 def test_every_route_has_a_description() -> None:

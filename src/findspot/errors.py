@@ -16,6 +16,7 @@ class Kind:
 
 
 _KINDS = (
+    Kind("MALFORMED_REQUEST", 400, False, "Send a valid HTTP request."),
     Kind("INVALID_ARGUMENT", 422, False, "Correct the field that the message names and send the request again."),
     Kind("UNAUTHORIZED", 401, False, "Send a valid key as 'Authorization: Bearer …' or 'X-API-Key'."),
     Kind("FORBIDDEN", 403, False, "Ask an admin of the project for a key with a higher role."),
@@ -29,6 +30,7 @@ _KINDS = (
     Kind("CONTEXT_RULES_OVERBUDGET", 422, False, "Shorten the rules layer or raise the token budget."),
     Kind("PRECONDITION_FAILED", 412, True, "Read the newest revision, then send its number in If-Match."),
     Kind("CONTENT_TOO_LARGE", 413, False, "Send or ask for less at once, or raise the limit in the settings."),
+    Kind("HEADERS_TOO_LARGE", 431, False, "Send fewer and shorter headers, or a shorter address."),
     Kind("SEARCH_BACKPRESSURE", 429, True, "Wait for retryAfterMs, then ask again."),
     Kind("SEARCH_TIMEOUT", 504, True, "Ask again, or narrow the search."),
     Kind("SEARCH_CAPACITY_EXCEEDED", 507, False, "Remove content from the project or split it into several."),

@@ -49,6 +49,14 @@ class Settings(BaseSettings):
     )
 
     # ── limits ──
+    max_connections: int = Field(
+        10_000, ge=1, alias="FINDSPOT_MAX_CONNECTIONS",
+        description="Most open connections of one process, if its limit on open files allows as many.",
+    )  # fmt: skip
+    max_connections_per_address: int = Field(
+        1_000, ge=1, alias="FINDSPOT_MAX_CONNECTIONS_PER_ADDRESS",
+        description="Most open connections from one address, at most three quarters of all; raise it behind a proxy.",
+    )  # fmt: skip
     max_body: int = Field(
         64 * MiB, ge=1024, alias="FINDSPOT_MAX_BODY", description="Largest request body in bytes; larger ones get 413."
     )

@@ -163,6 +163,25 @@ async def test_a_body_that_stalls_is_refused_and_gives_its_memory_back(
             await everything.announce(MiB)
 
 
+async def test_a_body_that_trickles_is_refused_although_it_never_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(body, "STALL_S", 0.1)
+    monkeypatch.setattr(body, "MIN_RATE", 1 << 40)
+
+    async def trickle() -> AsyncIterator[bytes]:
+        while True:
+            await asyncio.sleep(0)
+            yield b" "
+
+    async with open_api(Settings(data=tmp_path)) as owner:
+        project = (await owner.post("/api/v1/projects", json={"name": "p"})).json()["id"]
+        async with asyncio.timeout(60):
+            answer = await owner.post(f"/api/v1/projects/{project}/tables", content=trickle())
+        assert (answer.status_code, answer.json()["code"]) == (503, "SERVER_BUSY")
+        assert answer.headers["connection"] == "close"
+
+
 async def test_after_its_last_piece_a_body_cannot_stall(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(body, "STALL_S", 0)
     messages: list[Message] = [{"type": "http.request", "body": b"1"}, {"type": "http.disconnect"}]

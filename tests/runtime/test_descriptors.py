@@ -18,7 +18,12 @@ def test_connections_leave_descriptors_for_the_engine_and_the_database(
     soft: int, connections: int, backlog: int
 ) -> None:
     limit = DescriptorLimit(soft, soft)
-    assert (limit.connections, limit.backlog) == (connections, backlog)
+    assert (limit.connections(10_000), limit.backlog) == (connections, backlog)
+
+
+def test_a_setting_lowers_the_connections_and_cannot_take_the_reserve() -> None:
+    assert DescriptorLimit(65_536, 65_536).connections(300) == 300
+    assert DescriptorLimit(1_024, 1_024).connections(100_000) == 512
 
 
 def test_the_soft_limit_is_raised_up_to_the_hard_limit_and_never_lowered() -> None:

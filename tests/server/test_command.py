@@ -12,6 +12,7 @@ import httpx2
 import pytest
 
 from findspot.server.api_process import uvicorn_options
+from findspot.settings import Settings
 from tests.cli.command import findspot, findspot_process
 from tests.servers import Server
 
@@ -158,4 +159,4 @@ def test_idle_connections_are_kept_longer_than_clients_keep_theirs() -> None:
     """With equal timeouts a client could send a request on a connection that the server is just closing."""
     theirs = httpx2.Limits().keepalive_expiry
     assert theirs is not None
-    assert uvicorn_options()["timeout_keep_alive"] > 2 * theirs
+    assert uvicorn_options(Settings())["timeout_keep_alive"] > 2 * theirs

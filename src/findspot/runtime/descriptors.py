@@ -6,7 +6,6 @@ import sys
 from dataclasses import dataclass
 
 _WANTED = 65_536
-_MOST_CONNECTIONS = 10_000  # each takes some 20 kB of memory
 _MOST_RESERVED = 2_048  # for the engine's files, the database and helper processes
 _MOST_BACKLOG = 2_048
 
@@ -23,10 +22,9 @@ class DescriptorLimit:
         """The limit that a server sets at its start."""
         return DescriptorLimit(max(self.soft, min(self.hard, _WANTED)), self.hard)
 
-    @property
-    def connections(self) -> int:
-        """Open client connections. The rest is reserved for the engine and the database."""
-        return min(self.soft - min(self.soft // 2, _MOST_RESERVED), _MOST_CONNECTIONS)
+    def connections(self, wanted: int) -> int:
+        """Return how many client connections may be open. The rest is reserved for the engine and the database."""
+        return min(self.soft - min(self.soft // 2, _MOST_RESERVED), wanted)
 
     @property
     def backlog(self) -> int:

@@ -29,12 +29,14 @@ _MALLOC_OPTIONS = {-8: 2, -3: 4 << 20, -1: 8 << 20}  # M_ARENA_MAX, M_MMAP_THRES
 _SWITCH_S = 0.0005  # with Python's 5 ms a busy thread would delay every step of every request by 5 ms
 
 
-def uvicorn_options() -> dict[str, Any]:
+def uvicorn_options(settings: "Settings") -> dict[str, Any]:
     from findspot.server.connections import LimitedProtocol, OpenConnections
 
     limit = descriptors.current()
+    connections = OpenConnections(limit.connections(settings.max_connections), settings.max_connections_per_address)
     return {
-        "http": functools.partial(LimitedProtocol, OpenConnections(limit.connections)),
+        "http": functools.partial(LimitedProtocol, connections),
+        "ws": "none",
         "backlog": limit.backlog,
         "log_config": None,
         "access_log": False,
@@ -58,7 +60,7 @@ async def _serve(settings: "Settings", listener: socket.socket, folder: "DataFol
         api = await open_api(settings, closing, folder)
         token = api.state.app.token
         configure_logs(settings, token)
-        server = uvicorn.Server(uvicorn.Config(api, lifespan="off", **uvicorn_options()))
+        server = uvicorn.Server(uvicorn.Config(api, lifespan="off", **uvicorn_options(settings)))
         _end_streams_on_shutdown(server, api.state.agents)
         _stop_on_signals(server, link)
         url = settings.url(listener.getsockname()[1])

@@ -27,7 +27,8 @@ def serve_workers(settings: "Settings", listener: socket.socket, workers: int) -
 
     token = asyncio.run(_open_once(settings))
     os.environ["FINDSPOT_DATA"] = str(settings.data)
-    config = uvicorn.Config("findspot.server.workers:worker_api", factory=True, workers=workers, **uvicorn_options())
+    options = uvicorn_options(settings)
+    config = uvicorn.Config("findspot.server.workers:worker_api", factory=True, workers=workers, **options)
     configure_logs(settings, token)
     processes = Multiprocess(config, sockets=[listener])  # handles signals from here on
     print_started(settings, settings.url(listener.getsockname()[1]), token)

@@ -98,10 +98,11 @@ def disk(folder: Path) -> Finding:
     return Finding("disk", "ok", f"{size(free)} free")
 
 
-def open_files() -> Finding:
+def open_files(settings: "Settings") -> Finding:
     """Report the limit on open files that a server started here would have."""
     limit = descriptors.current().raised
-    detail = f"up to {limit.soft:,}, of these {limit.connections:,} for client connections"
+    clients = limit.connections(settings.max_connections)
+    detail = f"up to {limit.soft:,}, of these {clients:,} for client connections"
     if limit.soft < _FEW_DESCRIPTORS:
         advice = (
             f"Raise the hard limit to {_FEW_DESCRIPTORS:,} or more: LimitNOFILE= (systemd), --ulimit nofile= (Docker), "

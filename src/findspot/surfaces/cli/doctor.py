@@ -37,7 +37,7 @@ def command(as_json: bool, data: Path | None) -> None:
         checks.data_folder(settings.data),
         *checks.token(settings.data),
         checks.disk(settings.data),
-        checks.open_files(),
+        checks.open_files(settings),
         checks.server(settings),
         asyncio.run(_database(settings, as_json)),
     ]

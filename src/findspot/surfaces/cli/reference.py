@@ -25,7 +25,7 @@ from findspot.surfaces.http.openapi import describe
 from findspot.surfaces.http.rules import RULES
 
 _WIDTH = 88
-_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _HEADING = re.compile(r"    # ── (.+) ──")
 _FIELD = re.compile(r"    (\w+): ")
 

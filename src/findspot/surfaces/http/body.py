@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 from typing import Annotated, Literal
 
 from fastapi import Request
@@ -13,7 +14,8 @@ from findspot.jsontext.check import scalar_text
 from findspot.names import checked
 from findspot.surfaces.http.body_memory import RETRY_AFTER_MS, Reservation
 
-STALL_S = 30.0  # the longest time between two pieces of a body
+STALL_S = 30.0  # the longest wait for a piece of a body
+MIN_RATE = 16 * 1024  # bytes per second of waiting that a body must bring after the first STALL_S
 
 _REVISION = re.compile(r'([0-9]{1,18})|(?:W/)?"([0-9]{1,18})"', re.ASCII)
 
@@ -40,12 +42,12 @@ class StalledBody(FindspotError):
     """The rest of a body does not arrive. The connection must be closed, because it is in the middle of a request."""
 
     def __init__(self) -> None:
-        message = f"No more of the request body arrived for {STALL_S:g} seconds. Nothing was changed."
+        message = f"The request body arrives too slowly, or stopped for {STALL_S:g} seconds. Nothing was changed."
         super().__init__("SERVER_BUSY", message, retryAfterMs=RETRY_AFTER_MS)
 
 
 async def limited(request: Request, limit: int, memory: Reservation) -> Request:
-    """Return the request with a body that is refused if it is too large or stalls. The shared memory pays for it."""
+    """Return the request with a body that is refused if it is too large or too slow. The shared memory pays for it."""
     too_large = FindspotError(
         "CONTENT_TOO_LARGE", f"The request is over the limit of {limit} bytes. Nothing was changed.", limit=limit
     )
@@ -54,17 +56,19 @@ async def limited(request: Request, limit: int, memory: Reservation) -> Request:
         if int(announced) > limit:
             raise too_large
         await memory.announce(int(announced))
-    receive, seen, complete = request.receive, 0, False
+    receive, seen, waited, complete = request.receive, 0, 0.0, False
 
     async def counted() -> Message:
-        nonlocal seen, complete
+        nonlocal seen, waited, complete
         if complete:  # the next message is the client's disconnect, which may take any time
             return await receive()
+        asked = time.monotonic()  # only waiting for the client counts, not the time between two calls
         try:
-            async with asyncio.timeout(STALL_S):
+            async with asyncio.timeout(min(STALL_S, STALL_S + seen / MIN_RATE - waited)):
                 message = await receive()
         except TimeoutError:
             raise StalledBody from None
+        waited += time.monotonic() - asked
         complete = not message.get("more_body", False)
         seen += len(message.get("body", b""))
         if seen > limit:

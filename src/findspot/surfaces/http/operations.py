@@ -20,12 +20,14 @@ from findspot.surfaces.http.router import Media, Router, access_of, app_of
 api = Router("operations")
 
 
+@api.head("/healthz")
 @api.get("/healthz")
 async def health(request: Request) -> Health:
     """Answer that the process is alive."""
     return {"status": "ok", "version": __version__}
 
 
+@api.head("/readyz")
 @api.get("/readyz", errors=("STORE_UNAVAILABLE",))
 async def readiness(request: Request) -> Readiness:
     """Answer that the process can do its work: the database answers."""

@@ -6,12 +6,14 @@ import uuid
 
 import structlog
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from findspot.errors import FindspotError
 from findspot.surfaces.http.errors import answer
 
 _log = structlog.get_logger()
+_CLIENT_GONE = 499  # in log and metrics only: the client hung up before it was answered
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 
@@ -64,6 +66,8 @@ class RequestLog:
         with structlog.contextvars.bound_contextvars(request_id=request_id), self._metrics.in_flight.track_inprogress():
             try:
                 await self._inner(scope, receive, send_with_id)
+            except ClientDisconnect:
+                status = status or _CLIENT_GONE  # there is no one to answer
             except Exception:
                 _log.exception("unexpected_error")
                 if status:  # the answer has begun: all that is left is to close the connection

@@ -135,6 +135,10 @@ class Router:
     def get(self, path: str, **declared: Any) -> Callable[[Endpoint], Endpoint]:
         return self._route("GET", path, **declared)
 
+    def head(self, path: str) -> Callable[[Endpoint], Endpoint]:
+        """Declare that a GET route answers HEAD too. The server leaves out the body."""
+        return self._route("HEAD", path, hidden=True)
+
     def post(self, path: str, **declared: Any) -> Callable[[Endpoint], Endpoint]:
         return self._route("POST", path, **declared)
 

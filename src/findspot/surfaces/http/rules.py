@@ -41,7 +41,7 @@ class Rule:
 
     def errors(self, *, ids: bool, body: bool, query: bool) -> Iterator[str]:
         """Yield the codes that every route with this rule can answer, given what its address and body hold."""
-        yield from ("INTERNAL", "SERVER_BUSY")
+        yield from ("MALFORMED_REQUEST", "HEADERS_TOO_LARGE", "INTERNAL", "SERVER_BUSY")
         if self.role is not None:
             yield from ("UNAUTHORIZED", "STORE_UNAVAILABLE")
         if self.agents or (self.role is not None and not Role.READ.covers(self.role)):
@@ -64,7 +64,9 @@ READ, WRITE, ADMIN, OWNER = Role.READ, Role.WRITE, Role.ADMIN, Role.OWNER
 RULES = {
     "GET /": OPEN,
     "GET /healthz": OPEN,
+    "HEAD /healthz": OPEN,
     "GET /readyz": OPEN,
+    "HEAD /readyz": OPEN,
     "GET /metrics": Rule(ADMIN),
     "GET /openapi.json": OPEN,
     "GET /internal/backup": Rule(OWNER),
