@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 UV := $(BIN)/uv pip --quiet
 COMPILE := $(BIN)/uv pip compile -q $(ARGS) --universal --generate-hashes --no-emit-index-url --no-annotate \
-  --custom-compile-command "make lock" pyproject.toml
+  --custom-compile-command "make lock"
 
 .PHONY: help run install install-litellm test check format torture bench bench-relevance bench-speed bench-workspace bench-fairness scenarios docs lock clean
 
@@ -58,18 +58,19 @@ docs: .venv/.installed-dev ## write the generated reference pages
 	$(BIN)/python -m findspot.surfaces.cli.reference docs
 
 lock: .venv/.python ## pin dependencies with hashes; ARGS=--upgrade takes the newest versions
-	$(COMPILE) --group build -o requirements/run.txt
-	$(COMPILE) -c requirements/run.txt --extra litellm --group dev -o requirements/dev.txt
+	$(COMPILE) --group uv -o requirements/uv.txt
+	$(COMPILE) pyproject.toml --group build -o requirements/run.txt
+	$(COMPILE) pyproject.toml -c requirements/run.txt --extra litellm --group dev -o requirements/dev.txt
 
 clean: ## remove .venv and caches; your data in .findspot stays
 	rm -rf .venv .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-.venv/.python:
+.venv/.python: requirements/uv.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Findspot needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "Setting up .venv (once, about a minute)"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
 	@touch $@
 
 .venv/.installed: .venv/.python requirements/run.txt pyproject.toml
