@@ -185,6 +185,26 @@ async def test_an_hour_of_autosaves_makes_a_handful_of_versions(
     assert versions == [*(f"at {minutes * 300 - 60}" for minutes in range(11, 0, -1)), "start"]
 
 
+@pytest.mark.one_database
+async def test_autosaves_keep_versions_after_the_clock_was_set_back(
+    owner: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noon = now = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return now
+
+    monkeypatch.setattr("findspot.store.schema.datetime", Clock)
+    monkeypatch.setattr("findspot.content.documents.datetime", Clock)
+    document = await make(owner, "start")
+    for hours, minutes in ((0, 0), (0, -2), (-3, 0), (-3, 1), (-3, 6), (0, 0)):
+        now = noon + timedelta(hours=hours, minutes=minutes)
+        await save(owner, document, content=f"{hours}:{minutes}", reason="autosave")
+    assert await texts_of_versions(owner, document) == ["-3:6", "-3:1", "0:-2", "start"]
+
+
 async def test_restoring_a_version_keeps_the_replaced_content_as_a_version(owner: httpx2.AsyncClient) -> None:
     document = await make(owner, TREE, "tiptap")
     first = await save(owner, document, content="# later", format="markdown", title="later")

@@ -39,8 +39,8 @@ async def add(connection: AsyncConnection, document: Document, content: bytes, r
     return int((await connection.execute(sa.insert(versions).values(values).returning(versions.c.id))).scalar_one())
 
 
-async def autosaved_since(connection: AsyncConnection, document_id: int, caller: Caller, since: datetime) -> bool:
-    """Return whether the newest version of a document is an autosave of this caller, made after `since`."""
+async def autosaved_at(connection: AsyncConnection, document_id: int, caller: Caller) -> datetime | None:
+    """Return when the newest version of a document was added, if it is an autosave of this caller."""
     query = (
         sa.select(versions.c.reason, versions.c.key_id, versions.c.created_at)
         .where(versions.c.document_id == document_id)
@@ -48,7 +48,10 @@ async def autosaved_since(connection: AsyncConnection, document_id: int, caller:
         .limit(1)
     )
     row = (await connection.execute(query)).one_or_none()
-    return row is not None and row.reason == "autosave" and row.key_id == caller.key_id and row.created_at > since
+    if row is None or row.reason != "autosave" or row.key_id != caller.key_id:
+        return None
+    added: datetime = row.created_at
+    return added
 
 
 async def every(connection: AsyncConnection, document_id: int) -> list[Version]:
