@@ -136,6 +136,21 @@ async def test_a_tool_that_is_not_well_described_is_refused_with_the_field(owner
     assert (await owner.get(f"/api/v1/projects/{where['project_id']}/tools")).json() == {"tools": []}
 
 
+async def test_a_description_has_a_limit_in_characters(owner: httpx2.AsyncClient) -> None:
+    where = await make_table(owner, {})
+    tool = await make_tool(owner, where, type="search", description="界" * 4_000)
+    new = {**where, "name": "another", "type": "search", "description": "界" * 4_001}
+    for answer in (
+        await owner.post("/api/v1/tools", json=new),
+        await owner.post("/api/v1/tools/search", json={key: value for key, value in new.items() if key != "type"}),
+        await owner.patch(f"/api/v1/tools/{tool}", json={"description": "é" * 4_001}),
+    ):
+        refused = answer.json()
+        assert (answer.status_code, refused["code"], refused["field"]) == (422, "INVALID_ARGUMENT", "description")
+        assert "4000 characters" in refused["message"]
+    assert (await owner.get(f"/api/v1/tools/{tool}")).json()["description"] == "界" * 4_000
+
+
 @pytest.mark.scenario("D36")
 async def test_half_a_character_describes_no_tool(owner: httpx2.AsyncClient) -> None:
     where = await make_table(owner, {})

@@ -13,6 +13,7 @@ from findspot.names import checked
 from findspot.settings import Settings
 
 MAX_POINTER = 1024
+MAX_DESCRIPTION = 4_000  # characters; an agent reads the descriptions of all tools
 _SHORT_NAMES = {"get": ToolType.GET_ALL_DATA, "query": ToolType.QUERY_DATA, "schema": ToolType.GET_DATA_SCHEMA}
 
 
@@ -36,6 +37,12 @@ def _name(value: str) -> str:
     return value
 
 
+def _description(value: str) -> str:
+    if len(value) > MAX_DESCRIPTION:
+        raise ValueError(f"must have at most {MAX_DESCRIPTION} characters")
+    return scalar_text(value)
+
+
 def _type(value: Any) -> Any:
     if isinstance(value, str):
         known = _SHORT_NAMES.get(value) or next((each for each in ToolType if each == value), None)
@@ -45,7 +52,7 @@ def _type(value: Any) -> Any:
 
 
 Name = Annotated[str, AfterValidator(_name)]
-Text = Annotated[str, AfterValidator(scalar_text)]
+Description = Annotated[str, AfterValidator(_description)]
 Pointer = Annotated[str, AfterValidator(_pointer)]
 Type = Annotated[ToolType, BeforeValidator(_type)]
 Id = Annotated[int, Field(ge=1, lt=10**18)]
@@ -117,7 +124,7 @@ class NewSearchTool(Spec):
     project_id: Id
     table_id: Id
     name: Name
-    description: Text | None = None
+    description: Description | None = None
     json_pointer: Pointer = Field("", validation_alias=_POINTER_NAMES)
     metadata: Metadata = Field(default_factory=dict)
     search_config: SearchConfig | None = None
@@ -149,7 +156,7 @@ class ToolChange(Spec):
     """Changes of a tool. Fields that are left out do not change."""
 
     name: Name | None = None
-    description: Text | None = None
+    description: Description | None = None
     json_pointer: Pointer | None = Field(None, validation_alias=_POINTER_NAMES)
     metadata: Metadata | None = None
     search_config: SearchConfig | None = None
