@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 MiB = 1024 * 1024
 
 
+MIN_TOKEN = 16  # characters; a shorter one could be guessed
 CHUNK_THRESHOLD = 10_000  # characters; a search tool indexes strings of at least this length
 
 
@@ -28,10 +29,16 @@ class Settings(BaseSettings):
         alias="FINDSPOT_ALLOWED_HOSTS",
         description="More host names of this server, separated by commas.",
     )
+    public_url: str | None = Field(
+        None,
+        pattern=r"^https?://[^\s/?#]+$",
+        alias="FINDSPOT_PUBLIC_URL",
+        description="Address of this server in links, without a path; default: the address it listens on.",
+    )
     token: SecretStr | None = Field(
         None,
         alias="FINDSPOT_TOKEN",
-        description="The owner's token; if unset, one is generated and kept in the data folder.",
+        description="The owner's token, 16 characters or more; if unset, one is generated and kept in the data folder.",
     )
     database_url: SecretStr | None = Field(
         None,
@@ -184,6 +191,13 @@ class Settings(BaseSettings):
         description="Accepted and ignored: the configuration of a tool is not cached, and a change applies at once.",
     )
 
+    @field_validator("token")
+    @classmethod
+    def _strong_token(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not re.fullmatch(rf"[!-~]{{{MIN_TOKEN},}}", value.get_secret_value()):
+            raise ValueError(f"must have {MIN_TOKEN} characters or more, of ASCII letters, digits and punctuation")
+        return value
+
     @field_validator("database_url")
     @classmethod
     def _known_database(cls, value: SecretStr | None) -> SecretStr | None:
@@ -226,6 +240,11 @@ class Settings(BaseSettings):
     def shared(self) -> bool:
         """Whether several processes may serve the same data: the data folder then holds nothing with a single owner."""
         return self.database_url is not None and self.engine == "turbopuffer"
+
+    @property
+    def address(self) -> str:
+        """The address of this server in links: the public one, else the one it listens on."""
+        return self.public_url or self.url(self.port)
 
     def url(self, port: int) -> str:
         """Return the address of a server of this machine that listens on `port`."""

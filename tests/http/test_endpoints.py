@@ -1,10 +1,14 @@
 """MCP endpoints over HTTP: bindings, names and keys."""
 
+from pathlib import Path
+
 import httpx2
 import pytest
 
 from findspot.app import App
+from findspot.settings import Settings
 from tests import flows
+from tests.http.world import open_api
 
 
 @pytest.fixture
@@ -41,6 +45,27 @@ async def test_an_endpoint_is_made_with_its_tools_and_its_key_is_shown_once(
     listed = await owner.get(f"/api/v1/projects/{where['project_id']}/mcp")
     assert [each["id"] for each in listed.json()["endpoints"]] == [made["id"]]
     assert made["api_key"] not in shown.text + listed.text
+
+
+@pytest.mark.parametrize("public", [None, "https://search.example:8443"])
+async def test_links_have_the_configured_address_and_not_that_of_the_host_header(
+    tmp_path: Path, public: str | None
+) -> None:
+    async with open_api(Settings(data=tmp_path, host="127.0.0.9", port=4711, public_url=public)) as owner:
+        owner.headers["Host"] = "evil.example"
+        project = (await owner.post("/api/v1/projects", json={"name": "p"})).json()["id"]
+        made = (await make(owner, {"project_id": project})).json()
+        listed = (await owner.get(f"/api/v1/projects/{project}/mcp")).json()["endpoints"]
+        shown = (await owner.get(f"/api/v1/mcp/{made['id']}")).json()
+        links = {made["url"], listed[0]["url"], shown["url"]}
+        assert links == {f"{public or 'http://127.0.0.9:4711'}/mcp/{made['id']}"}
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        for headers, status in (
+            ({"Host": "search.example:8443", "Origin": "https://search.example:8443"}, 200 if public else 421),
+            ({"Host": "127.0.0.9:4711", "Origin": "https://search.example:8443"}, 200 if public else 403),
+            ({"Host": "127.0.0.9:4711", "Origin": "https://search.example"}, 403),
+        ):
+            assert (await owner.post(f"/mcp/{made['id']}", json=ping, headers=headers)).status_code == status
 
 
 async def test_an_endpoint_with_a_tool_that_cannot_be_bound_is_not_made(

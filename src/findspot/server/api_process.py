@@ -56,6 +56,8 @@ def serve_api(settings: "Settings", listener: socket.socket, folder: "DataFolder
 async def _serve(settings: "Settings", listener: socket.socket, folder: "DataFolder", link: "SupervisorLink") -> None:
     import uvicorn
 
+    port = listener.getsockname()[1]
+    settings = settings.model_copy(update={"port": port})  # 0 stands for any free one
     async with contextlib.AsyncExitStack() as closing:
         api = await open_api(settings, closing, folder)
         token = api.state.app.token
@@ -63,10 +65,9 @@ async def _serve(settings: "Settings", listener: socket.socket, folder: "DataFol
         server = uvicorn.Server(uvicorn.Config(api, lifespan="off", **uvicorn_options(settings)))
         _end_streams_on_shutdown(server, api.state.agents)
         _stop_on_signals(server, link)
-        url = settings.url(listener.getsockname()[1])
-        folder.announce(url)
+        folder.announce(settings.url(port))
         if not link.has_printed:
-            print_started(settings, url, token)
+            print_started(settings, token)
             link.report_printed()
         preparing = asyncio.create_task(api.state.app.prepare())
         await server.serve([listener])

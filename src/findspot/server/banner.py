@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from findspot.settings import Settings
 
 
-def print_started(settings: "Settings", url: str, token: str) -> None:
+def print_started(settings: "Settings", token: str) -> None:
     """Print where the server is. The owner's token is printed to a terminal only: logs are kept and shared."""
+    url = settings.address
     link = f"{url}/?token={token}"
     lines = (
         ("Open", link if sys.stdout.isatty() else f"{url}/?token=… ({_token_source(settings)})"),

@@ -25,13 +25,15 @@ def serve_workers(settings: "Settings", listener: socket.socket, workers: int) -
     import uvicorn
     from uvicorn.supervisors import Multiprocess
 
+    settings = settings.model_copy(update={"port": listener.getsockname()[1]})  # 0 stands for any free one
     token = asyncio.run(_open_once(settings))
-    os.environ["FINDSPOT_DATA"] = str(settings.data)
+    for name in ("data", "host", "port"):  # what the command line may have set
+        os.environ[f"FINDSPOT_{name.upper()}"] = str(getattr(settings, name))
     options = uvicorn_options(settings)
     config = uvicorn.Config("findspot.server.workers:worker_api", factory=True, workers=workers, **options)
     configure_logs(settings, token)
     processes = Multiprocess(config, sockets=[listener])  # handles signals from here on
-    print_started(settings, settings.url(listener.getsockname()[1]), token)
+    print_started(settings, token)
     processes.run()
     if any(process.exitcode == uvicorn.config.STARTUP_FAILURE for process in processes.processes):
         raise Failure("An API process could not start.", "The reason is in the log lines above.")

@@ -24,7 +24,7 @@ class BindingChange(Body):
 
 
 def _url(request: Request, endpoint_id: int) -> str:
-    return f"{request.base_url}mcp/{endpoint_id}"
+    return f"{app_of(request).settings.address}/mcp/{endpoint_id}"
 
 
 def _endpoint(request: Request, endpoint: Endpoint) -> models.EndpointSummary:

@@ -12,14 +12,14 @@ from findspot.settings import Settings
 def check_address(request: Request, settings: Settings) -> None:
     """Refuse an unknown host name, and calls from pages of other sites."""
     host = request.headers.get("host", "")
-    allowed = _allowed_hosts(settings)
-    if not _is_known(host, {"localhost", settings.host.lower(), *allowed}):
+    allowed, own = _allowed_hosts(settings), urlsplit(settings.address)
+    if not _is_known(host, {"localhost", settings.host.lower(), own.hostname or "", *allowed}):
         raise FindspotError("MISDIRECTED", "Unknown Host header. Add the name to FINDSPOT_ALLOWED_HOSTS.")
     origin = request.headers.get("origin")
     if origin is None:
         return
     page = _split(origin)
-    if page is None or (page.netloc != host and (page.hostname or "") not in allowed):
+    if page is None or (page.netloc not in (host, own.netloc) and (page.hostname or "") not in allowed):
         raise FindspotError("FORBIDDEN", "Pages of other sites may not call this.")
 
 
