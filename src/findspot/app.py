@@ -13,6 +13,7 @@ from findspot.content.documents import Documents
 from findspot.content.exporting import Exporting
 from findspot.content.importing import Importing
 from findspot.content.keys import Keys, query_hash
+from findspot.content.sessions import Sessions
 from findspot.content.tables import Tables
 from findspot.engines.opening import open_engine
 from findspot.engines.protocol import Engine
@@ -41,6 +42,7 @@ class App:
     token: str
     store: Store
     keys: Keys
+    sessions: Sessions
     tables: Tables
     documents: Documents
     importing: Importing
@@ -112,6 +114,7 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
             token,
             store,
             Keys(store, token),
+            Sessions(store, token),
             tables,
             documents,
             Importing(store, bulk, tables, settings.max_body, settings.max_document, settings.max_table),

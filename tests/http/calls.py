@@ -36,6 +36,7 @@ OURS = {"project_id": "{project_id}", "table_id": "{table_id}"}
 # Written by hand from the contract's role table, not from the rules in the code: each is the other's check.
 CALLS = {
     "GET /": Call(None, of_a_project=False),
+    "POST /api/v1/sign-out": Call(OWNER, of_a_project=False),
     "GET /healthz": Call(None, of_a_project=False),
     "HEAD /healthz": Call(None, of_a_project=False),
     "GET /readyz": Call(None, of_a_project=False),

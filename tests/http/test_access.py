@@ -2,19 +2,24 @@
 
 import re
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Any
 
+import httpx2
 import pytest
 import pytest_asyncio
+import sqlalchemy as sa
 
+from findspot.content.sessions import LIFETIME, Sessions
 from findspot.models import Role
 from findspot.settings import Settings
+from findspot.store.schema import sessions
 from findspot.surfaces.http.api import every_route
 from findspot.surfaces.http.router import Router
 from findspot.surfaces.http.rules import RULES
 from tests.databases import Databases
 from tests.http.calls import CALLS
-from tests.http.world import World, make_world, open_api, with_key
+from tests.http.world import World, app_behind, make_world, open_api, with_key
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -168,6 +173,67 @@ async def test_the_sign_in_link_sets_a_cookie_that_only_our_own_pages_can_use(wo
         body = {"name": "from a page"}
         assert (await browser.post("/api/v1/projects", json=body, headers=here)).status_code == 201
         assert (await browser.post("/api/v1/projects", json=body, headers=elsewhere)).status_code == 401
+
+
+async def signed_in(browser: httpx2.AsyncClient, world: World) -> str:
+    """Sign a browser in and return the id of its session."""
+    token = world.owner.headers["authorization"].removeprefix("Bearer ")
+    answer = await browser.get("/", params={"token": token})
+    return answer.headers["set-cookie"].partition(";")[0].partition("=")[2]
+
+
+async def test_every_sign_in_is_a_session_of_its_own_that_signing_out_ends(world: World) -> None:
+    async with with_key(world.owner, None) as one, with_key(world.owner, None) as other:
+        ids = {await signed_in(one, world), await signed_in(other, world), await signed_in(other, world)}
+        assert len(ids) == 3
+        assert all(len(each) >= 32 for each in ids)
+        kept = dict(one.cookies)
+        answer = await one.post("/api/v1/sign-out")
+        assert (answer.status_code, "max-age=0" in answer.headers["set-cookie"].lower()) == (204, True)
+        for cookies in (dict(one.cookies), kept):  # the browser forgets the cookie, and a copy of it is worthless
+            one.cookies = httpx2.Cookies(cookies)
+            assert (await one.get("/api/v1/projects")).status_code == 401
+        assert (await other.get("/api/v1/projects")).status_code == 200
+        assert (await world.owner.post("/api/v1/sign-out", params={"everywhere": True})).status_code == 204
+        assert (await other.get("/api/v1/projects")).status_code == 401
+        assert (await other.post("/api/v1/sign-out")).status_code == 401
+
+
+async def test_the_form_that_signs_out_leads_to_the_start_page_and_works_from_no_other_page(world: World) -> None:
+    async with with_key(world.owner, None) as browser:
+        await signed_in(browser, world)
+        assert 'action="api/v1/sign-out"' in (await browser.get("/")).text
+        form = {"Accept": "text/html,*/*;q=0.8", "Origin": "http://localhost:3000"}
+        assert (await browser.post("/api/v1/sign-out", headers=form)).status_code == 401
+        answer = await browser.post("/api/v1/sign-out", headers={**form, "Origin": "http://localhost"})
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        assert "open the link" in (await browser.get("/")).text
+
+
+async def test_a_session_expires_and_is_stored_as_a_hash(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with with_key(world.owner, None) as browser:
+        session_id = await signed_in(browser, world)
+        async with app_behind(world.owner).store.read() as connection:
+            stored = [row.hash for row in await connection.execute(sa.select(sessions))]
+        assert stored
+        assert session_id not in stored
+        assert (await browser.get("/api/v1/projects")).status_code == 200
+        later = datetime.now(UTC) + LIFETIME
+
+        class Clock(datetime):
+            @classmethod
+            def now(cls, tz: Any = None) -> Any:
+                return later
+
+        monkeypatch.setattr("findspot.content.sessions.datetime", Clock)
+        assert (await browser.get("/api/v1/projects")).status_code == 401
+
+
+async def test_a_new_token_of_the_owner_ends_all_sessions(world: World) -> None:
+    app = app_behind(world.owner)
+    session_id = await app.sessions.start()
+    assert await app.sessions.identify(session_id) is not None
+    assert await Sessions(app.store, "another-token-of-the-owner").identify(session_id) is None
 
 
 @pytest.mark.parametrize("cookie", ["findspot-80=p\u00e4ss", "findspot-80=\u00ff", "=;;\u00e9", "findspot-80"])

@@ -30,7 +30,7 @@ OPERATIONS = {
     for path, methods in DOCUMENT["paths"].items()
     for method, operation in methods.items()
 }
-DESCRIBED = set(RULES) - {"GET /"}
+DESCRIBED = {route for route in RULES if not route.startswith("HEAD ")} - {"GET /"}
 LONG_TEXT = "The library opens at nine and closes at six. " * 300
 JSON_RPC_ERRORS = {("POST /mcp/{endpoint_id}", "400"), ("POST /mcp/{endpoint_id}", "406")}
 ACCEPT = {"Accept": "application/json, text/event-stream"}

@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from findspot.models import OWNER, Caller, Key, Role
 from findspot.runtime.owner_token import PREFIX
@@ -30,7 +30,6 @@ class Keys:
     def __init__(self, store: Store, token: str) -> None:
         self._store = store
         self._token = hashed(token)
-        self.browser_pass = hashed(f"browser:{token}")  # the cookie of a signed-in browser; it is no API key
 
     async def issue(self, project_id: int, name: str, role: Role) -> tuple[Key, str]:
         """Create a key. Return it with its secret, which cannot be shown again."""
@@ -38,11 +37,6 @@ class Keys:
         async with self._store.write() as connection:
             key = await rows.create(connection, project_id, name, role, hashed(secret), secret[:_HINT])
         return key, secret
-
-    def admits(self, browser_pass: str) -> Caller | None:
-        """Return the owner if the cookie is the one that the sign-in link sets."""
-        sent = browser_pass.encode(errors="surrogatepass")  # compare_digest refuses strings that are not ASCII
-        return OWNER if hmac.compare_digest(sent, self.browser_pass.encode()) else None
 
     async def identify(self, secret: str) -> Caller | None:
         """Return the client that a secret belongs to, or None."""
@@ -52,3 +46,9 @@ class Keys:
         async with self._store.lookup() as connection:
             key = await rows.by_hash(connection, digest)
         return Caller(key.role, key.name, key.project_id, key.id) if key else None
+
+    async def valid(self, hashes: Collection[str]) -> set[str]:
+        """Return those of the hashes that belong to a key, or to the owner's token."""
+        async with self._store.read() as connection:
+            found = await rows.existing(connection, hashes)
+        return found | ({self._token} & set(hashes))

@@ -1,5 +1,6 @@
 """Rows of API keys. Only the hash of a secret is stored. Deleting a key revokes it."""
 
+from collections.abc import Collection
 from typing import Any
 
 import sqlalchemy as sa
@@ -24,6 +25,11 @@ async def create(connection: AsyncConnection, project_id: int, name: str, role: 
 async def by_hash(connection: Reader, hashed: str) -> Key | None:
     row = (await connection.execute(sa.select(*_columns).where(keys.c.hash == hashed))).one_or_none()
     return _key(row) if row else None
+
+
+async def existing(connection: AsyncConnection, hashes: Collection[str]) -> set[str]:
+    """Return those of the hashes that belong to a key."""
+    return {row[0] for row in (await connection.execute(sa.select(keys.c.hash).where(keys.c.hash.in_(hashes)))).all()}
 
 
 async def every(connection: AsyncConnection, project_id: int) -> list[Key]:

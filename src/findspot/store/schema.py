@@ -100,6 +100,15 @@ keys = _table(
     _created_at(),
 )
 
+# Signed-in browsers of the owner. Of a session's id only a hash is stored.
+sessions = sa.Table(
+    "sessions",
+    metadata,
+    sa.Column("hash", sa.Text, primary_key=True),
+    sa.Column("expires_at", Timestamp, nullable=False),
+    _created_at(),
+)
+
 # A table of revision 0 is still being written for the first time and is shown to no one.
 tables = _table(
     "tables",

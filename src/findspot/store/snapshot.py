@@ -1,6 +1,6 @@
 """Reads the rows of a store for a backup, and writes them into an empty database.
 
-Rows that triggers and the index worker derive from others are left out.
+Rows that triggers and the index worker derive from others are left out, and so are the sessions of browsers.
 """
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -22,13 +22,15 @@ from findspot.store.schema import (
     metadata,
     namespace_states,
     pieces,
+    sessions,
     tables,
 )
 
 _BATCH_BYTES = 1 << 20
 _BATCH_ROWS = 512
-# The progress of the index, and the identity of the store: a restored store has a new, empty index.
-_DERIVED = (chunks, gone_chunks, changes, index_states, namespace_states, index_requests, installation)
+# The progress of the index, and the identity of the store: a restored store has a new, empty index, and no browser is
+# signed in to it.
+_LEFT_OUT = (chunks, gone_chunks, changes, index_states, namespace_states, index_requests, installation, sessions)
 _COUNTER = "id"  # the column whose values are never reused
 _WAIT_FOR_LOCKS = sa.text("SET LOCAL lock_timeout = '10s'")
 
@@ -61,7 +63,7 @@ def contained(*, embeddings: bool = True) -> list[sa.Table]:
     return [
         table
         for table in metadata.sorted_tables
-        if table not in _DERIVED and (embeddings or table is not embedding_cache)
+        if table not in _LEFT_OUT and (embeddings or table is not embedding_cache)
     ]
 
 
@@ -139,7 +141,8 @@ async def _last_ids(connection: AsyncConnection, names: Sequence[str]) -> dict[s
 async def is_empty(connection: AsyncConnection) -> bool:
     """Return whether all tables are empty. On PostgreSQL, lock them so that they stay empty in this transaction."""
     present = set(await connection.run_sync(lambda sync: sa.inspect(sync).get_table_names()))
-    ours = [table for table in metadata.sorted_tables if table.name in present and table is not installation]
+    not_data = (installation, sessions)
+    ours = [table for table in metadata.sorted_tables if table.name in present and table not in not_data]
     if connection.dialect.name == "postgresql" and ours:
         await connection.execute(_WAIT_FOR_LOCKS)
         names = ", ".join(table.name for table in ours)

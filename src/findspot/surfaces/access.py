@@ -12,12 +12,16 @@ _KEY = "findspot.access"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who calls, in which language, and at an MCP endpoint which tools can be called there."""
+    """Who calls, in which language, and at an MCP endpoint which tools can be called there.
+
+    `credential` is the hash of the key or session that opened the endpoint: a stream ends when it is revoked.
+    """
 
     caller: Caller
     language: Language
     endpoint_id: int = 0
     tools: tuple[Tool, ...] = ()
+    credential: str = ""
 
 
 def grant(scope: MutableMapping[str, Any], access: Access) -> None:

@@ -12,6 +12,7 @@ import msgspec
 from fastapi import Request
 
 from findspot.app import App
+from findspot.content.keys import hashed
 from findspot.errors import FindspotError, invalid, not_found
 from findspot.models import Caller, Document, Endpoint, Table, Tool
 from findspot.runtime import messages
@@ -40,10 +41,11 @@ async def authorise(app: App, request: Request, rule: Rule) -> Access:
     language = messages.language(request.headers.get("accept-language"))
     if rule.agents:
         check_address(request, app.settings)
-        opened = await app.endpoints.opened_by(_secret(request) or "")
+        secret = _secret(request) or ""
+        opened = await app.endpoints.opened_by(secret)
         if opened is not None and request.path_params["endpoint_id"] == str(opened[0].id):
             endpoint, tools = opened
-            return Access(endpoint.caller, language, endpoint.id, tuple(tools))
+            return Access(endpoint.caller, language, endpoint.id, tuple(tools), hashed(secret))
     caller = await require_caller(app, request)
     for name, value in request.path_params.items():
         if not _ID.fullmatch(value):  # what cannot be an id does not exist
@@ -57,7 +59,8 @@ async def authorise(app: App, request: Request, rule: Rule) -> Access:
     if not rule.agents:
         return Access(caller, language)
     endpoint_id = int(request.path_params["endpoint_id"])
-    return Access(caller, language, endpoint_id, tuple(await app.endpoints.tools_of(endpoint_id)))
+    shown = tuple(await app.endpoints.tools_of(endpoint_id))
+    return Access(caller, language, endpoint_id, shown, _credential(app, request))
 
 
 async def require_caller(app: App, request: Request) -> Caller:
@@ -73,13 +76,24 @@ async def identify(app: App, request: Request) -> Caller | None:
     secret = _secret(request)
     if secret is not None:
         return await app.keys.identify(secret) if secret else None
-    browser_pass = request.cookies.get(cookie_name(request))
-    return app.keys.admits(browser_pass) if browser_pass and is_own_page(request) else None
+    session_id = session_of(request)
+    return await app.sessions.identify(session_id) if session_id and is_own_page(request) else None
 
 
 def _secret(request: Request) -> str | None:
     scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
     return bearer.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key")
+
+
+def _credential(app: App, request: Request) -> str:
+    """Return the hash of the key or session that this request was admitted by."""
+    secret = _secret(request)
+    return hashed(secret) if secret is not None else app.sessions.hashed(session_of(request) or "")
+
+
+def session_of(request: Request) -> str | None:
+    """Return the id of the browser session in the cookie, valid or not."""
+    return request.cookies.get(cookie_name(request))
 
 
 def cookie_name(request: Request) -> str:

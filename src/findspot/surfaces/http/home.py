@@ -1,11 +1,12 @@
-"""The page at `/`: signs a browser in by the link that `findspot serve` prints, and shows the first steps."""
+"""The page at `/`: signs a browser in by the link that `findspot serve` prints, shows the first steps, signs out."""
 
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from findspot import __version__
+from findspot.content.sessions import LIFETIME
 from findspot.models import Role
-from findspot.surfaces.http.guard import cookie_name, identify
+from findspot.surfaces.http.guard import cookie_name, identify, session_of
 from findspot.surfaces.http.router import Router, app_of
 
 api = Router("home")
@@ -32,7 +33,8 @@ _SIGNED_IN = """<p>You are signed in as <b>%(name)s</b>. Make a project and give
 <pre>findspot project create library
 findspot table create 1 first '{"greeting": "Hello, 世界"}'
 findspot table get 1 /greeting</pre>
-<p>The API is at <code>/api/v1</code>; its description is at <a href="openapi.json">openapi.json</a>.</p>"""
+<p>The API is at <code>/api/v1</code>; its description is at <a href="openapi.json">openapi.json</a>.</p>
+<form method="post" action="api/v1/sign-out"><button>Sign out</button></form>"""
 
 _STRANGER = """<p>To sign in, open the link that <code>findspot serve</code> printed when it started.
 It ends in <code>?token=…</code>.</p>"""
@@ -48,16 +50,33 @@ async def home(request: Request, token: str | None = None) -> Response:
             return _page(_STRANGER, 401)
         answer = RedirectResponse("/", 303, headers={"Cache-Control": "no-store"})
         secure = request.url.scheme == "https"
-        answer.set_cookie(cookie_name(request), app.keys.browser_pass, httponly=True, samesite="strict", secure=secure)
+        session_id, lifetime = await app.sessions.start(), int(LIFETIME.total_seconds())
+        answer.set_cookie(
+            cookie_name(request), session_id, max_age=lifetime, httponly=True, samesite="strict", secure=secure
+        )
         return answer
     caller = await identify(app, request)
     return _page(_SIGNED_IN % {"name": caller.role} if caller else _STRANGER)
+
+
+@api.post("/api/v1/sign-out", status=204, also={303: None})
+async def sign_out(request: Request, everywhere: bool = False) -> Response:
+    """End the session of this browser; with `everywhere` those of all browsers. A form is redirected to `/`."""
+    sessions, session_id = app_of(request).sessions, session_of(request)
+    if everywhere:
+        await sessions.end_all()
+    elif session_id:
+        await sessions.end(session_id)
+    is_form = "text/html" in request.headers.get("accept", "")
+    answer = RedirectResponse("/", 303) if is_form else Response(status_code=204)
+    answer.delete_cookie(cookie_name(request), httponly=True, samesite="strict")
+    return answer
 
 
 def _page(body: str, status: int = 200) -> HTMLResponse:
     headers = {
         "Cache-Control": "no-store",
         "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
-        "Referrer-Policy": "no-referrer",
+        "Referrer-Policy": "same-origin",  # with none, browsers hide the origin of the form that signs out
     }
     return HTMLResponse(_PAGE % {"version": __version__, "body": body}, status, headers)

@@ -27,6 +27,7 @@ _HEADERS = {
     "Accept-Language": "The language of notices: English or Chinese.",
 }
 _TAGS = {
+    "home": "Signing out.",
     "operations": "Health, metrics, backup and this description.",
     "projects": "Projects, their keys and their status.",
     "tables": "JSON tables.",

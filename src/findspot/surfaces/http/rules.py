@@ -63,6 +63,7 @@ READ, WRITE, ADMIN, OWNER = Role.READ, Role.WRITE, Role.ADMIN, Role.OWNER
 
 RULES = {
     "GET /": OPEN,
+    "POST /api/v1/sign-out": Rule(OWNER),
     "GET /healthz": OPEN,
     "HEAD /healthz": OPEN,
     "GET /readyz": OPEN,
