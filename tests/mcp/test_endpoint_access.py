@@ -1,16 +1,20 @@
 """Access to an endpoint: its keys, the allowed origins and sizes of requests, and the end of connections."""
 
 import asyncio
+import contextlib
 import json
 import re
 from typing import Any
 
 import httpx2
 import pytest
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ToolsListChanged
 from mcp_types.version import LATEST_MODERN_VERSION
 
 from findspot.models import Role
+from findspot.store import keys as key_rows
 from findspot.store import projects as project_rows
 from tests.flows import PATIENCE_S
 from tests.mcp.conftest import Connect, World
@@ -211,6 +215,58 @@ async def test_listening_ends_with_the_endpoint(world: World, over_http: Connect
         await world.app.endpoints.delete(world.endpoint_id)
         heard = [event async for event in changes]
     assert heard == [ToolsListChanged()]
+
+
+@pytest.mark.parametrize("revoked", ["rotate", "endpoint", "key", "project", "sign-out"])
+async def test_revoking_a_key_ends_its_streams_and_no_others(world: World, revoked: str) -> None:
+    app, endpoint = world.app, world.endpoint_id
+    key, secret = await app.keys.issue(world.project_id, "k", Role.READ)
+    session = await app.sessions.start()
+    port = world.url.rpartition(":")[2]
+    callers = {
+        "endpoint key": {"Authorization": f"Bearer {world.key}"},
+        "project key": {"X-API-Key": secret},
+        "owner": {"Authorization": f"Bearer {app.token}"},
+        "browser": {"Cookie": f"findspot-{port}={session}"},
+    }
+
+    async def revoke() -> set[str]:
+        match revoked:
+            case "rotate":
+                await app.endpoints.rotate(endpoint)
+                return {"endpoint key"}
+            case "key":
+                async with app.store.write() as connection:
+                    await key_rows.delete(connection, world.project_id, key.id)
+                return {"project key"}
+            case "sign-out":
+                await app.sessions.end(session)
+                return {"browser"}
+            case "endpoint":
+                await app.endpoints.delete(endpoint)
+            case "project":
+                async with app.store.write() as connection:
+                    await project_rows.delete(connection, world.project_id)
+        return set(callers)
+
+    async with contextlib.AsyncExitStack() as closing:
+        streams = {}
+        for name, headers in callers.items():
+            http = await closing.enter_async_context(
+                httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S, trust_env=False)
+            )
+            transport = streamable_http_client(world.at, http_client=http)
+            client = await closing.enter_async_context(Client(transport, mode=LATEST_MODERN_VERSION))
+            streams[name] = await closing.enter_async_context(client.listen(tools_list_changed=True))
+        ended = await revoke()
+        async with asyncio.timeout(PATIENCE_S):
+            for name in ended:
+                assert {type(event) async for event in streams[name]} <= {ToolsListChanged}
+            if ended == set(callers):
+                return
+            await world.bind("still there")  # the other streams go on
+            for name in callers.keys() - ended:
+                assert await anext(streams[name]) == ToolsListChanged()
 
 
 async def test_a_call_that_is_given_up_is_stopped(world: World, over_http: Connect) -> None:

@@ -2,7 +2,7 @@
 
 import contextlib
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -61,6 +61,11 @@ class Endpoints:
         """Return the endpoint of a key with its enabled tools, or None if the key is invalid."""
         async with self._store.lookup() as connection:
             return await rows.opened_by(connection, hashed(secret))
+
+    async def listed(self, ids: Collection[int]) -> dict[int, tuple[str, list[Tool]]]:
+        """Return the hash of the key and the enabled tools of each of these endpoints that exists."""
+        async with self._store.read() as connection:
+            return await rows.listed(connection, ids)
 
     # ── bindings ──
 

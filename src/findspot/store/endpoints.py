@@ -1,6 +1,6 @@
 """Rows of endpoints and their bindings. Of a key only the hash is stored."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -60,6 +60,24 @@ async def opened_by(connection: Reader, key_hash: str) -> tuple[Endpoint, list[T
         return None
     width = len(_columns)
     return Endpoint(*found[0][:width]), [tool_rows.read_row(row[width:]) for row in found if row[width] is not None]
+
+
+async def listed(connection: AsyncConnection, ids: Collection[int]) -> dict[int, tuple[str, list[Tool]]]:
+    """Return the hash of the key and the enabled tools of each of these endpoints that exists."""
+    query = (
+        sa.select(endpoints.c.id, endpoints.c.key_hash, *tool_rows.columns)
+        .select_from(endpoints)
+        .outerjoin(bindings, sa.and_(bindings.c.endpoint_id == endpoints.c.id, bindings.c.enabled))
+        .outerjoin(tools, tools.c.id == bindings.c.tool_id)
+        .where(endpoints.c.id.in_(ids))
+        .order_by(endpoints.c.id, tools.c.id)
+    )
+    found: dict[int, tuple[str, list[Tool]]] = {}
+    for endpoint_id, key_hash, *tool in await connection.execute(query):
+        _, enabled = found.setdefault(endpoint_id, (key_hash, []))
+        if tool[0] is not None:
+            enabled.append(tool_rows.read_row(tool))
+    return found
 
 
 # ── bindings ──

@@ -1,13 +1,13 @@
-"""List-changed notifications: tells the listeners of an endpoint when its tools change.
+"""List-changed notifications: tells the listeners of an endpoint when its tools change, and ends revoked streams.
 
-The current tools of an endpoint are compared with the earlier ones twice a second. So a change reaches listeners
-whichever process made it: this server, a command, another server on the same database.
+What listeners may see is read from the store twice a second and compared with what they saw before. So a change, or the
+end of a key, reaches them whichever process made it: this server, a command, another server on the same database.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 from mcp.server.context import ServerRequestContext
@@ -23,12 +23,20 @@ from mcp_types import (
 _INTERVAL_S = 0.5
 _log = structlog.get_logger()
 
-ReadTools = Callable[[int], Awaitable[Hashable]]
+
+class Subscription(NamedTuple):
+    """An endpoint, and the hash of the key or session that opened it."""
+
+    endpoint_id: int
+    credential: str
+
+
+ReadTools = Callable[[Collection[Subscription]], Awaitable[Mapping[Subscription, Hashable]]]
 
 
 @dataclass
 class _Listeners:
-    """The listeners of one endpoint, and the tools it had at the last comparison (None: it was deleted)."""
+    """The listeners of one subscription, and the tools they saw at the last comparison (None: none any more)."""
 
     shown: Hashable
     bus: InMemorySubscriptionBus = field(default_factory=InMemorySubscriptionBus)
@@ -49,19 +57,19 @@ class ListsServer(Server[Any]):
 
 
 class Changes:
-    """Compares the tools of every endpoint that has listeners, and notifies them."""
+    """Compares the tools of every subscription that has listeners, and notifies them."""
 
     def __init__(self, read_tools: ReadTools) -> None:
         self._read_tools = read_tools
-        self._endpoints: dict[int, _Listeners] = {}
+        self._listeners: dict[Subscription, _Listeners] = {}
         self._task: asyncio.Task[None] | None = None
 
     async def listen(
-        self, endpoint_id: int, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
+        self, subscription: Subscription, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
-        """Serve one listener until it leaves, the endpoint is deleted or the server closes."""
-        shown = await self._read_tools(endpoint_id)
-        listeners = self._endpoints.setdefault(endpoint_id, _Listeners(shown))
+        """Serve one listener until it leaves, its key or endpoint is gone, or the server closes."""
+        shown = (await self._read_tools([subscription]))[subscription]
+        listeners = self._listeners.setdefault(subscription, _Listeners(shown))
         listeners.count += 1
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._compare_all())
@@ -69,31 +77,31 @@ class Changes:
             return await listeners.handler(ctx, lists_only(params))
         finally:
             listeners.count -= 1
-            if not listeners.count and self._endpoints.get(endpoint_id) is listeners:
-                del self._endpoints[endpoint_id]
+            if not listeners.count and self._listeners.get(subscription) is listeners:
+                del self._listeners[subscription]
 
     async def _compare_all(self) -> None:
-        while self._endpoints:
-            for endpoint_id, listeners in list(self._endpoints.items()):
-                try:
-                    await self._compare(endpoint_id, listeners)
-                except Exception:  # noqa: BLE001  listeners stay while the database is unavailable
-                    _log.exception("comparing_tools_failed")
+        while self._listeners:
+            try:
+                found = await self._read_tools(list(self._listeners))
+                for subscription, shown in found.items():
+                    if (listeners := self._listeners.get(subscription)) is not None:
+                        await self._notify(listeners, shown)
+            except Exception:  # noqa: BLE001  listeners stay while the database is unavailable
+                _log.exception("comparing_tools_failed")
             await asyncio.sleep(_INTERVAL_S)
 
-    async def _compare(self, endpoint_id: int, listeners: _Listeners) -> None:
-        shown = await self._read_tools(endpoint_id)
-        if shown == listeners.shown:
-            return
-        listeners.shown = shown
-        await listeners.bus.publish(ToolsListChanged())
-        await listeners.bus.publish(ResourcesListChanged())
-        if shown is None:  # the endpoint was deleted
+    async def _notify(self, listeners: _Listeners, shown: Hashable) -> None:
+        if shown != listeners.shown:
+            listeners.shown = shown
+            await listeners.bus.publish(ToolsListChanged())
+            await listeners.bus.publish(ResourcesListChanged())
+        if shown is None:  # the key or the endpoint is gone
             listeners.handler.close()
 
     async def close(self) -> None:
         """End the stream of every listener."""
-        for listeners in self._endpoints.values():
+        for listeners in self._listeners.values():
             listeners.handler.close()
         if self._task is not None:
             self._task.cancel()

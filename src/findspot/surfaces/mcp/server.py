@@ -1,7 +1,7 @@
 """The MCP server of every endpoint. It translates between the protocol and the flows, and decides nothing."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
 from typing import Any, TypeVar
 
 import structlog
@@ -32,7 +32,7 @@ from findspot.errors import FindspotError, not_found
 from findspot.models import Tool
 from findspot.surfaces.access import Access, access_of
 from findspot.surfaces.mcp import answers, nodes
-from findspot.surfaces.mcp.changes import Changes, ListsServer
+from findspot.surfaces.mcp.changes import Changes, ListsServer, Subscription
 from findspot.surfaces.mcp.depth import DepthLimit, require_shallow
 from findspot.surfaces.mcp.progress import with_progress
 
@@ -147,15 +147,23 @@ class AgentServer:
     # ── changes ──
 
     async def _listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
-        return await self._changes.listen(_access(ctx).endpoint_id, ctx, params)
+        access = _access(ctx)
+        return await self._changes.listen(Subscription(access.endpoint_id, access.credential), ctx, params)
 
-    async def _shown(self, endpoint_id: int) -> tuple[str, ...] | None:
-        """Return what an agent sees at an endpoint, for comparison; None if the endpoint was deleted."""
-        try:
-            await self._app.endpoints.get(endpoint_id)
-        except FindspotError:
-            return None
-        return tuple(repr(self._app.tools.describe(tool)) for tool in await self._app.endpoints.tools_of(endpoint_id))
+    async def _shown(self, subscriptions: Collection[Subscription]) -> dict[Subscription, Hashable]:
+        """Return the tools that each subscription shows, for comparison; None if its endpoint or its key is gone."""
+        endpoints = await self._app.endpoints.listed({each.endpoint_id for each in subscriptions})
+        admitted = {(endpoint_id, key_hash) for endpoint_id, (key_hash, _) in endpoints.items()}
+        others = {each.credential for each in subscriptions if each not in admitted}  # keys of projects, and sessions
+        valid = (await self._app.keys.valid(others) | await self._app.sessions.valid(others)) if others else set()
+        shown = {
+            endpoint_id: tuple(repr(self._app.tools.describe(tool)) for tool in tools)
+            for endpoint_id, (_, tools) in endpoints.items()
+        }
+        return {
+            each: shown.get(each.endpoint_id) if each in admitted or each.credential in valid else None
+            for each in subscriptions
+        }
 
 
 def _request(ctx: Context) -> Request:
