@@ -106,6 +106,14 @@ async def test_health_is_open_and_readiness_asks_the_database(owner: httpx2.Asyn
     assert (await owner.get("/readyz")).json() == {"status": "ready", "database": "sqlite", "engine": "embedded"}
 
 
+async def test_head_answers_like_get(owner: httpx2.AsyncClient) -> None:
+    for path in ("/healthz", "/readyz"):
+        head, get = await owner.head(path), await owner.get(path)
+        assert head.status_code == get.status_code == 200
+        assert head.headers["content-length"] == get.headers["content-length"]
+    assert (await owner.head("/api/v1/projects")).status_code == 405
+
+
 async def test_metrics_count_requests_by_route_pattern(owner: httpx2.AsyncClient) -> None:
     for _ in range(3):
         await owner.get("/api/v1/projects/12345")

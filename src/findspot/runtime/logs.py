@@ -1,5 +1,6 @@
 """Structured logs: one line per event, with the request id and without secrets."""
 
+import asyncio
 import logging
 import re
 import sys
@@ -34,6 +35,7 @@ def configure(
     )
     renderer = structlog.dev.ConsoleRenderer() if readable else structlog.processors.JSONRenderer(ensure_ascii=False)
     handler = logging.StreamHandler(stream)
+    handler.addFilter(_is_fault)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
@@ -44,6 +46,12 @@ def configure(
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)  # at lower levels libraries log statements and addresses, which contain user content
     logging.getLogger("findspot").setLevel(level.upper())
+
+
+def _is_fault(record: logging.LogRecord) -> bool:
+    """Drop what the connection pool logs as an error when a client hangs up and its query is cancelled."""
+    cancelled = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
+    return not (cancelled and record.name.startswith("sqlalchemy.pool"))
 
 
 def _trace(exc_info: ExcInfo) -> str:

@@ -7,6 +7,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from findspot.errors import FindspotError, invalid
 from findspot.surfaces.http.body import StalledBody
@@ -46,6 +47,8 @@ def install(api: FastAPI) -> None:
     async def from_framework(request: Request, error: HTTPException) -> JSONResponse:
         if isinstance(error.__cause__, FindspotError):  # raised while the framework read the body
             return answer(error.__cause__)
+        if isinstance(error.__cause__, ClientDisconnect):
+            raise error.__cause__
         code = _BY_STATUS.get(error.status_code)
         if code is None:
             return answer(invalid("body", "cannot be read"))
