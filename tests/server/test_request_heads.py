@@ -172,6 +172,21 @@ async def test_a_silent_connection_is_closed_before_during_and_after_a_request(
         writer.close()
 
 
+@pytest.mark.parametrize(
+    ("address", "counted"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("::1", "::/64"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("", ""),
+    ],
+)
+def test_an_ipv6_client_is_counted_by_its_network(address: str, counted: str) -> None:
+    assert connections.counted_address(address) == counted
+
+
 async def test_one_address_leaves_connections_to_others() -> None:
     async with serving(limit=8, per_address=100) as port, asyncio.timeout(PATIENCE_S):
         mine = [await asyncio.open_connection("127.0.0.1", port) for _ in range(7)]

@@ -101,7 +101,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.address = _network(self.client[0] if self.client else "")
+        self.address = counted_address(self.client[0] if self.client else "")
         if not self._open.admit(self, len(self.connections)):
             transport.write(_response(_too_many_connections()))
             transport.close()
@@ -194,7 +194,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._header_timer = None
 
 
-def _network(address: str) -> str:
+def counted_address(address: str) -> str:
     """Return the address that connections are counted by: an IPv4 address, or the network of an IPv6 address."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
@@ -202,7 +202,8 @@ def _network(address: str) -> str:
         return address
     if found.version == 4:
         return str(found)
-    return str(found.ipv4_mapped or ipaddress.ip_network((int(found) >> _NETWORK_BITS << _NETWORK_BITS, _NETWORK_BITS)))
+    network = ipaddress.IPv6Network((int(found) >> _NETWORK_BITS << _NETWORK_BITS, _NETWORK_BITS))
+    return str(found.ipv4_mapped or network)
 
 
 def _head_too_large(what: str, limit: int) -> FindspotError:
