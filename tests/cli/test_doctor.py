@@ -138,7 +138,7 @@ def test_a_reachable_postgresql_is_ok(alone: Command, new_postgres_database: Cal
 
 def test_changed_settings_are_listed_without_their_secrets(alone: Command) -> None:
     secrets = {
-        "FINDSPOT_TOKEN": "fsk_hidden-1",
+        "FINDSPOT_TOKEN": "fsk_hidden-1-0123",
         "FINDSPOT_EMBEDDER_API_KEY": "hidden-2",
         "TURBOPUFFER_API_KEY": "hidden-3",
         "FINDSPOT_EMBEDDER_BASE_URL": "https://me:hidden-4@example.org/v1",

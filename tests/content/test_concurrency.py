@@ -80,7 +80,7 @@ async def test_writers_in_two_processes_on_one_postgresql_lose_no_change(
     shared = {
         "FINDSPOT_DATABASE_URL": new_postgres_database(),
         "FINDSPOT_ENGINE": "turbopuffer",
-        "FINDSPOT_TOKEN": "t0k",
+        "FINDSPOT_TOKEN": "a-token-of-both-servers",
     }
     servers = [start_server(data=tmp_path / name, **shared) for name in ("one", "two")]
     clients = [server.async_client() for server in servers]
