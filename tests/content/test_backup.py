@@ -4,6 +4,7 @@ import asyncio
 import json
 import shutil
 import zlib
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,14 @@ from findspot.models import TableShape
 from findspot.runtime.data_folder import DataFolder, FolderInUse
 from findspot.settings import Settings
 from findspot.store import migrate, projects
+from findspot.store import sessions as session_rows
 from findspot.store.database import Store
 from findspot.store.schema import chunks, index_states, keys
 from findspot.store.schema import projects as projects_table
 from tests.content.backups import (
     BACKED_UP,
     BIG,
-    DERIVED,
+    LEFT_OUT,
     PROJECT,
     TEXT,
     Everything,
@@ -333,16 +335,18 @@ async def test_a_restored_store_has_a_new_identity_and_every_source_waits_to_be_
             await connection.execute(sa.delete(chunks).where(chunks.c.id == chunk))
             ready = {"status": "ready", "indexed_revision": 1, "done": 1, "total": 1}
             await connection.execute(sa.update(index_states).values(**ready))
+            await session_rows.add(connection, "hash", datetime.now(UTC))
         file = await save(store, tmp_path / "a.backup")
     before = await everything(source)
-    assert all(before[name] for name in DERIVED - {"namespace_states", "index_requests"})
+    assert all(before[name] for name in LEFT_OUT - {"namespace_states", "index_requests"})
     identities = {before["installation"][0]}
     for target in targets:
         if started:
-            async with open_app(target, worker=False):
-                pass
+            async with open_app(target, worker=False) as app:
+                await app.sessions.start()  # a signed-in browser is no content
         await backups.restore(backups.verify(file), target)
         found = await everything(target)
+        assert ("hash",) not in {row[:1] for row in found["sessions"]}
         assert_the_index_starts_over(found)
         identities.add(found["installation"][0])
     assert len(identities) == 3
@@ -396,7 +400,7 @@ async def test_chunks_in_an_old_backup_are_not_restored(
     await backups.restore(verified, target)
     found = await everything(target)
     assert_the_index_starts_over(found)
-    assert {name: len(found[name]) for name in rows.keys() - DERIVED} == dict.fromkeys(rows.keys() - DERIVED, 1)
+    assert {name: len(found[name]) for name in rows.keys() - LEFT_OUT} == dict.fromkeys(rows.keys() - LEFT_OUT, 1)
     assert found["pieces"] == [(4, 1, 0, TEXT)]
     async with opened(target) as store, store.write() as connection:
         assert await migrate.revision(connection) == migrate.HEAD
