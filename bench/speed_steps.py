@@ -21,6 +21,8 @@ import msgspec
 import sqlalchemy as sa
 
 from findspot.app import App, open_app
+from findspot.content.import_batch import BodyInfo
+from findspot.content.import_plan import ImportTarget
 from findspot.engines.opening import open_engine
 from findspot.engines.protocol import EVERYTHING, Within
 from findspot.models import OWNER, NamespaceKey, documents_namespace, table_namespace
@@ -67,8 +69,8 @@ async def fill(step: Result) -> Result:
         began = time.perf_counter()
         number = 0
         while some := list(islice(texts, DOCUMENTS_AT_ONCE * OF_A_DOCUMENT)):
-            source = await app.importing.open([_archive(some, number)], None)
-            async for _ in app.importing.run(PROJECT, OWNER, source):
+            source = await app.importing.open([_archive(some, number)], BodyInfo())
+            async for _ in app.importing.run(ImportTarget(PROJECT, OWNER), source):
                 pass
             number += DOCUMENTS_AT_ONCE
         imported = time.perf_counter() - began

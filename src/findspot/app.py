@@ -11,6 +11,7 @@ from findspot.agents.tool_index import ToolIndex
 from findspot.agents.tools import Tools
 from findspot.content.documents import Documents
 from findspot.content.exporting import Exporting
+from findspot.content.import_roots import ImportRoots
 from findspot.content.importing import Importing
 from findspot.content.keys import Keys, query_hash
 from findspot.content.sessions import Sessions
@@ -46,6 +47,7 @@ class App:
     tables: Tables
     documents: Documents
     importing: Importing
+    import_roots: ImportRoots
     exporting: Exporting
     engine: Engine
     embeddings: Embeddings
@@ -104,6 +106,7 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         closing.push_async_callback(threads.search.close)
         table_search = TableSearch(store, recaller, embeddings, index_status, gate, threads)
         documents = Documents(store, helpers, settings.max_document)
+        roots = ImportRoots(store, documents, tables)
         results = Results(store, documents, index_status)
         workspace_search = WorkspaceSearch(store, recaller, embeddings, index_status, results, gate, query_hash(token))
         if worker:
@@ -117,7 +120,8 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
             Sessions(store, token),
             tables,
             documents,
-            Importing(store, bulk, tables, settings.max_body, settings.max_document, settings.max_table),
+            Importing(store, bulk, tables, roots, settings.max_body, settings.max_document, settings.max_table),
+            roots,
             Exporting(store),
             engine,
             embeddings,

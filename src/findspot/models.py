@@ -68,12 +68,13 @@ class Table:
     name: str
     revision: int
     size: int
+    path: str | None
     updated_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The metadata of a document."""
+    """The metadata of a document. `path` is the file that it was imported from."""
 
     id: int
     project_id: int
@@ -82,6 +83,7 @@ class Document:
     format: str
     revision: int
     word_count: int
+    path: str | None
     updated_at: datetime
 
 
@@ -175,13 +177,14 @@ class ChunkToIndex(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FoundChunk:
-    """A chunk with its source: the current revision, the revision that was chunked, and a document's title."""
+    """A chunk with its source: the current revision, the revision that was chunked, and a document's title and file."""
 
     chunk: ChunkRow
     revision: int
     indexed_revision: int
     title: str | None
     type: str | None
+    path: str | None
     updated_at: datetime | None
 
 

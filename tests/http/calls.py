@@ -61,6 +61,8 @@ CALLS = {
     "GET /api/v1/projects/{project_id}/documents": Call(READ),
     "POST /api/v1/projects/{project_id}/documents": Call(WRITE, {"title": "d", "format": "text", "content": "x"}),
     "POST /api/v1/projects/{project_id}/import": Call(WRITE, file=b"# A note\n", query="?path=note.md"),
+    "POST /api/v1/projects/{project_id}/import/compare": Call(WRITE, {"root": "notes", "paths": ["a.md"]}),
+    "POST /api/v1/projects/{project_id}/import/prune": Call(WRITE, {"root": "notes", "paths": ["a.md"]}),
     "GET /api/v1/projects/{project_id}/export": Call(READ),
     "GET /api/v1/documents/{document_id}": Call(READ),
     "POST /api/v1/projects/{project_id}/search/fts/query": Call(READ, {"query": "now"}),

@@ -18,6 +18,7 @@ from findspot.jsontext import operations
 from findspot.runtime import remote_calls
 from findspot.runtime.helpers import Helpers
 from findspot.runtime.remote_calls import Call, answer, encoded, joined_there, read_reply, result_of, write_call
+from findspot.sources.lines import LinePiece
 
 HEAVY = {"sqlalchemy", "fastapi", "pydantic", "mcp", "tantivy", "faiss", "numpy", "uvicorn", "click", "litellm"}
 
@@ -44,8 +45,9 @@ def call(function: Any, *arguments: Any) -> Any:
 
 def test_arguments_and_results_travel_as_the_type_hints_say() -> None:
     document = cutting.DocumentToCut(3, "text", frozenset({"known"}))
-    parts = call(cutting.cut_documents, [document], [b"alpha\n\nbeta"])
+    parts, (lines,) = call(cutting.cut_documents, [document], [b"alpha\n\nbeta"])
     assert [each.text for part in parts for each in part] == ["alpha", "beta"]
+    assert LinePiece(*cutting.line_index(lines)).position(len("alpha\n\n")) == (3, 1)
     became, contents = call(
         convert_files,
         [ImportFile("a.md"), ImportFile("b.md")],

@@ -7,6 +7,7 @@ import msgspec
 
 from findspot.errors import FindspotError, invalid
 from findspot.jsontext.check import check
+from findspot.sources.lines import line_pieces
 from findspot.sources.stored import read_stored
 from findspot.versions.diff import diff
 from findspot.versions.words import word_count
@@ -102,6 +103,12 @@ def content_members(content: bytes, form: str) -> bytes:
     text = read_stored(content, form).text
     kept = content if form == "tiptap" else msgspec.json.encode(content.decode())
     return b'"content":' + kept + b',"text":' + msgspec.json.encode(text)
+
+
+def text_and_lines(content: bytes, form: str) -> tuple[bytes, list[bytes]]:
+    """Return the text of a stored content in UTF-8, and its line index in pieces."""
+    found = read_stored(content, form)
+    return found.text.encode(), line_pieces(found, content.decode())
 
 
 def compare_documents(old: bytes, old_form: str, new: bytes, new_form: str) -> bytes:

@@ -1,5 +1,7 @@
 """Documents: create, read, save with versions, compare and restore."""
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -68,12 +70,14 @@ class Documents:
 
     async def read(self, document_id: int) -> tuple[Document, bytes]:
         """Return a document, and its content and text as the JSON members `"content":…,"text":…`."""
-        async with self._store.read() as connection:
-            loaded = await rows.load(connection, document_id)
-        if loaded is None:
-            raise not_found("document")
-        document, content = loaded
+        document, content = await self._load(document_id)
         return document, await self._helpers.run(document_bodies.content_members, content, document.format)
+
+    async def read_text(self, document_id: int) -> tuple[str, list[bytes]]:
+        """Return the text of a document, and its line index in pieces."""
+        document, content = await self._load(document_id)
+        text, lines = await self._helpers.run(document_bodies.text_and_lines, content, document.format)
+        return await asyncio.to_thread(text.decode), lines
 
     async def save(self, document_id: int, body: Part, caller: Caller, expected: int | None = None) -> Saved:
         """Change a document with the body `{title?, content?, format?, baseRevision?, reason?}`."""
@@ -104,9 +108,16 @@ class Documents:
         return Saved(document, version_id)
 
     async def delete(self, document_id: int) -> None:
-        async with self._store.write() as connection:
-            if not await rows.delete(connection, document_id):
-                raise not_found("document")
+        if not await self.delete_many([document_id]):
+            raise not_found("document")
+
+    async def delete_many(self, ids: Sequence[int]) -> int:
+        """Delete documents, in small transactions that do not block other writers. Return how many there were."""
+        deleted = 0
+        for start in range(0, len(ids), DELETE_BATCH):
+            async with self._store.write() as connection:
+                deleted += await rows.delete(connection, ids[start : start + DELETE_BATCH])
+        return deleted
 
     async def delete_all(self, project_id: int) -> None:
         """Delete every document of a project, in small transactions that do not block other writers."""
@@ -131,11 +142,7 @@ class Documents:
         if against is not None:
             new, new_content = await self._version(document_id, against)
         else:
-            async with self._store.read() as connection:
-                loaded = await rows.load(connection, document_id)
-            if loaded is None:
-                raise not_found("document")
-            new, new_content = loaded
+            new, new_content = await self._load(document_id)
         return await self._helpers.run(
             document_bodies.compare_documents, old_content, old.format, new_content, new.format
         )
@@ -163,6 +170,13 @@ class Documents:
 
     async def _open(self, body: Part, default_format: str) -> tuple[DocumentBody, bytes]:
         return await self._helpers.run(document_bodies.parse_body, joined_there(body), default_format, self._limit)
+
+    async def _load(self, document_id: int) -> tuple[Document, bytes]:
+        async with self._store.read() as connection:
+            loaded = await rows.load(connection, document_id)
+        if loaded is None:
+            raise not_found("document")
+        return loaded
 
     async def _version(self, document_id: int, version_id: int) -> tuple[Version, bytes]:
         async with self._store.read() as connection:

@@ -63,10 +63,11 @@ class Exporting:
                     found = await document_rows.load_many(connection, ids)
                     kept = await version_rows.sizes(connection, ids)
                 files = {}
-                for document, path, content in found:
-                    files[document.id] = file = names.document(path or _file_name(document.title), document.format)
-                    manifest.add("documents", _document(document, path, file))
-                    known = ExportRecord("document", path or file, document.title, document.type)
+                for document, content in found:
+                    preferred = document.path or _file_name(document.title)
+                    files[document.id] = file = names.document(preferred, document.format)
+                    manifest.add("documents", _document(document, file))
+                    known = ExportRecord("document", document.path or file, document.title, document.type)
                     for part in _entry(f"documents/{file}", [content], document.updated_at, known):
                         yield part
                 async for part in self._versions(kept, files, manifest):
@@ -91,17 +92,17 @@ class Exporting:
         last = 0
         while True:
             async with self._store.read() as connection:
-                page = await table_rows.with_paths(connection, project_id, last, _PAGE)
-            for listed, path in page:
+                page = await table_rows.following(connection, project_id, last, _PAGE)
+            for listed in page:
                 last = listed.id
                 async with self._store.read() as connection:
                     loaded = await table_rows.load(connection, listed.id)
                 if loaded is None:
                     continue
                 table, text = loaded
-                file = names.table(path or _file_name(table.name))
-                manifest.add("tables", _table(table, path, file))
-                known = ExportRecord("table", path or file, table.name)
+                file = names.table(table.path or _file_name(table.name))
+                manifest.add("tables", _table(table, file))
+                known = ExportRecord("table", table.path or file, table.name)
                 for part in _entry(f"tables/{file}", text, table.updated_at, known):
                     yield part
             if not page:
@@ -171,14 +172,14 @@ def _file_name(title: str) -> str:
     return title.replace("/", "_")
 
 
-def _document(document: Document, path: str | None, file: str) -> dict[str, Any]:
+def _document(document: Document, file: str) -> dict[str, Any]:
     return {
         "file": f"documents/{file}",
         "id": document.id,
         "title": document.title,
         "type": document.type,
         "format": document.format,
-        "path": path,
+        "path": document.path,
         "revision": document.revision,
         "word_count": document.word_count,
         "updated_at": document.updated_at,
@@ -200,12 +201,12 @@ def _version(version: Version, file: str) -> dict[str, Any]:
     }
 
 
-def _table(table: Table, path: str | None, file: str) -> dict[str, Any]:
+def _table(table: Table, file: str) -> dict[str, Any]:
     return {
         "file": f"tables/{file}",
         "id": table.id,
         "name": table.name,
-        "path": path,
+        "path": table.path,
         "revision": table.revision,
         "size": table.size,
         "updated_at": table.updated_at,

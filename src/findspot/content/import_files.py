@@ -98,6 +98,11 @@ def _document(file: ImportFile, form: Format, content: bytes, limits: SizeLimits
     return Converted("document", title, _title(file.type, "document"), form, word_count(found.text)), content
 
 
+def title_of_file(path: str) -> str:
+    """Return the title that an import gives to a file that has none of its own."""
+    return _title(base_name(path))
+
+
 def _heading(content: bytes, found: Extract) -> str:
     """Return the text of the heading that opens a Markdown document, or an empty string."""
     if not found.blocks or found.blocks[0].kind != "heading" or not opens_with_title(content.decode()):

@@ -99,20 +99,19 @@ class Tables:
     async def _patch(self, text: list[bytes], body: Part) -> tuple[bytes, Sequence[str]]:
         return await self._helpers.run(operations.patch, joined_there(text), joined_there(body), self._limit)
 
-    async def import_file(self, project_id: int, path: str, name: str, text: bytes) -> Change:
-        """Create the table of a file, or make the existing one equal to the file."""
+    async def import_file(self, project_id: int, path: str, name: str, text: bytes) -> tuple[int, Change]:
+        """Create the table of a file, or make the existing one equal to the file. Return its id."""
         async with self._store.read() as connection:
             present = (await rows.by_paths(connection, project_id, [path])).get(path)
             if present is not None and present.size == len(text):
                 loaded = await rows.load(connection, present.id)
                 if loaded is not None and _equal(loaded[1], text):
-                    return "unchanged"
+                    return present.id, "unchanged"
         if present is None:
-            await self._insert(project_id, name, text, path)
-            return "created"
+            return (await self._insert(project_id, name, text, path)).id, "created"
         if await self._replace(present.id, text, None, WHOLE_TABLE) is None:
             raise not_found("table")
-        return "changed"
+        return present.id, "changed"
 
     async def _edit(
         self,
@@ -155,7 +154,7 @@ class Tables:
         async with self._store.write() as connection:
             await rows.switch(connection, table.id, text_id, size, expected=0)
             if path is not None:  # set last: the rest of a killed import must not block the path
-                await rows.set_path(connection, table.id, path)
+                await rows.change(connection, table.id, path=path)
             created = await rows.get(connection, table.id)
         if created is None:
             raise not_found("project")

@@ -13,7 +13,7 @@ from findspot.runtime.helpers import Helpers
 from findspot.runtime.remote_calls import encoded, joined_there
 from findspot.settings import Settings
 from findspot.store import chunks as chunk_rows
-from findspot.store import index_states
+from findspot.store import document_lines, index_states
 from findspot.store import tables as table_rows
 from findspot.store import tools as tool_rows
 from findspot.store.database import Store
@@ -77,7 +77,7 @@ class ChunkRows:
         asked = [cutting.DocumentToCut(row.id, row.format, frozenset(known[row.id])) for row in pending]
         contents = [row.content for row in pending]
         with metrics.CHUNKING_DURATION.labels(key.project_id).time():
-            parts = await self._helpers.run(cutting.cut_documents, asked, contents)
+            parts, lines = await self._helpers.run(cutting.cut_documents, asked, contents)
         found: dict[int, list[cutting.Passage]] = {row.id: [] for row in pending}
         for part in parts:
             for passage in part:
@@ -86,10 +86,14 @@ class ChunkRows:
         changes = await asyncio.to_thread(lambda: {id: _changes(key, known[id], each) for id, each in found.items()})
         await self._require_room(key, sum(len(each.new) - len(each.gone) for each in changes.values()))
         for start in range(0, len(pending), WRITTEN_AT_ONCE):  # so that no writer waits long
-            await self._rewrite(key, pending[start : start + WRITTEN_AT_ONCE], changes)
+            some = slice(start, start + WRITTEN_AT_ONCE)
+            await self._rewrite(key, pending[some], changes, lines[some])
 
-    async def _rewrite(self, key: NamespaceKey, followed: Sequence[Any], changes: Mapping[int, "_Changes"]) -> None:
+    async def _rewrite(
+        self, key: NamespaceKey, followed: Sequence[Any], changes: Mapping[int, "_Changes"], lines: Sequence[bytes]
+    ) -> None:
         """Write the changes of the chunk rows of documents, unless a document was deleted in the meantime."""
+        indexes = {row.id: cutting.line_index(each) for row, each in zip(followed, lines, strict=True)}
         async with self._store.write(durable=False) as connection:
             now = await index_states.lock_revisions(connection, [row.id for row in followed])
             existing = [row for row in followed if row.id in now]
@@ -98,6 +102,7 @@ class ChunkRows:
             await chunk_rows.insert(connection, new)
             metrics.CHUNKS_CREATED.labels(key.project_id, metrics.DOCUMENTS).inc(len(new))
             await chunk_rows.move(connection, [moved for row in existing for moved in changes[row.id].moved])
+            await document_lines.replace(connection, {row.id: indexes[row.id] for row in existing})
             await index_states.set_indexed_revisions(
                 connection,
                 [(row.id, row.revision, changes[row.id].total, now[row.id] == row.revision) for row in existing],

@@ -13,6 +13,7 @@ import msgspec
 from findspot.errors import FindspotError
 from findspot.models import Node, Skipped, SkipReason
 from findspot.sources import json_tree
+from findspot.sources.lines import line_pieces
 from findspot.sources.stored import read_stored
 
 if TYPE_CHECKING:
@@ -94,24 +95,32 @@ class NodeChunk(msgspec.Struct, frozen=True, array_like=True):
     text: str
 
 
-def cut_documents(documents: list[DocumentToCut], contents: list[bytes]) -> Iterator[list[Passage]]:
-    """Return the passages of documents, in order."""
-    asked = zip(documents, contents, strict=True)
-    return _parts(passage for document, content in asked for passage in _passages(document, content))
+def cut_documents(documents: list[DocumentToCut], contents: list[bytes]) -> tuple[Iterator[list[Passage]], list[bytes]]:
+    """Return the passages of documents, in order, and the line index of each document, which `line_index` decodes."""
+    cut = [_cut_document(document, content) for document, content in zip(documents, contents, strict=True)]
+    passages = chain.from_iterable(passages for passages, _ in cut)
+    return _parts(passages), [msgspec.msgpack.encode(lines) for _, lines in cut]
 
 
-def _passages(document: DocumentToCut, content: bytes) -> Iterator[Passage]:
+def line_index(encoded: bytes) -> list[bytes]:
+    """Return the pieces of a line index."""
+    return msgspec.msgpack.decode(encoded, type=list[bytes])
+
+
+def _cut_document(document: DocumentToCut, content: bytes) -> tuple[list[Passage], list[bytes]]:
     try:
         found = read_stored(content, document.format)
     except FindspotError as error:  # no document is saved like this: the stored bytes are damaged
         raise FindspotError("INTERNAL", f"Document {document.id} cannot be read. {error.message}") from None
     from findspot.chunking import cut_paragraphs
 
-    passages = list(cut_paragraphs(found.text, [(block.start, block.end) for block in found.blocks]))
-    for each in passages:
+    cut = list(cut_paragraphs(found.text, [(block.start, block.end) for block in found.blocks]))
+    passages = []
+    for each in cut:
         name = each.id(document.id)
         text = None if name in document.known else found.text[each.start : each.end]
-        yield Passage(document.id, name, each.start, each.end, each.index, len(passages), each.paragraph, text)
+        passages.append(Passage(document.id, name, each.start, each.end, each.index, len(cut), each.paragraph, text))
+    return passages, line_pieces(found, content.decode())
 
 
 def cut_table(

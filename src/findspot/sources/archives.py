@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Literal
 
-from findspot.sources.file_filter import FileFilter, SelectedFile, export_record_from
+from findspot.sources.file_filter import FileFilter, SelectedFile, export_record_from, listed_path
 from findspot.sources.files import File, Skipped
 from findspot.sources.limits import ArchiveError, Limits, rest_unread, too_large, total_exceeded
 from findspot.sources.paths import printable
 from findspot.sources.tars import BLOCK, BrokenArchive, Member, Reader, members
-from findspot.sources.zips import open_zip
+from findspot.sources.zips import open_zip, zip_names
 
-__all__ = ["Archive", "ArchiveError", "Limits", "format_of", "open_archive"]
+__all__ = ["Archive", "ArchiveError", "Limits", "format_of", "listed_paths", "open_archive"]
 
 ArchiveFormat = Literal["zip", "tar", "gzip"]
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x06\x06")
@@ -119,4 +119,29 @@ def _file(member: Member, file_filter: FileFilter, limits: Limits) -> File | Ski
         return selected
     if member.size > limits.file:
         return too_large(selected.path, limits)
-    return File(selected.name, selected.path, b"".join(member.read()), selected.record)
+    return File(selected.name, selected.path, b"".join(member.read()), selected.record, member.modified)
+
+
+def listed_paths(stream: BinaryIO, limits: Limits) -> set[str]:
+    """Return the paths of all importable files of an archive, without reading the files.
+
+    Raise ArchiveError if the archive is incomplete: its other files are not known then.
+    """
+    found = format_of(stream.read(BLOCK))
+    stream.seek(0)
+    if found == "zip":
+        return {path for name in zip_names(stream, limits) if (path := listed_path(name))}
+    counted = _Counted(_gunzipped(stream) if found == "gzip" else stream, limits)
+    paths: set[str] = set()
+    try:
+        for number, member in enumerate(members(counted)):
+            if number >= limits.entries:
+                raise ArchiveError(f"The archive has more than {limits.entries:,} entries.")
+            path = None if member.is_folder else listed_path(member.name, export_record_from(member.records))
+            if path is not None:
+                paths.add(path)
+    except BrokenArchive as broken:
+        raise ArchiveError(f"The archive is incomplete: {broken}.") from None
+    except _TotalExceeded:
+        raise ArchiveError(f"The archive unpacks to more than {limits.total:,} bytes.") from None
+    return paths

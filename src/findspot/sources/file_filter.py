@@ -54,6 +54,18 @@ class FileFilter:
         return Skipped(printable(name), reason)
 
 
+def listed_path(raw: str, record: ExportRecord | None = None) -> str | None:
+    """Return the path under which a file of a folder is imported, even if it cannot be read now; None for others."""
+    try:
+        name = safe_path(raw)
+        file_type(name)
+        if record is None or record.path is None:
+            return name if record is None or record.kind not in _NOT_IMPORTED else None
+        return safe_path(record.path)
+    except UnsupportedFile:
+        return None
+
+
 def export_record_from(records: Mapping[str, str]) -> ExportRecord | None:
     """Return the export record in the extended tar header of a file, or None."""
     kind = records.get(_TAR_PREFIX + "kind")

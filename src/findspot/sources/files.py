@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from findspot.names import MAX_LENGTH
@@ -48,6 +49,7 @@ class File:
     path: str
     data: bytes
     record: ExportRecord | None = None
+    modified: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from findspot.sources.file_dates import date_of
+
 BLOCK = 512
 END = bytes(2 * BLOCK)
 MAX_EXTENDED = 64 * 1024  # bytes of an extended header; names are far shorter
@@ -44,6 +46,7 @@ class Member:
     is_folder: bool
     refusal: str | None
     records: dict[str, str]
+    modified: datetime | None
     read: Callable[[], Iterator[bytes]]
 
 
@@ -88,7 +91,8 @@ def _member(stream: Reader, info: tarfile.TarInfo, extended: _Extended) -> Itera
             yield data
 
     name = extended.records.get("path") or extended.name or info.name
-    yield Member(name, size, info.isdir(), refusal, extended.records, read)
+    modified = _modified(extended.records.get("mtime"), info.mtime)
+    yield Member(name, size, info.isdir(), refusal, extended.records, modified, read)
     for _ in read():  # skip what the caller did not read
         pass
     _exactly(stream, -stored % BLOCK)
@@ -136,6 +140,13 @@ def _records(data: bytes) -> dict[str, str]:
 
 def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape")
+
+
+def _modified(extended: str | None, plain: float) -> datetime | None:
+    try:
+        return date_of(plain if extended is None else float(extended))
+    except ValueError:
+        return None
 
 
 def _size(extended: str | None, plain: int) -> int:

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from findspot.sources.file_dates import zip_date
 from findspot.sources.file_filter import FileFilter, SelectedFile
 from findspot.sources.files import File, Skipped
 from findspot.sources.limits import ArchiveError, Limits, too_large, total_exceeded
@@ -36,14 +37,24 @@ _UNREADABLE = (
 
 def open_zip(stream: BinaryIO, limits: Limits) -> tuple[int, Iterator[File | Skipped]]:
     """Return the number of files and an iterator over them. Raise ArchiveError if the archive is damaged or hostile."""
+    archive = _opened(stream, limits)
+    listed = [info for info in archive.infolist() if not info.is_dir()]
+    return len(listed), _files(archive, listed, limits)
+
+
+def zip_names(stream: BinaryIO, limits: Limits) -> list[str]:
+    """Return the names of the files of an archive. Raise ArchiveError as `open_zip` does."""
+    return [_name(info) for info in _opened(stream, limits).infolist() if not info.is_dir()]
+
+
+def _opened(stream: BinaryIO, limits: Limits) -> zipfile.ZipFile:
     _check_entry_count(stream, limits)
     try:
         archive = zipfile.ZipFile(stream)
     except _UNREADABLE:
         raise ArchiveError(_DAMAGED) from None
-    listed = [info for info in archive.infolist() if not info.is_dir()]
     _check_overlap(archive)
-    return len(listed), _files(archive, listed, limits)
+    return archive
 
 
 def _check_entry_count(stream: BinaryIO, limits: Limits) -> None:
@@ -130,4 +141,6 @@ def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo, selected: SelectedFil
             data = stream.read(limits.file + 1)
     except _UNREADABLE:
         return Skipped(printable(selected.path), "it is damaged in the archive")
-    return too_large(selected.path, limits) if len(data) > limits.file else File(selected.name, selected.path, data)
+    if len(data) > limits.file:
+        return too_large(selected.path, limits)
+    return File(selected.name, selected.path, data, modified=zip_date(info.date_time, info.extra))

@@ -262,10 +262,11 @@ _FOUND = f"""\
 SELECT {", ".join(f"chunks.{column.name}" for column in _columns)},
   COALESCE(tables.revision, documents.revision),
   COALESCE(of_table.indexed_revision, of_document.indexed_revision, 0),
-  documents.title, documents.type, documents.updated_at
+  documents.title, documents.type, import_files.path, documents.updated_at
 FROM chunks
 LEFT JOIN tables ON tables.id = chunks.table_id
 LEFT JOIN documents ON documents.id = chunks.document_id
+LEFT JOIN import_files ON import_files.document_id = chunks.document_id
 LEFT JOIN index_states of_table ON of_table.table_id = chunks.table_id
 LEFT JOIN index_states of_document ON of_document.document_id = chunks.document_id
 WHERE chunks.id IN (??)"""  # index_states is joined twice: a join with OR would be slow

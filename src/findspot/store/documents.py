@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,13 +20,14 @@ _columns = (
     documents.c.format,
     documents.c.revision,
     documents.c.word_count,
+    documents.c.path,
     documents.c.updated_at,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
-    """The values of a new document."""
+    """The values of a new document. `changed_at` is the date of the file that it comes from, if it has one."""
 
     title: str
     type: str
@@ -33,6 +35,7 @@ class NewDocument:
     content: bytes
     word_count: int
     path: str | None = None
+    changed_at: datetime | None = None
 
 
 async def create(connection: AsyncConnection, project_id: int, new: NewDocument) -> Document:
@@ -40,9 +43,13 @@ async def create(connection: AsyncConnection, project_id: int, new: NewDocument)
     return Document(*(await connection.execute(query, _values(project_id, new))).one())
 
 
-async def create_many(connection: AsyncConnection, project_id: int, new: Sequence[NewDocument]) -> None:
-    if new:
-        await connection.execute(sa.insert(documents), [_values(project_id, each) for each in new])
+async def create_many(connection: AsyncConnection, project_id: int, new: Sequence[NewDocument]) -> dict[str, int]:
+    """Add documents that come from files. Return their ids by path."""
+    if not new:
+        return {}
+    query = sa.insert(documents).returning(documents.c.path, documents.c.id)
+    added = await connection.execute(query, [_values(project_id, each) for each in new])
+    return {row.path: row.id for row in added}
 
 
 def _values(project_id: int, new: NewDocument) -> dict[str, Any]:
@@ -54,6 +61,7 @@ def _values(project_id: int, new: NewDocument) -> dict[str, Any]:
         "revision": 1,
         "word_count": new.word_count,
         "path": new.path,
+        "updated_at": new.changed_at or datetime.now(UTC),
         "content": new.content,
     }
 
@@ -86,16 +94,22 @@ async def change(connection: AsyncConnection, document: Document, **values: Any)
     return Document(*(await connection.execute(query)).one())
 
 
+async def date(connection: AsyncConnection, document_id: int, changed_at: datetime) -> None:
+    """Give a document the date of its file. Its content and revision stay the same."""
+    query = sa.update(documents).where(documents.c.id == document_id)
+    await connection.execute(query.values(updated_at=changed_at))
+
+
 async def by_paths(
     connection: AsyncConnection, project_id: int, paths: Sequence[str], *, lock: bool = False
 ) -> dict[str, tuple[Document, bytes]]:
     """Return the documents that were imported from these files, with their contents. Lock them to change them."""
-    query = sa.select(*_columns, documents.c.path, documents.c.content).where(
+    query = sa.select(*_columns, documents.c.content).where(
         documents.c.project_id == project_id, documents.c.path.in_(paths)
     )
     if lock:  # the same order in every import avoids deadlocks; the path has an index
         query = query.order_by(documents.c.path).with_for_update()
-    return {row.path: (Document(*row[:-2]), row.content) for row in await connection.execute(query)}
+    return {row.path: (Document(*row[:-1]), row.content) for row in await connection.execute(query)}
 
 
 async def sizes(connection: AsyncConnection, project_id: int, after: int, limit: int) -> list[tuple[int, int]]:
@@ -109,11 +123,13 @@ async def sizes(connection: AsyncConnection, project_id: int, after: int, limit:
     return [(row[0], row[1]) for row in await connection.execute(query)]
 
 
-async def load_many(connection: AsyncConnection, ids: Sequence[int]) -> list[tuple[Document, str | None, bytes]]:
-    """Return documents with their paths and contents."""
-    query = sa.select(*_columns, documents.c.path, documents.c.content).where(documents.c.id.in_(ids))
-    found = await connection.execute(query.order_by(documents.c.id))
-    return [(Document(*row[:-2]), row.path, row.content) for row in found]
+async def load_many(
+    connection: AsyncConnection, ids: Sequence[int], *, lock: bool = False
+) -> list[tuple[Document, bytes]]:
+    """Return documents with their contents, by id. Lock them if they are going to be changed."""
+    query = sa.select(*_columns, documents.c.content).where(documents.c.id.in_(ids)).order_by(documents.c.id)
+    found = await connection.execute(query.with_for_update() if lock else query)
+    return [(Document(*row[:-1]), row.content) for row in found]
 
 
 async def delete_some(connection: AsyncConnection, project_id: int, limit: int) -> bool:
@@ -122,6 +138,6 @@ async def delete_some(connection: AsyncConnection, project_id: int, limit: int) 
     return (await connection.execute(sa.delete(documents).where(documents.c.id.in_(some)))).rowcount == limit
 
 
-async def delete(connection: AsyncConnection, document_id: int) -> bool:
-    """Delete a document and, by cascade, its versions, chunks and index state."""
-    return (await connection.execute(sa.delete(documents).where(documents.c.id == document_id))).rowcount > 0
+async def delete(connection: AsyncConnection, ids: Sequence[int]) -> int:
+    """Delete documents and, by cascade, their versions, chunks and index states. Return how many there were."""
+    return (await connection.execute(sa.delete(documents).where(documents.c.id.in_(ids)))).rowcount

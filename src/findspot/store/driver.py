@@ -1,6 +1,7 @@
 """Sends statements for many rows directly to the driver, because SQLAlchemy's work per row would take too long."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import sqlalchemy as sa
@@ -24,7 +25,7 @@ async def insert(
 async def run(connection: AsyncConnection, query: str, *values: Any, among: Sequence[Any]) -> list[Any]:
     """Run a statement and return its rows. `?` stands for a value, and `(??)` for the list `among`.
 
-    Long lists are split over several statements.
+    `VALUES (??)` stands for a list of tuples. Long lists are split over several statements.
     """
     found: list[Any] = []
     for statement in _statements(connection, query, values, among):
@@ -45,8 +46,11 @@ def _statements(
 ) -> Iterator[tuple[str, tuple[Any, ...]]]:
     for start in range(0, len(among), _BATCH):
         some = among[start : start + _BATCH]
-        written = query.replace("(??)", f"({', '.join('?' * len(some))})").replace("?", _placeholder(connection))
-        yield written, (*values, *some)
+        places = f"({', '.join('?' * len(some))})"
+        if isinstance(some[0], tuple):
+            places = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
+            some = list(chain.from_iterable(some))
+        yield query.replace("(??)", places).replace("?", _placeholder(connection)), (*values, *some)
 
 
 def _placeholder(connection: AsyncConnection | sa.Connection) -> str:

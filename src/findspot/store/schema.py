@@ -153,6 +153,32 @@ documents = _table(
     sa.Index("ux_documents_project_id_path", "project_id", "path", unique=True),
 )
 
+# One row per document or table that was imported: the file that it came from. `root` names the folder, `hash` is the
+# SHA-256 of the file's bytes (None: imported before hashes were kept), and `missing` says that the folder does not have
+# the file any more. The path is repeated here because SQLite reads all of `documents.content` to reach a later column.
+import_files = sa.Table(
+    "import_files",
+    metadata,
+    sa.Column("project_id", Id, sa.ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("path", sa.Text, primary_key=True),
+    sa.Column("document_id", Id, sa.ForeignKey("documents.id", ondelete="CASCADE"), unique=True),
+    sa.Column("table_id", Id, sa.ForeignKey("tables.id", ondelete="CASCADE"), unique=True),
+    sa.Column("root", sa.Text),
+    sa.Column("hash", sa.LargeBinary(32)),
+    sa.Column("missing", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.CheckConstraint("(table_id IS NULL) <> (document_id IS NULL)", name="one_source"),
+    sa.Index("ix_import_files_project_id_root", "project_id", "root"),
+)
+
+# The line index of a document's text, in pieces (`sources/lines.py`). It belongs to `index_states.indexed_revision`.
+document_lines = sa.Table(
+    "document_lines",
+    metadata,
+    sa.Column("document_id", Id, sa.ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("lines", sa.LargeBinary, nullable=False),
+)
+
 versions = _table(
     "versions",
     _id(),

@@ -14,6 +14,7 @@ from findspot.store.schema import (
     Timestamp,
     changes,
     chunks,
+    document_lines,
     embedding_cache,
     gone_chunks,
     index_requests,
@@ -30,7 +31,17 @@ _BATCH_BYTES = 1 << 20
 _BATCH_ROWS = 512
 # The progress of the index, and the identity of the store: a restored store has a new, empty index, and no browser is
 # signed in to it.
-_LEFT_OUT = (chunks, gone_chunks, changes, index_states, namespace_states, index_requests, installation, sessions)
+_LEFT_OUT = (
+    chunks,
+    document_lines,
+    gone_chunks,
+    changes,
+    index_states,
+    namespace_states,
+    index_requests,
+    installation,
+    sessions,
+)
 _COUNTER = "id"  # the column whose values are never reused
 _WAIT_FOR_LOCKS = sa.text("SET LOCAL lock_timeout = '10s'")
 

@@ -3,7 +3,7 @@
 import secrets
 import time
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -24,6 +24,7 @@ _columns = (
     tables.c.name,
     tables.c.revision,
     tables.c.size,
+    tables.c.path,
     tables.c.updated_at,
 )
 _visible = tables.c.revision > 0
@@ -44,9 +45,8 @@ async def create(
     path: str | None = None,
 ) -> Table:
     """Add a table. Its text is stored as the pieces with this `text_id`, before or after this call."""
-    values = {"project_id": project_id, "name": name, "revision": revision, "size": size, "text_id": text_id}
-    if path is not None:
-        values["path"] = path
+    values: dict[str, Any] = {"project_id": project_id, "name": name, "revision": revision}
+    values |= {"size": size, "text_id": text_id, "path": path}
     return Table(*(await connection.execute(sa.insert(tables).returning(*_columns), values)).one())
 
 
@@ -63,27 +63,24 @@ async def every(connection: AsyncConnection, project_id: int) -> list[Table]:
 
 async def by_paths(connection: AsyncConnection, project_id: int, paths: Sequence[str]) -> dict[str, Table]:
     """Return the tables that were imported from these files."""
-    where = (tables.c.project_id == project_id, tables.c.path.in_(paths), _visible)
-    query = sa.select(*_columns, tables.c.path).where(*where)
-    return {row.path: Table(*row[:-1]) for row in await connection.execute(query)}
+    query = sa.select(*_columns).where(tables.c.project_id == project_id, tables.c.path.in_(paths), _visible)
+    return {row.path: Table(*row) for row in await connection.execute(query)}
 
 
-async def with_paths(
-    connection: AsyncConnection, project_id: int, after: int, limit: int
-) -> list[tuple[Table, str | None]]:
-    """Return the next tables of a project by id, with the files they were imported from."""
+async def following(connection: AsyncConnection, project_id: int, after: int, limit: int) -> list[Table]:
+    """Return the next tables of a project by id."""
     query = (
-        sa.select(*_columns, tables.c.path)
+        sa.select(*_columns)
         .where(tables.c.project_id == project_id, tables.c.id > after, _visible)
         .order_by(tables.c.id)
         .limit(limit)
     )
-    return [(Table(*row[:-1]), row.path) for row in await connection.execute(query)]
+    return [Table(*row) for row in await connection.execute(query)]
 
 
-async def set_path(connection: AsyncConnection, table_id: int, path: str) -> None:
-    """Record the file that a table was imported from."""
-    await connection.execute(sa.update(tables).where(tables.c.id == table_id).values(path=path))
+async def change(connection: AsyncConnection, table_id: int, **values: Any) -> None:
+    """Change columns of a table that are not part of its value."""
+    await connection.execute(sa.update(tables).where(tables.c.id == table_id).values(values))
 
 
 async def load(connection: AsyncConnection, table_id: int) -> tuple[Table, list[bytes]] | None:

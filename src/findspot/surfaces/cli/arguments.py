@@ -97,7 +97,7 @@ def confirm_first(question: str) -> Callable[[Callable[..., None]], Callable[...
         @functools.wraps(function)
         def confirmed(*args: Any, yes: bool, **kwargs: Any) -> None:
             if not yes:
-                _confirm(question.format(**kwargs))
+                confirm(question.format(**kwargs))
             function(*args, **kwargs)
 
         return confirmed
@@ -105,7 +105,7 @@ def confirm_first(question: str) -> Callable[[Callable[..., None]], Callable[...
     return decorate
 
 
-def _confirm(question: str) -> None:
+def confirm(question: str) -> None:
     """Ask the user. Without a terminal, require '--yes'."""
     if not sys.stdin.isatty():
         raise Failure("This cannot be undone.", "Add --yes to do it.", 2)

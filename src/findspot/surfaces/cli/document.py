@@ -55,11 +55,19 @@ async def list_(api: Api, project_id: int) -> None:
     """List the documents of a project."""
     found = await api.call("GET", f"/api/v1/projects/{project_id}/documents")
     rows = [
-        (each["id"], each["title"], each["type"], each["format"], f"{each['wordCount']:,}", ago(each["updatedAt"]))
+        (
+            each["id"],
+            each["title"],
+            each["path"] or "",
+            each["type"],
+            each["format"],
+            f"{each['wordCount']:,}",
+            ago(each["updatedAt"]),
+        )
         for each in found["documents"]
     ]
     empty = f"Project {project_id} has no document. 'findspot document create {project_id} TITLE @FILE' creates one."
-    show_rows(found, api.as_json, ("id", "title", "type", "format", "words", "changed"), rows, empty)
+    show_rows(found, api.as_json, ("id", "title", "path", "type", "format", "words", "changed"), rows, empty)
 
 
 @command.command()

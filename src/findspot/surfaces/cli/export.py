@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gzip
+import os
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -134,6 +135,8 @@ def _unpack(file: "IO[bytes] | BinaryIO", folder: Path) -> int:
             with path.open("xb") as target:
                 for piece in member.read():
                     target.write(piece)
+            if member.modified:
+                os.utime(path, (member.modified.timestamp(),) * 2)
             number += 1
     except (UnsupportedFile, BrokenArchive) as error:
         raise Failure(f"The export cannot be unpacked: {error}.", exit_code=7) from None

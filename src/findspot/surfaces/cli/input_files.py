@@ -5,14 +5,15 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from findspot.sources.archives import Archive, ArchiveError, Limits, open_archive
-from findspot.sources.file_filter import FileFilter, SelectedFile
-from findspot.sources.files import ARCHIVES, ExportRecord, File, Skipped
+from findspot.sources.archives import Archive, ArchiveError, Limits, listed_paths, open_archive
+from findspot.sources.file_dates import date_of
+from findspot.sources.file_filter import FileFilter, SelectedFile, listed_path
+from findspot.sources.files import ARCHIVES, ExportRecord, File, Skipped, clean_title
 from findspot.sources.limits import too_large
 from findspot.sources.paths import printable
 from findspot.surfaces.cli.failure import Failure
@@ -25,45 +26,47 @@ _LINK = "it is a symbolic link; links are not followed"
 
 @dataclass(frozen=True, slots=True)
 class InputFiles:
-    """Files to import, read lazily, and their number if it is known in advance."""
+    """The files of one argument, read lazily, and their number if it is known in advance.
+
+    `root` names the folder or archive. `paths` are the paths of all its files, or None if they are not all known.
+    """
 
     total: int | None
     files: Iterator[File | Skipped]
+    root: str | None = None
+    paths: Set[str] | None = None
 
 
 @contextlib.contextmanager
-def find_files(paths: Sequence[str], name: str | None) -> Iterator[InputFiles]:
-    """Yield the files of all paths. `name` is the path of a file from standard input."""
+def find_files(paths: Sequence[str], name: str | None, root: str | None = None) -> Iterator[list[InputFiles]]:
+    """Yield the files of each path. `name` is the path of a file from standard input; `root` replaces all roots."""
     # Standard input is copied to a file, since a zip is read from its end.
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as copy:
         parts = [
             _standard_input(name, cast(BinaryIO, copy)) if path == "-" else _from_path(Path(path)) for path in paths
         ]
-        counts = [part.total for part in parts]
-        total = None if None in counts else sum(cast(list[int], counts))
-        yield InputFiles(total, _without_duplicates(parts))
+        seen: set[str] = set()
+        yield [
+            replace(part, files=_first_ones(part.files, seen) if len(parts) > 1 else part.files, root=root or part.root)
+            for part in parts
+        ]
 
 
-def _without_duplicates(parts: Sequence[InputFiles]) -> Iterator[File | Skipped]:
+def _first_ones(files: Iterator[File | Skipped], seen: set[str]) -> Iterator[File | Skipped]:
     """Skip a file whose path was seen before: it would overwrite the first one."""
-    if len(parts) == 1:
-        yield from parts[0].files
-        return
-    seen: set[str] = set()
-    for part in parts:
-        for file in part.files:
-            if isinstance(file, File) and file.path in seen:
-                yield Skipped(file.path, "an earlier file has the same path; import it into another project")
-                continue
-            if isinstance(file, File):
-                seen.add(file.path)
-            yield file
+    for file in files:
+        if isinstance(file, File) and file.path in seen:
+            yield Skipped(file.path, "an earlier file has the same path; import it into another project")
+            continue
+        if isinstance(file, File):
+            seen.add(file.path)
+        yield file
 
 
 def _from_path(path: Path) -> InputFiles:
     try:
         if path.is_dir():
-            return InputFiles(sum(1 for _ in _walk(path)), _folder(path))
+            return _folder(path)
         if path.name.lower().endswith(ARCHIVES):
             with path.open("rb"):
                 pass  # fail now, not in the middle of the import
@@ -79,7 +82,18 @@ def _archive(path: Path) -> InputFiles:
             yield from _opened(stream, str(path)).files
 
     with path.open("rb") as stream:
-        return InputFiles(_opened(stream, str(path)).total, files())
+        return InputFiles(_opened(stream, str(path)).total, files(), clean_title(path.name), _listed(stream))
+
+
+def _listed(stream: BinaryIO) -> Set[str] | None:
+    """Return the paths of an archive, or None if it is incomplete."""
+    stream.seek(0)
+    try:
+        return listed_paths(stream, LIMITS)
+    except ArchiveError:
+        return None
+    finally:
+        stream.seek(0)
 
 
 def _opened(stream: BinaryIO, what: str) -> Archive:
@@ -98,8 +112,10 @@ def _standard_input(name: str | None, copy: BinaryIO) -> InputFiles:
         copy.write(piece)
     copy.seek(0)
     if name is None:
-        archive = _opened(copy, "Standard input (give --name to import one file)")
-        return InputFiles(archive.total, archive.files)
+        _opened(copy, "Standard input (give --name to import one file)")
+        paths = _listed(copy)
+        archive = _opened(copy, "Standard input")
+        return InputFiles(archive.total, archive.files, paths=paths)
     wanted = FileFilter().select(name)
     if not isinstance(wanted, SelectedFile):
         raise Failure(f"{name}: {wanted.reason if wanted else 'it is not imported'}.", exit_code=2)
@@ -125,8 +141,20 @@ def _walk(folder: Path, below: str = "") -> Iterator[tuple[str, os.DirEntry[str]
             yield path, entry
 
 
-def _folder(folder: Path) -> Iterator[File | Skipped]:
-    file_filter, known = FileFilter(), _export(folder)
+def _folder(folder: Path) -> InputFiles:
+    known, paths, is_readable = _export(folder), set[str](), True
+    names = list(_walk(folder))
+    for name, entry in names:
+        is_readable &= not isinstance(entry, OSError)
+        path = listed_path(name, known.get(name))
+        if path is not None:
+            paths.add(path)
+    root = clean_title(folder.resolve().name or str(folder.resolve())) or None
+    return InputFiles(len(names), _folder_files(folder, known), root, paths if is_readable else None)
+
+
+def _folder_files(folder: Path, known: Mapping[str, ExportRecord]) -> Iterator[File | Skipped]:
+    file_filter = FileFilter()
     for path, entry in _walk(folder):
         found = (
             _unreadable(path, entry) if isinstance(entry, OSError) else _file(path, entry, file_filter, known.get(path))
@@ -157,12 +185,13 @@ def _single(path: Path) -> Iterator[File | Skipped]:
 def _read(file: Path, wanted: SelectedFile) -> File | Skipped:
     try:
         with file.open("rb", buffering=0) as stream:
-            if os.fstat(stream.fileno()).st_size > LIMITS.file:
+            about = os.fstat(stream.fileno())
+            if about.st_size > LIMITS.file:
                 return too_large(wanted.path, LIMITS)
             data = stream.read()
     except OSError as error:
         return _unreadable(wanted.path, error)
-    return File(wanted.name, wanted.path, data, wanted.record)
+    return File(wanted.name, wanted.path, data, wanted.record, date_of(about.st_mtime))
 
 
 def _unreadable(path: str, error: OSError) -> Skipped:

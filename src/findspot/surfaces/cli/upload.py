@@ -18,7 +18,7 @@ from findspot.surfaces.cli.failure import Failure
 PACKET_FILES, PACKET_BYTES = 1000, 2 * 1024 * 1024
 MAX_REQUESTS = 2  # while the server works on one, the next is packed and sent
 _COMPRESS_ABOVE = 8 * 1024 * 1024
-_RESULTS = ("created", "changed", "unchanged", "skipped")
+RESULTS = ("created", "changed", "renamed", "unchanged", "skipped")
 
 
 @dataclass(slots=True)
@@ -62,27 +62,31 @@ def packets(files: Iterator[File | Skipped]) -> Iterator[Packet]:
 
 
 def _entry(file: File) -> bytes:
-    header = tar_header(file.name, len(file.data), records=tar_records_of(file.record) if file.record else None)
+    records = tar_records_of(file.record) if file.record else None
+    header = tar_header(file.name, len(file.data), file.modified, records)
     return b"".join((header, file.data, padding(len(file.data))))
 
 
 @dataclass(slots=True)
 class Summary:
-    """The result of an import: counts and skipped files."""
+    """The result of an import: counts, skipped files, and those that their folders do not have any more."""
 
     created: int = 0
     changed: int = 0
+    renamed: int = 0
     unchanged: int = 0
     skipped: int = 0
+    deleted: int = 0
     skipped_files: list[dict[str, str]] = field(default_factory=list)
+    missing_files: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def done(self) -> int:
-        return self.created + self.changed + self.unchanged + self.skipped
+        return sum(getattr(self, name) for name in RESULTS)
 
     def add(self, before: dict[str, int], now: dict[str, Any]) -> dict[str, int]:
         """Add the counts that a request has reached since its counts were `before`. Return its new counts."""
-        counts = {name: int(now[name]) for name in _RESULTS}
+        counts = {name: int(now[name]) for name in RESULTS}
         for name, count in counts.items():
             setattr(self, name, getattr(self, name) + count - before.get(name, 0))
         return counts
@@ -92,18 +96,27 @@ class Summary:
         self.skipped_files.append({"path": skipped.name, "reason": skipped.reason})
 
 
-async def upload(
-    api: Api, project_id: int, files: Iterator[File | Skipped], summary: Summary, on_progress: Callable[[], None]
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """One upload: where it goes, and where its progress is reported."""
+
+    api: Api
+    project_id: int
+    root: str | None
+    summary: Summary
+    on_progress: Callable[[], None]
+
+
+async def upload(to: Upload, files: Iterator[File | Skipped]) -> None:
     """Upload all files. Call `on_progress` whenever the summary has changed."""
     remaining, requests = packets(files), set[asyncio.Task[None]]()
     try:
         while packet := await asyncio.to_thread(next, remaining, None):
             for each in packet.skipped:
-                summary.skip(each)
-            on_progress()
+                to.summary.skip(each)
+            to.on_progress()
             if packet.files:
-                requests.add(asyncio.create_task(_send(api, project_id, packet, summary, on_progress)))
+                requests.add(asyncio.create_task(_send(to, packet)))
             while len(requests) >= MAX_REQUESTS:
                 done, requests = await asyncio.wait(requests, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
@@ -115,32 +128,34 @@ async def upload(
         await asyncio.gather(*requests, return_exceptions=True)
 
 
-async def _send(api: Api, project_id: int, packet: Packet, summary: Summary, on_progress: Callable[[], None]) -> None:
+async def _send(to: Upload, packet: Packet) -> None:
     """Send a packet, or its halves if the server refuses its size."""
     try:
-        await _post(api, project_id, await asyncio.to_thread(packet.body), summary, on_progress)
+        await _post(to, await asyncio.to_thread(packet.body))
     except Failure as failure:
         if failure.body["code"] != "CONTENT_TOO_LARGE":
             raise
         if len(packet.files) == 1:
-            summary.skip(Skipped(packet.files[0][0], "it is larger than the server accepts (FINDSPOT_MAX_BODY)"))
-            on_progress()
+            to.summary.skip(Skipped(packet.files[0][0], "it is larger than the server accepts (FINDSPOT_MAX_BODY)"))
+            to.on_progress()
             return
         for half in packet.halves():
-            await _send(api, project_id, half, summary, on_progress)
+            await _send(to, half)
 
 
-async def _post(api: Api, project_id: int, body: bytes, summary: Summary, on_progress: Callable[[], None]) -> None:
+async def _post(to: Upload, body: bytes) -> None:
     before: dict[str, int] = {}
     last: dict[str, Any] = {}
-    async with api.stream("POST", f"/api/v1/projects/{project_id}/import", content=body) as response:
+    params = {"root": to.root} if to.root else {}
+    path = f"/api/v1/projects/{to.project_id}/import"
+    async with to.api.stream("POST", path, params=params, content=body) as response:
         async for line in response.aiter_lines():
             last = msgspec.json.decode(line)
-            before = summary.add(before, last)
-            on_progress()
+            before = to.summary.add(before, last)
+            to.on_progress()
     if "skipped_files" not in last:
         raise Failure("The server stopped the import early. Run it again: imported files are kept.", exit_code=7)
-    summary.skipped_files += last["skipped_files"]
+    to.summary.skipped_files += last["skipped_files"]
     if "error" in last:
         kind = KINDS.get(last["error"]["code"])
         raise Failure.from_response(kind.status if kind else 500, last["error"])

@@ -26,6 +26,7 @@ def _document(document: Document) -> models.DocumentSummary:
         "format": document.format,
         "revision": document.revision,
         "wordCount": document.word_count,
+        "path": document.path,
         "updatedAt": timestamp(document.updated_at),
     }
 

@@ -88,6 +88,8 @@ RULES = {
     "GET /api/v1/projects/{project_id}/documents": Rule(READ, Scope.PROJECT),
     "POST /api/v1/projects/{project_id}/documents": Rule(WRITE, Scope.PROJECT, large=True, save=True),
     "POST /api/v1/projects/{project_id}/import": Rule(WRITE, Scope.PROJECT, large=True),
+    "POST /api/v1/projects/{project_id}/import/compare": Rule(WRITE, Scope.PROJECT, large=True),
+    "POST /api/v1/projects/{project_id}/import/prune": Rule(WRITE, Scope.PROJECT, large=True),
     "GET /api/v1/projects/{project_id}/export": Rule(READ, Scope.PROJECT),
     "GET /api/v1/documents/{document_id}": Rule(READ, Scope.DOCUMENT),
     "PUT /api/v1/documents/{document_id}": Rule(WRITE, Scope.DOCUMENT, large=True, save=True),

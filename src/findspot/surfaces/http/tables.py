@@ -5,7 +5,7 @@ from fastapi import Request, Response
 from findspot.models import Table
 from findspot.store import tables as rows
 from findspot.surfaces.http.body import expected_revision, pieces
-from findspot.surfaces.http.encoding import framed
+from findspot.surfaces.http.encoding import framed, timestamp
 from findspot.surfaces.http.models import tables as models
 from findspot.surfaces.http.models.json import JsonValue
 from findspot.surfaces.http.router import Media, Router, app_of
@@ -18,7 +18,14 @@ def _head(table: Table) -> models.CreatedTable:
 
 
 def _summary(table: Table) -> models.TableSummary:
-    return {"id": table.id, "name": table.name, "revision": table.revision, "size": table.size}
+    return {
+        "id": table.id,
+        "name": table.name,
+        "revision": table.revision,
+        "size": table.size,
+        "path": table.path,
+        "updated_at": timestamp(table.updated_at),
+    }
 
 
 @api.post("/api/v1/projects/{project_id}/tables", status=201, takes=models.NewTable)

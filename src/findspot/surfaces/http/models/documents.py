@@ -43,7 +43,7 @@ class SavedDocument(CreatedDocument):
 
 
 class DocumentSummary(TypedDict):
-    """A document without its content."""
+    """A document without its content. `path` is the file that it was imported from."""
 
     id: int
     projectId: int
@@ -52,6 +52,7 @@ class DocumentSummary(TypedDict):
     format: DocumentFormat
     revision: int
     wordCount: int
+    path: str | None
     updatedAt: str
 
 

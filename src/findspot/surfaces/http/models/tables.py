@@ -34,12 +34,14 @@ class CreatedTable(TypedDict):
 
 
 class TableSummary(TypedDict):
-    """A table without its value; `size` counts the bytes of its JSON text."""
+    """A table without its value. `size` counts the bytes of its JSON text; `path` is the file it was imported from."""
 
     id: int
     name: str
     revision: int
     size: int
+    path: str | None
+    updated_at: str
 
 
 class Tables(TypedDict):

@@ -18,11 +18,18 @@ class ScoreBreakdown(TypedDict):
 
 
 class SearchResult(TypedDict):
-    """A passage. `highlights` are ranges of `snippet`; the offsets count characters of the document's text."""
+    """A passage. `highlights` are ranges of `snippet`; the offsets count characters of the document's text.
+
+    `path` is the file that the document was imported from. `line` and `column` (from 1) say where the first match is in
+    it, or where the snippet begins if there are no highlights.
+    """
 
     documentId: int
     documentTitle: str
     documentType: str
+    path: str | None
+    line: int | None
+    column: int | None
     chunkId: int
     snippet: str
     highlights: list[list[int]]
