@@ -2,9 +2,11 @@
 
 import http.server
 import json
+import os
 import sys
 import tarfile
 import threading
+import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -195,3 +197,91 @@ def test_ctrl_c_stops_an_import_and_prints_how_far_it_came(tmp_path: Path, stall
         assert terminal.interrupt() == 130
         assert "Stopped: 1 created, 0 changed, 0 unchanged, 0 skipped. Run it again to continue." in terminal.text
         assert "Traceback" not in terminal.text
+
+
+def paths(remote: Command, project: str) -> set[str]:
+    return {
+        each["path"]
+        for kind in ("document", "table")
+        for each in remote(kind, "list", project, "--json").json[f"{kind}s"]
+    }
+
+
+def test_a_renamed_file_is_recognised_and_a_folder_keeps_its_dates(
+    remote: Command, project: str, tmp_path: Path
+) -> None:
+    folder = write(tmp_path / "笔记", FILES)
+    os.utime(folder / "a.md", (1_500_000_000, 1_500_000_000))
+    remote("import", project, str(folder))
+    before = {each["path"]: each for each in remote("document", "list", project, "--json").json["documents"]}
+    assert before["a.md"]["updatedAt"] == "2017-07-14T02:40:00Z"
+    (folder / "a.md").rename(folder / "notes" / "第一章.md")
+    (folder / "notes" / "第三章.md").rename(folder / unicodedata.normalize("NFD", "é第三章.md"))
+    outcome = remote("import", project, str(folder), "--json").json
+    assert (outcome["renamed"], outcome["unchanged"], outcome["missing_files"]) == (2, 3, [])
+    after = {each["path"]: each for each in remote("document", "list", project, "--json").json["documents"]}
+    assert after["notes/第一章.md"]["id"] == before["a.md"]["id"]
+    assert after["notes/第一章.md"]["updatedAt"] == "2017-07-14T02:40:00Z"
+    assert after["\u00e9第三章.md"]["id"] == before["notes/第三章.md"]["id"]
+    assert after["\u00e9第三章.md"]["title"] == "\u00e9第三章"
+
+
+def test_prune_deletes_only_after_it_was_confirmed(remote: Command, project: str, tmp_path: Path) -> None:
+    folder = write(tmp_path / "in", FILES)
+    write(tmp_path / "other", {"o.md": b"# Other"})
+    remote("import", project, str(folder), str(tmp_path / "other"))
+    for gone in ("a.md", "log.jsonl"):
+        (folder / gone).unlink()
+    report = remote("import", project, str(folder))
+    assert "2 files no longer in the folder; '--prune' deletes" in report.out
+    refused = remote("import", project, str(folder), "--prune")
+    assert refused.code == 2
+    assert "a.md (document " in refused.err
+    assert "log.jsonl (table " in refused.err
+    assert "--yes" in refused.err
+    assert paths(remote, project) == {*FILES, "o.md"}
+    done = remote("import", project, str(folder), "--prune", "--yes", "--json").json
+    assert (done["deleted"], {each["path"] for each in done["missing_files"]}) == (2, {"a.md", "log.jsonl"})
+    assert paths(remote, project) == {*FILES, "o.md"} - {"a.md", "log.jsonl"}
+    assert "0 renamed, 3 unchanged" in remote("import", project, str(folder), "--prune").out
+
+
+def test_prune_is_refused_where_missing_files_are_not_known(remote: Command, project: str, tmp_path: Path) -> None:
+    folder = write(tmp_path / "in", FILES)
+    remote("import", project, str(folder))
+    empty = tmp_path / "empty" / "in"
+    empty.mkdir(parents=True)
+    broken = tmp_path / "in.tar"
+    broken.write_bytes(tar_of({"a.md": b"x" * 3000})[:2048])
+    for target, why in ((folder / "a.md", "which folder"), (empty, "no file"), (broken, "completely")):
+        outcome = remote("import", project, str(target), "--prune", "--yes")
+        assert outcome.code == 2
+        assert why in outcome.err
+    assert paths(remote, project) == set(FILES)
+
+
+def test_folders_of_one_root_are_compared_together(remote: Command, project: str, tmp_path: Path) -> None:
+    first, second = write(tmp_path / "1" / "docs", {"a.md": b"# A"}), write(tmp_path / "2" / "docs", {"b.md": b"# B"})
+    for _ in range(2):
+        outcome = remote("import", project, str(first), str(second), "--prune", "--yes", "--json").json
+        assert (outcome["missing_files"], outcome["deleted"]) == ([], 0)
+    renamed = (tmp_path / "2").rename(tmp_path / "3") / "docs"
+    (renamed / "b.md").unlink()
+    write(renamed, {"c.md": b"# C"})
+    done = remote("import", project, str(first), str(renamed), "--prune", "--yes", "--json").json
+    assert [each["path"] for each in done["missing_files"]] == ["b.md"]
+    assert paths(remote, project) == {"a.md", "c.md"}
+
+
+def test_an_export_keeps_the_dates_of_its_files(remote: Command, project: str, tmp_path: Path) -> None:
+    folder = write(tmp_path / "in", FILES)
+    for name in FILES:
+        os.utime(folder / name, (1_500_000_000, 1_500_000_000))
+    remote("import", project, str(folder))
+    remote("export", project, str(tmp_path / "out"))
+    assert (tmp_path / "out" / "documents" / "a.md").stat().st_mtime == 1_500_000_000
+    other = str(remote("project", "create", "q", "--json").json["id"])
+    remote("import", other, str(tmp_path / "out"))
+    assert paths(remote, other) == set(FILES)
+    dates = {each["updatedAt"] for each in remote("document", "list", other, "--json").json["documents"]}
+    assert dates == {"2017-07-14T02:40:00Z"}

@@ -25,6 +25,9 @@ def reported(explained: dict[str, Any] | None = None, **changed: Any) -> str:
         "documentId": 74,
         "documentTitle": "The\nlighthouse",
         "documentType": "document",
+        "path": None,
+        "line": None,
+        "column": None,
         "snippet": "a lamp, a lamp",
         "highlights": [[2, 6]],
         "startOffset": 0,
@@ -68,6 +71,15 @@ def test_a_type_is_shown_if_it_is_not_the_default(colours: Colours) -> None:
     colours(False)
     assert "  1  The lighthouse  document 74, 0–14 · just now\n" in reported()
     assert "chapter · document 74, 0–14" in reported(documentType="chapter")
+
+
+def test_a_document_from_a_file_is_shown_with_its_path_and_line(colours: Colours) -> None:
+    colours(False)
+    assert "  tidb/tikv-config.md:412 · document 74 · just now\n" in reported(
+        path="tidb/tikv-config.md", line=412, column=3
+    )
+    assert "  笔记/第三章.md:7 · document 74" in reported(path="笔记/第三章.md", line=7, column=1)
+    assert "document 74, 0–14" in reported(path="tree.json")
 
 
 def test_of_many_words_those_with_the_highest_weight_are_shown() -> None:

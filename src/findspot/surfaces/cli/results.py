@@ -56,8 +56,8 @@ def report(found: dict[str, Any], before: int, mode: str, language: str) -> str:
 
 def _entry(number: int, result: dict[str, Any]) -> list[str]:
     place = f"document {result['documentId']}, {result['startOffset']}–{result['endOffset']}"
-    if result["path"]:
-        place = f"{result['path']}:{result['line']}" if result["line"] else result["path"]
+    if result["line"]:
+        place = f"{result['path']}:{result['line']} · document {result['documentId']}"
     kind = [result["documentType"]] if result["documentType"] != _DEFAULT_TYPE else []
     title = " ".join(result["documentTitle"].split())
     head = f"{title}  {' · '.join([*kind, place, ago(result['updatedAt'])])}"

@@ -49,9 +49,11 @@ async def create(api: Api, project_id: int, name: str, value: bytes) -> None:
 async def list_(api: Api, project_id: int) -> None:
     """List the tables of a project."""
     found = await api.call("GET", f"/api/v1/projects/{project_id}/tables")
-    rows = [(each["id"], each["name"], each["revision"], size(each["size"])) for each in found["tables"]]
+    rows = [
+        (each["id"], each["name"], each["path"] or "", each["revision"], size(each["size"])) for each in found["tables"]
+    ]
     empty = f"Project {project_id} has no table. 'findspot table create {project_id} NAME JSON' creates one."
-    show_rows(found, api.as_json, ("id", "name", "revision", "size"), rows, empty)
+    show_rows(found, api.as_json, ("id", "name", "path", "revision", "size"), rows, empty)
 
 
 @command.command()
