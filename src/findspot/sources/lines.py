@@ -15,7 +15,7 @@ import msgspec
 
 from findspot.sources.extract import Extract
 
-PIECE = 1 << 14  # characters of the text
+PIECE = 1 << 13  # characters of the text
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _Columns = tuple[list[int], list[int], list[int]]

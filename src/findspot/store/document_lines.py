@@ -11,7 +11,11 @@ from findspot.store.schema import document_lines
 
 Piece: TypeAlias = tuple[int, int]  # document and number of the piece
 
-_PIECES = "SELECT document_id, number, lines FROM document_lines WHERE (document_id, number) IN (VALUES (??))"
+# A join, because SQLite would read the whole table for `(document_id, number) IN (…)`.
+_PIECES = """\
+WITH wanted (document_id, number) AS (VALUES (??))
+SELECT found.document_id, found.number, found.lines
+FROM wanted JOIN document_lines found ON found.document_id = wanted.document_id AND found.number = wanted.number"""
 
 
 async def replace(connection: AsyncConnection, indexes: Mapping[int, Sequence[bytes]]) -> None:
