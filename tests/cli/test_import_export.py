@@ -174,7 +174,10 @@ def stalled() -> Iterator[str]:
             self.rfile.read(int(self.headers["Content-Length"]))
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(b'{"created": 1, "changed": 0, "unchanged": 0, "skipped": 0}\n')
+            if self.path.endswith("/compare"):
+                self.wfile.write(b'{"missing": []}')
+                return
+            self.wfile.write(b'{"created": 1, "changed": 0, "renamed": 0, "unchanged": 0, "skipped": 0}\n')
             self.wfile.flush()
             assert done.wait(120)
 
@@ -243,7 +246,7 @@ def test_prune_deletes_only_after_it_was_confirmed(remote: Command, project: str
     done = remote("import", project, str(folder), "--prune", "--yes", "--json").json
     assert (done["deleted"], {each["path"] for each in done["missing_files"]}) == (2, {"a.md", "log.jsonl"})
     assert paths(remote, project) == {*FILES, "o.md"} - {"a.md", "log.jsonl"}
-    assert "0 renamed, 3 unchanged" in remote("import", project, str(folder), "--prune").out
+    assert "0 changed, 3 unchanged, 0 skipped." in remote("import", project, str(folder), "--prune").out
 
 
 def test_prune_is_refused_where_missing_files_are_not_known(remote: Command, project: str, tmp_path: Path) -> None:

@@ -112,10 +112,9 @@ async def _prune(missing: "Missing", summary: "Summary", *, ask: bool, silent: b
 
 
 def _counts(summary: "Summary") -> str:
-    from findspot.surfaces.cli.upload import RESULTS
-
-    counts = (f"{getattr(summary, result):,} {result}" for result in RESULTS)
-    return ", ".join(counts) + (f", {summary.deleted:,} deleted" if summary.deleted else "")
+    always = ("created", "changed", "unchanged", "skipped")
+    shown = (*always, *(each for each in ("renamed", "deleted") if getattr(summary, each)))
+    return ", ".join(f"{getattr(summary, each):,} {each}" for each in shown)
 
 
 def _report(summary: "Summary") -> str:

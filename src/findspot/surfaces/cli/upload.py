@@ -18,7 +18,7 @@ from findspot.surfaces.cli.failure import Failure
 PACKET_FILES, PACKET_BYTES = 1000, 2 * 1024 * 1024
 MAX_REQUESTS = 2  # while the server works on one, the next is packed and sent
 _COMPRESS_ABOVE = 8 * 1024 * 1024
-RESULTS = ("created", "changed", "renamed", "unchanged", "skipped")
+_RESULTS = ("created", "changed", "renamed", "unchanged", "skipped")
 
 
 @dataclass(slots=True)
@@ -82,11 +82,11 @@ class Summary:
 
     @property
     def done(self) -> int:
-        return sum(getattr(self, name) for name in RESULTS)
+        return sum(getattr(self, name) for name in _RESULTS)
 
     def add(self, before: dict[str, int], now: dict[str, Any]) -> dict[str, int]:
         """Add the counts that a request has reached since its counts were `before`. Return its new counts."""
-        counts = {name: int(now[name]) for name in RESULTS}
+        counts = {name: int(now[name]) for name in _RESULTS}
         for name, count in counts.items():
             setattr(self, name, getattr(self, name) + count - before.get(name, 0))
         return counts
