@@ -21,10 +21,12 @@ from findspot.store.schema import (
     bindings,
     changes,
     chunks,
+    document_lines,
     documents,
     embedding_cache,
     endpoints,
     gone_chunks,
+    import_files,
     index_states,
     keys,
     metadata,
@@ -88,6 +90,9 @@ async def fill(connection: AsyncConnection) -> dict[str, int]:
     version = {"document_id": document, "reason": "manual", "actor": "owner", "title": "d", "format": "text"}
     first = await add(connection, versions, **version, word_count=1, content=b"x")
     await add(connection, versions, **version, word_count=1, content=b"y", parent_id=first)
+    for number, source in enumerate(({"document_id": document}, {"table_id": table})):
+        await connection.execute(sa.insert(import_files), {"project_id": project, "path": str(number), **source})
+    await connection.execute(sa.insert(document_lines), {"document_id": document, "number": 0, "lines": b"x"})
     tool = await add(connection, tools, **a_tool(project, table, "find"))
     endpoint = await add(connection, endpoints, project_id=project, name="e", key_hash="e")
     await connection.execute(
@@ -130,6 +135,40 @@ async def test_the_schema_can_be_removed_and_created_again(store: Store) -> None
     async with store.write() as connection:
         assert await connection.run_sync(down_and_up) == ["alembic_version"]
         await fill(connection)
+
+
+async def test_an_upgrade_knows_the_files_of_documents_that_were_imported_before(store: Store) -> None:
+    def at(revision: str) -> Callable[[sa.Connection], None]:
+        def migrate_to(connection: sa.Connection) -> None:
+            from alembic import command
+            from alembic.config import Config
+
+            config = Config()
+            config.set_main_option("script_location", str(migrate.FOLDER))
+            config.attributes["connection"] = connection
+            move = command.downgrade if revision != "head" else command.upgrade
+            move(config, revision)
+
+        return migrate_to
+
+    before = ScriptDirectory(str(migrate.FOLDER)).get_revision("0010").down_revision
+    assert isinstance(before, str)
+    async with store.write() as connection:
+        await connection.run_sync(at(before))
+        project = await add(connection, projects, name="p")
+        table = {"project_id": project, "name": "t", "revision": 1, "size": 1, "text_id": 1, "path": "b.json"}
+        table_id = await add(connection, tables, **table)
+        document = {"project_id": project, "title": "d", "type": "note", "format": "text", "revision": 1}
+        document_id = await add(connection, documents, **document, content=b"x", path="笔记/a.md")
+        await connection.execute(sa.update(index_states).values(status="ready"))
+        await connection.run_sync(at("head"))
+        found = await connection.execute(sa.select(import_files).order_by(import_files.c.path))
+        assert [(row.path, row.document_id, row.table_id, row.root, row.hash, row.missing) for row in found] == [
+            ("b.json", None, table_id, None, None, False),
+            ("笔记/a.md", document_id, None, None, None, False),
+        ]
+        states = await connection.execute(sa.select(index_states.c.document_id, index_states.c.status))
+        assert {row.document_id: row.status for row in states} == {None: "ready", document_id: "pending"}
 
 
 async def test_a_database_of_a_newer_findspot_is_refused_and_not_changed(

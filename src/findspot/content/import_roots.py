@@ -1,7 +1,6 @@
 """Import roots: which imported files does a folder not have any more, and deleting what came from them."""
 
 import asyncio
-import contextlib
 import unicodedata
 from collections.abc import AsyncGenerator, Collection, Sequence, Set
 from dataclasses import dataclass
@@ -97,10 +96,18 @@ class ImportRoots:
             lost = [each for each in found if each.missing and each.root == root]
             deleted = await self._documents.delete_many([each.document_id for each in lost if each.document_id])
             for table_id in (each.table_id for each in lost if each.table_id):
-                with contextlib.suppress(FindspotError):  # someone else has just deleted it
-                    await self._tables.delete(table_id)
-                    deleted += 1
+                deleted += await self._delete_table(table_id)
             yield deleted
+
+    async def _delete_table(self, table_id: int) -> bool:
+        """Delete a table. Return False if someone else has just deleted it."""
+        try:
+            await self._tables.delete(table_id)
+        except FindspotError as error:
+            if error.code != "NOT_FOUND":
+                raise
+            return False
+        return True
 
 
 def _compared(known: Sequence[ImportedFile], present: Set[str]) -> tuple[list[MissingFile], dict[bool, list[str]]]:
