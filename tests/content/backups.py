@@ -29,6 +29,7 @@ BIG = b'["' + "大き な text ".encode() * 200_000 + b'"]'  # about 3 MB: many 
 # Tables that are not in a backup: the index worker fills them again, or they are of no use elsewhere.
 LEFT_OUT = {
     "chunks",
+    "document_lines",
     "gone_chunks",
     "changes",
     "index_states",
