@@ -123,6 +123,45 @@ def test_numbering_continues_on_the_next_page(search: Callable[..., Outcome], ma
     assert "this search has 60 results, 50 per page" in search("cellar", "--project", many, "--page", "4").out
 
 
+@pytest.fixture(scope="module")
+def alike(served: tuple[Server, Path]) -> str:
+    """A project in which three documents share a passage."""
+    shared = "The tide table 潮汐表"
+    documents = {"一": shared, "Two": f"{shared.upper()}\n\nAnother tide 潮汐", "Three": f"{shared}\n\nThird 潮汐"}
+    return add_project(served[0], documents, "note")[1]
+
+
+def test_passages_that_are_alike_are_folded_unless_all_are_asked_for(
+    search: Callable[..., Outcome], alike: str
+) -> None:
+    folded = search("潮汐 tide", "--project", alike, "--mode", "fts").out
+    assert folded.count("and 2 more like this (--all)") == 1
+    assert "1–3 of 5" in folded
+    everything = search("潮汐 tide", "--project", alike, "--mode", "fts", "--all").out
+    assert "more like this" not in everything
+    assert "1–5 of 5" in everything
+    limited = search("潮汐", "--project", alike, "--all", "--per-document", "1", "--limit", "2", "--json").json
+    assert (len({each["documentId"] for each in limited["results"]}), limited["hasMore"]) == (2, True)
+
+
+def test_filters_select_documents_and_an_empty_result_names_them(search: Callable[..., Outcome], alike: str) -> None:
+    one = search("潮汐", "--project", alike, "--json", "--all").json["results"][0]["documentId"]
+    found = search("潮汐", "--project", alike, "--document", str(one), "--type", "note", "--since", "1d", "--json").json
+    assert {each["documentId"] for each in found["results"]} == {one}
+    for options in (("--path", "notes/"), ("--type", "chapter"), ("--before", "2020-01-01"), ("--document", "999999")):
+        out = search("潮汐", "--project", alike, *options).out
+        assert out.startswith("Nothing was found in the documents that the filters admit.")
+    error = search("潮汐", "--project", alike, "--since", "yesterday", code=2).err
+    assert "'yesterday' is no date such as 2026-11-01, and no age such as 12h, 7d or 4w." in error
+
+
+def test_matches_are_counted_by_type_and_document(search: Callable[..., Outcome], alike: str) -> None:
+    out = search("潮汐 tide", "--project", alike, "--mode", "fts", "--count", "--sort", "date").out
+    assert re.search(
+        r"matches by type\n  5  note\nmatches by document\n  2  (Two|Three)\n  2  (Two|Three)\n  1  一", out
+    )
+
+
 @pytest.mark.parametrize("query", ["-keeper lantern", "-守塔人 lantern", "-h lantern"])
 def test_a_query_may_start_with_an_excluded_word(search: Callable[..., Outcome], query: str) -> None:
     plain, dashed = (search("--json", "--mode", "fts", *given).json for given in ((query,), ("--", query)))

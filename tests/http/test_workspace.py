@@ -38,6 +38,7 @@ CHAPTERS = {
 RESULT = {
     "documentId", "documentTitle", "documentType", "chunkId", "snippet", "highlights", "startOffset", "endOffset",
     "chunkStart", "chunkEnd", "finalScore", "scoreBreakdown", "updatedAt",
+    "duplicates",
 }  # fmt: skip
 PAGE = {"results", "total", "hasMore", "page", "offset", "cursor", "strategy", "indexState", "fallback", "tookMs"}
 
@@ -152,6 +153,25 @@ async def test_the_first_page_leads_to_the_next(owner: httpx2.AsyncClient, proje
         ({"query": "x", "documentIds": ["a"]}, "documentIds.0"),
         ({"query": "x", "weights": {"bm25": 1}}, "weights"),
         ({"query": "x", "includeLowScores": "yes"}, "includeLowScores"),
+        ({"query": "x", "limit": 0}, "limit"),
+        ({"query": "x", "limit": 51}, "limit"),
+        ({"query": "x", "limit": 5.0}, "limit"),
+        ({"query": "x", "types": []}, "types"),
+        ({"query": "x", "types": ["a", ""]}, "types.1"),
+        ({"query": "x", "types": ["\0"]}, "types.0"),
+        ({"query": "x", "pathPrefix": ""}, "pathPrefix"),
+        ({"query": "x", "pathPrefix": "a\0b"}, "pathPrefix"),
+        ({"query": "x", "pathPrefix": "/" * 1001}, "pathPrefix"),
+        ({"query": "x", "updatedAfter": "yesterday"}, "updatedAfter"),
+        ({"query": "x", "updatedAfter": "2026-02-30"}, "updatedAfter"),
+        ({"query": "x", "updatedAfter": "2026-11-01T08:00:00"}, "updatedAfter"),
+        ({"query": "x", "updatedAfter": "0001-01-01T00:00:00+14:00"}, "updatedAfter"),
+        ({"query": "x", "updatedBefore": 1_700_000_000}, "updatedBefore"),
+        ({"query": "x", "updatedAfter": "2026-11-02", "updatedBefore": "2026-11-02"}, "updatedBefore"),
+        ({"query": "x", "sort": "newest"}, "sort"),
+        ({"query": "x", "perDocument": 0}, "perDocument"),
+        ({"query": "x", "includeDuplicates": 1}, "includeDuplicates"),
+        ({"query": "x", "counts": "all"}, "counts"),
     ],
 )
 async def test_a_wrong_field_is_refused_by_its_name(
@@ -159,6 +179,80 @@ async def test_a_wrong_field_is_refused_by_its_name(
 ) -> None:
     answer = await ask(owner, project, "search:query:strategy", **({"strategy": "hybrid"} | body))
     assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (422, "INVALID_ARGUMENT", field)
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "chunkIds"),
+        ({"documentId": 1}, "chunkId"),
+        ({"chunkId": 1}, "documentId"),
+        ({"chunkIds": []}, "chunkIds"),
+        ({"chunkIds": [1] * 51}, "chunkIds"),
+        ({"chunkIds": [0]}, "chunkIds.0"),
+        ({"chunkIds": [1], "chunkId": 1}, "chunkIds"),
+    ],
+)
+async def test_an_explanation_is_of_one_passage_or_of_several(
+    owner: httpx2.AsyncClient, project: int, body: dict[str, Any], field: str
+) -> None:
+    answer = await ask(owner, project, "search:rank:explain", query="x", **body)
+    assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (422, "INVALID_ARGUMENT", field)
+
+
+async def test_filters_order_folding_and_counts_are_part_of_a_request(owner: httpx2.AsyncClient, project: int) -> None:
+    for title, type, content in (
+        ("一", "chapter", "潮汐 tide one"),
+        ("二", "note", "潮汐 tide ONE\n\n潮汐 tide two\n\n潮汐 tide three"),
+    ):
+        body = {"title": title, "type": type, "format": "text", "content": content}
+        await owner.post(f"/api/v1/projects/{project}/documents", json=body)
+    await settle(app_of(owner))
+
+    async def search(**given: Any) -> dict[str, Any]:
+        found: dict[str, Any] = await hybrid(owner, project, "潮汐 tide", **given)
+        return found
+
+    everything = await search(counts=True)
+    assert sorted(each["duplicates"] for each in everything["results"]) == [0, 0, 1]
+    assert everything["counts"]["byType"] == [{"type": "note", "count": 3}, {"type": "chapter", "count": 1}]
+    assert [each["count"] for each in everything["counts"]["byDocument"]] == [3, 1]
+    assert everything["counts"]["byDocument"][0].items() >= {"documentTitle": "二", "documentType": "note"}.items()
+    assert (everything["counts"]["documents"], everything["total"]) == (2, 4)
+    assert len((await search(includeDuplicates=True))["results"]) == 4
+    assert len((await search(includeDuplicates=True, perDocument=1))["results"]) == 2
+    short = await search(limit=2, types=["note"], sort="date", updatedAfter="2020-01-01")
+    assert (len(short["results"]), short["hasMore"], short["total"], "counts" in short) == (2, True, 3, False)
+    assert (await search(updatedBefore="2020-01-01T00:00:00.5+08:00"))["results"] == []
+    assert (await search(pathPrefix="notes/"))["total"] == 0
+
+
+async def test_a_page_is_explained_in_one_request(owner: httpx2.AsyncClient, project: int) -> None:
+    content = "\n\n".join(f"Heron number {number} 苍鹭" for number in range(12))
+    body = {"title": "Herons", "format": "text", "content": content}
+    await owner.post(f"/api/v1/projects/{project}/documents", json=body)
+    await settle(app_of(owner))
+    query = "蒼鷺 heron lantern"
+    found = await hybrid(owner, project, query, includeLowScores=True)
+    ids = [each["chunkId"] for each in found["results"]]
+    answer = await ask(owner, project, "search:rank:explain", query=query, chunkIds=[999_999, *ids])
+    assert [each["chunkId"] for each in answer.json()] == ids
+    for result, why in zip(found["results"], answer.json(), strict=True):
+        assert why["scoreBreakdown"]["bm25"] == pytest.approx(result["scoreBreakdown"]["bm25"], abs=2e-6)
+    first = found["results"][0]
+    place = {"documentId": first["documentId"], "chunkId": first["chunkId"]}
+    one = (await ask(owner, project, "search:rank:explain", query=query, **place)).json()
+    assert (one["bm25"], one["semantic"]) == (answer.json()[0]["bm25"], answer.json()[0]["semantic"])
+    herons = [each for each in answer.json() if each["documentTitle"] == "Herons"]
+    assert len(herons) == 12
+    assert all(each["missingWords"] == ["lantern"] for each in herons)
+    assert all("it lacks “lantern”" in each["explanation"] for each in herons)
+    chinese = await owner.post(
+        f"/api/v1/projects/{project}/search/rank/explain",
+        json={"query": query, "chunkIds": [herons[0]["chunkId"]]},
+        headers={"Accept-Language": "zh"},
+    )
+    assert "缺少“lantern”" in chinese.json()[0]["explanation"]
 
 
 @pytest.mark.scenario("D36")

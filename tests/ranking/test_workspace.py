@@ -46,9 +46,11 @@ def test_the_shown_shares_add_up_exactly_to_the_shown_total(bm25: dict[int, floa
 def test_an_explanation_gives_the_same_score_as_the_search(bm25: dict[int, float], cosines: dict[int, float]) -> None:
     keyword, vector = keyword_leg(bm25), vector_leg(cosines)
     for leg in (vector, None):
-        for hit in rank(keyword, leg, similarity, ORIGINS, NOW, FULL):
-            fresh = recency(ORIGINS[hit.id].updated_at, NOW)
-            why = explained(hit.id, keyword, leg, similarity, fresh, full_match=hit.id in FULL)
+        hits = rank(keyword, leg, similarity, ORIGINS, NOW, FULL)
+        fresh = {hit.id: recency(ORIGINS[hit.id].updated_at, NOW) for hit in hits}
+        reasons = explained(fresh, keyword, leg, similarity, FULL)
+        for hit in hits:
+            why = reasons[hit.id]
             assert shown(why) == hit.score
             assert why.part("keyword").rank == keyword.ranks().get(hit.id)
             assert sum(part.weight for part in why.parts) == pytest.approx(1)

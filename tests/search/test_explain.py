@@ -74,3 +74,22 @@ async def test_a_passage_that_the_query_leaves_out_is_explained_too(app: App, pr
         with pytest.raises(FindspotError) as caught:
             await app.explainer.explain(request, document_id, chunk_id)
         assert caught.value.code == "NOT_FOUND"
+
+
+async def test_a_page_is_explained_with_one_recall(app: App, project: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = await find(app, project, "old lighthouse 生锈 zebra", "hybrid", duplicates=True)
+    ids = [each.found.chunk.id for each in page.results]
+    calls, recall = list[int](), app.engine.recall
+
+    def counted(*args: Any, **given: Any) -> Any:
+        calls.append(given["limit"])
+        return recall(*args, **given)
+
+    monkeypatch.setattr(app.engine, "recall", counted)
+    request = SearchRequest(project, "old lighthouse 生锈 zebra")
+    explained = await app.explainer.explain_all(request, [*ids, ids[0], 10**9])
+    assert [each.found.chunk.id for each in explained] == ids
+    assert len(ids) == 50
+    assert calls == [10_000, 0, 0, 0, 0]  # and one for each word
+    assert all(each.coverage.missing == ("zebra",) for each in explained)
+    assert await app.explainer.explain_all(SearchRequest(project, "old"), [10**9]) == []

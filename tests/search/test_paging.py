@@ -1,15 +1,19 @@
 """Rankings, which are values, and the cursors that keep them."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from findspot.engines.protocol import Recall
 from findspot.errors import FindspotError
-from findspot.ranking.workspace import Scored, Shown
+from findspot.ranking.workspace import Origin, Scored, Shown
 from findspot.search import Degradation, SearchRequest
 from findspot.search.candidates import Candidates
-from findspot.search.paging import KEPT_S, PAGE_SIZE, Cursor, Cursors, Ranking, extended
+from findspot.search.folding import listed
+from findspot.search.paging import KEPT_S, Cursor, Cursors, Ranking, extended
+from findspot.search.request import PAGE_SIZE
 from findspot.words import parse
 
 UNAVAILABLE = Degradation("EMBEDDING_UNAVAILABLE")
@@ -24,15 +28,22 @@ class Clock:
 
 def ranking(project_id: int = 1, hits: int = 0, query: str = "heron") -> Ranking:
     request = SearchRequest(project_id, query)
-    ids, scores = range(hits), [0.5] * 3 * hits
-    return Ranking(request, parse(query), datetime.now(UTC), ids=ids, scores=scores)
+    ids, scores, documents = range(hits), [0.5] * 3 * hits, [1] * hits
+    return all_listed(Ranking(request, parse(query), datetime.now(UTC), ids=ids, scores=scores, documents=documents))
+
+
+def all_listed(ranking: Ranking, texts: Mapping[int, str] | None = None) -> Ranking:
+    """Return the ranking with all of its hits examined. `texts` are those of its hits by id."""
+    by_place = None if texts is None else {place: texts[id] for place, id in enumerate(ranking.ids)}
+    listing = listed(ranking.listing, ranking.documents, by_place, ranking.request.per_document)
+    return replace(ranking, listing=listing)
 
 
 def candidates(degraded: Degradation | None = None) -> Candidates:
     return Candidates(
         limit=200,
         recall=Recall(),
-        origins={},
+        origins=dict.fromkeys(range(100), Origin(1, datetime.now(UTC))),
         rejected=frozenset({99}),
         full=frozenset(),
         more_full=False,
@@ -56,14 +67,14 @@ def test_extending_a_ranking_leaves_the_old_one_as_it_was() -> None:
     after = extended(before, candidates(), hits(4, 3), complete=True)
     assert (list(before.ids), before.complete) == ([3, 1, 2], False)
     assert (list(after.ids), after.complete, after.rejected) == ([4, 3, 1, 2], True, {99})
-    assert after.page(1)[0] == (4, Shown(0.3, 0.2, 0.1, 0.6))
+    assert all_listed(after).page(1)[0] == (4, Shown(0.3, 0.2, 0.1, 0.6), 0)
 
 
 def test_pages_that_were_shown_keep_their_hits() -> None:
-    shown = extended(ranking(), candidates(), hits(3, 1, 2), complete=False).with_page(1)
-    after = extended(shown, candidates(), hits(4, 2), complete=False)
-    assert [id for id, _ in after.page(1)] == [3, 1, 2]
-    assert [id for id, _ in after.with_page(2).page(2)] == [4]
+    shown = all_listed(extended(ranking(), candidates(), hits(3, 1, 2), complete=False)).with_page(1)
+    after = all_listed(extended(shown, candidates(), hits(4, 2), complete=False))
+    assert [hit.id for hit in after.page(1)] == [3, 1, 2]
+    assert [hit.id for hit in after.with_page(2).page(2)] == [4]
     assert after.with_page(2).with_page(1) == after.with_page(2)
 
 

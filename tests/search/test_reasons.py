@@ -73,3 +73,9 @@ def test_an_excluded_passage_is_explained_as_excluded() -> None:
         "Total: 0.67. A search excludes it: it lacks a phrase of the query, or contains an excluded word."
     )
     assert sentence(why, "zh").endswith("合计 0.67 分。检索不显示此段：缺少查询要求的短语，或含有查询排除的词。")
+
+
+def test_missing_words_are_named() -> None:
+    why = replace(WHY, missing=["lamp", "灯塔"])
+    assert "; it lacks “lamp”, “灯塔”; its meaning" in sentence(why, "en")
+    assert "；缺少“lamp”“灯塔”；与查询" in sentence(why, "zh")

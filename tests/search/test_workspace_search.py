@@ -13,7 +13,7 @@ from findspot.errors import FindspotError
 from findspot.models import documents_namespace
 from findspot.runtime.limits import SEARCHES
 from findspot.search import Degradation, Page, SearchRequest, Strategy, Total, candidates, recall
-from findspot.search.paging import PAGE_SIZE
+from findspot.search.request import PAGE_SIZE
 from findspot.store.schema import chunks, documents
 from tests import flows
 from tests.flows import PARAGRAPHS, FakeEmbedder, find, make_document, make_project, save, settle, text_of
@@ -169,7 +169,7 @@ async def test_of_equal_hits_the_newer_comes_first_then_the_smaller_id(app: App,
     async with app.store.write() as connection:  # the other two at the same time
         some = sa.update(documents).where(documents.c.id.in_([made[1].id, made[3].id]))
         await connection.execute(some.values(updated_at=datetime.now(UTC)))
-    page = await find(app, project, "heron", "fts")
+    page = await find(app, project, "heron", "fts", duplicates=True)
     assert [each.found.chunk.document_id for each in page.results] == [made[place].id for place in (1, 3, 2, 0)]
 
 
@@ -191,7 +191,7 @@ async def test_a_recent_change_ranks_before_an_old_one(app: App, project: int) -
     old, new = [await make_document(app, project, "The ferry crosses the bay") for _ in range(2)]
     await settle(app)
     await set_age(app, old.id, 300)
-    page = await find(app, project, "ferry bay", "hybrid")
+    page = await find(app, project, "ferry bay", "hybrid", duplicates=True)
     assert [each.found.chunk.document_id for each in page.results] == [new.id, old.id]
     assert page.results[0].score.recency == pytest.approx(0.1, abs=1e-4)
     assert page.results[1].score.recency == pytest.approx(0.1 * 0.5**10, abs=1e-4)

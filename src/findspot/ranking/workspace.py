@@ -77,28 +77,29 @@ def rank(
 
 
 def explained(
-    id: Id,
+    fresh: Mapping[Id, float],
     keyword: Leg[Id],
     vector: Leg[Id] | None,
     similarity: Callable[[float], float],
-    fresh: float,
-    *,
-    full_match: bool,
-) -> Ranked[Id]:
-    """Return the score of one chunk in a hybrid search with all its parts, whether or not a leg recalled it.
+    full_matches: Set[Id],
+) -> dict[Id, Ranked[Id]]:
+    """Return the scores of chunks in a hybrid search with all their parts, whether or not a leg recalled them.
 
-    `fresh` is its recency.
+    `fresh` has the recency of each of these chunks.
     """
     weights = scaled_up(HYBRID, keyword=True, vector=vector is not None)
-    raw, cosine = keyword.raw(id), vector.raw(id) if vector else None
-    rank = vector.ranks().get(id) if vector else None
-    words = bm25_norm(raw or 0.0, full_match=full_match)
-    return ranked(
-        id,
-        Part("keyword", raw, keyword.ranks().get(id), words, weights.keyword),
-        Part("vector", cosine, rank, 0.0 if cosine is None else similarity(cosine), weights.vector),
-        Part("recency", None, None, fresh, weights.recency),
-    )
+    by_keyword, by_vector = keyword.ranks(), vector.ranks() if vector else {}
+    found = {}
+    for id, recency_norm in fresh.items():
+        raw, cosine = keyword.raw(id), vector.raw(id) if vector else None
+        words = bm25_norm(raw or 0.0, full_match=id in full_matches)
+        found[id] = ranked(
+            id,
+            Part("keyword", raw, by_keyword.get(id), words, weights.keyword),
+            Part("vector", cosine, by_vector.get(id), 0.0 if cosine is None else similarity(cosine), weights.vector),
+            Part("recency", None, None, recency_norm, weights.recency),
+        )
+    return found
 
 
 def shown(hit: Ranked[Id]) -> Shown:

@@ -71,6 +71,12 @@ _TOO_MANY_MATCHES = {
     "zh": "匹配的片段超过 {most:,} 个，仅提供最相关的 {most:,} 个。请增加关键词以缩小范围。",
 }
 
+_TOO_MANY_BY_DATE = {
+    "en": "More than {most:,} passages match; only those of the newest documents are available. Add words or an "
+    "earlier end date to narrow the search.",
+    "zh": "匹配的片段超过 {most:,} 个，仅提供最近更新的文档中的片段。请增加关键词或更早的截止日期以缩小范围。",
+}
+
 _NOT_ALL_INDEXED = {
     "en": {
         True: "Results may be incomplete: not everything is indexed yet. Run 'findspot serve' to update the index.",
@@ -154,8 +160,9 @@ def rebuilding(language: str) -> str:
     return _REBUILDING[language]
 
 
-def too_many_matches(most: int, language: str) -> str:
-    return _TOO_MANY_MATCHES[language].format(most=most)
+def too_many_matches(most: int, language: str, *, by_date: bool = False) -> str:
+    """Say that there are more matches than are ranked."""
+    return (_TOO_MANY_BY_DATE if by_date else _TOO_MANY_MATCHES)[language].format(most=most)
 
 
 def not_all_indexed(in_process: bool, language: str) -> str:

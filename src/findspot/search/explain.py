@@ -1,7 +1,7 @@
-"""Explain the score of one passage in a hybrid search: matching words, both legs, ranks and age."""
+"""Explain the scores of passages in a hybrid search: matching and missing words, both legs, ranks and age."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -23,6 +23,8 @@ from findspot.store.database import Store
 
 if TYPE_CHECKING:
     from findspot.words import Coverage, Query
+
+MAX_EXPLAINED = 50  # passages at once: a page of results
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +66,20 @@ class Explainer:
 
     async def explain(self, request: SearchRequest, document_id: int, chunk_id: int) -> Explanation:
         """Explain the score of a passage, whether or not the search would return it."""
-        async with self._store.read() as connection:
-            found = (await connection.run_sync(rows.found, [chunk_id])).get(chunk_id)
-        if found is None or found.chunk.namespace != request.namespace or found.chunk.document_id != document_id:
+        found = await self.explain_all(request, [chunk_id])
+        if not found or found[0].found.chunk.document_id != document_id:
             raise not_found("passage")
+        return found[0]
+
+    async def explain_all(self, request: SearchRequest, chunk_ids: Sequence[int]) -> list[Explanation]:
+        """Explain the scores of up to fifty passages with one recall. Those that do not exist are left out."""
+        async with self._store.lookup() as connection:
+            rows_by_id = await connection.run_sync(rows.found, chunk_ids)
+        known = [rows_by_id[id] for id in dict.fromkeys(chunk_ids) if id in rows_by_id]
+        found = [each for each in known if each.chunk.namespace == request.namespace]
+        if not found:
+            return []
+        ids = [each.chunk.id for each in found]
         async with self._gate.search(request.project_id) as turn:
             query = await self._recaller.parse(request)
             recalled = await self._recaller.recall(
@@ -77,11 +89,11 @@ class Explainer:
                 turn,
                 words=replace(words_of(query), none_of=()),  # a passage that is excluded has a score too
                 limit=candidates.MAX_CANDIDATES,
-                also=[chunk_id],
+                also=ids,
             )
-            weights = await self._recaller.scores(request, _words_apart(query), chunk_id)
+            weights = await self._recaller.scores(request, _words_apart(query), ids)
         similarity = self._embeddings.embedder.calibration.score
-        return await asyncio.to_thread(_explanation, found, query, recalled, weights, similarity)
+        return await asyncio.to_thread(_explanations, found, query, recalled, weights, similarity)
 
 
 def _words_apart(query: "Query") -> dict[str, Words]:
@@ -92,26 +104,40 @@ def _words_apart(query: "Query") -> dict[str, Words]:
     return words
 
 
-def _explanation(
-    found: FoundChunk,
+def _explanations(
+    found: Sequence[FoundChunk],
     query: "Query",
     recalled: Recalled,
-    weights: Mapping[str, float],
+    weights: Mapping[int, Mapping[str, float]],
     similarity: Callable[[float], float],
-) -> Explanation:
-    from findspot.words import accepts, measure_coverage, surface_form
-
-    now, text, recall = datetime.now(UTC), found.chunk.text, recalled.recall
-    updated_at = found.updated_at or now
-    full = candidates.is_full_match(query, len(weights))
+) -> list[Explanation]:
+    now, recall = datetime.now(UTC), recalled.recall
+    full = {id for id, each in weights.items() if candidates.is_full_match(query, len(each))}
     ranked = workspace.explained(
-        found.chunk.id,
+        {each.chunk.id: recency(each.updated_at or now, now) for each in found},
         keyword_leg(recall.keyword, recall.keyword_also),
         vector_leg(recall.vector, recall.vector_also) if recalled.by_vector else None,
         similarity,
-        recency(updated_at, now),
-        full_match=full,
+        full,
     )
+    return [
+        _explanation(each, query, ranked[each.chunk.id], weights[each.chunk.id], now, recalled.degraded, full)
+        for each in found
+    ]
+
+
+def _explanation(
+    found: FoundChunk,
+    query: "Query",
+    ranked: Ranked[int],
+    weights: Mapping[str, float],
+    now: datetime,
+    degraded: Degradation | None,
+    full: Set[int],
+) -> Explanation:
+    from findspot.words import accepts, measure_coverage, surface_form
+
+    text = found.chunk.text
     heaviest = sorted(weights.items(), key=lambda each: -each[1])
     return Explanation(
         found=found,
@@ -119,8 +145,8 @@ def _explanation(
         score=workspace.shown(ranked),
         matched=tuple(MatchedWord(surface_form(query, term, text), weight) for term, weight in heaviest),
         coverage=measure_coverage(query, weights.keys(), text),
-        full_match=full,
+        full_match=found.chunk.id in full,
         is_left_out=not accepts(query, text),
-        age=max(now - updated_at, timedelta(0)),
-        degraded=recalled.degraded,
+        age=max(now - (found.updated_at or now), timedelta(0)),
+        degraded=degraded,
     )

@@ -7,14 +7,16 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cachetools import LRUCache, TTLCache
 
+from findspot.engines.protocol import EVERYTHING, Within
 from findspot.errors import invalid
 from findspot.ranking.workspace import Scored, Shown
 from findspot.search import candidates
 from findspot.search.candidates import Candidates
+from findspot.search.folding import Listing
 from findspot.search.recall import Degradation
 from findspot.search.request import SearchRequest, Strategy
 from findspot.search.total import NOTHING, Counts, Total
@@ -22,10 +24,17 @@ from findspot.search.total import NOTHING, Counts, Total
 if TYPE_CHECKING:
     from findspot.words import Query
 
-PAGE_SIZE = 50
 KEPT_S = 300.0  # since a cursor was last used
 MAX_WEIGHT = 8_000_000  # of all cursors together, about ten bytes each
 MAX_PROJECT_WEIGHT = 2_000_000  # so that many searches in one project leave the cursors of others alone
+
+
+class RankedHit(NamedTuple):
+    """A hit on a page, its score, and how many hits are folded into it."""
+
+    id: int
+    score: Shown
+    duplicates: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +44,11 @@ class Ranking:
     request: SearchRequest
     query: "Query"
     now: datetime
+    within: Within = EVERYTHING  # of the engine: what the request's filters admitted at the start
     ids: Sequence[int] = field(default_factory=lambda: array("q"))
     scores: Sequence[float] = field(default_factory=lambda: array("d"))  # three per hit: keyword, vector, recency
+    documents: Sequence[int] = field(default_factory=lambda: array("q"))
+    listing: Listing = field(default_factory=Listing)  # which hits are results
     page_ends: tuple[int, ...] = ()  # of the pages that were shown
     rejected: Set[int] = frozenset()  # candidates whose texts do not match
     limit: int = 0  # candidates per leg that were recalled so far
@@ -51,60 +63,86 @@ class Ranking:
     @property
     def weight(self) -> int:
         """Return about how many numbers it holds in memory."""
-        asked = len(self.request.query) + len(self.request.within.document_ids or ())
-        return 100 + asked + 4 * len(self.ids) + len(self.rejected) + len(self.degraded) + len(self.page_ends)
+        asked = len(self.request.query) + 6 * len(self.within.document_ids or ())  # entries of a set are large
+        hits = 5 * len(self.ids) + 3 * self.listing.examined
+        return 100 + asked + hits + len(self.rejected) + len(self.degraded) + len(self.page_ends)
 
     @property
     def shown(self) -> int:
-        """Return how many hits are on pages that were shown."""
+        """Return how many results are on pages that were shown."""
         return self.page_ends[-1] if self.page_ends else 0
 
+    @property
+    def listed(self) -> int:
+        """Return how many results there are among the hits that were examined."""
+        return len(self.listing.places)
+
+    @property
+    def reach(self) -> int:
+        """Return how many results there are at most, if every hit that has yet to be examined is one."""
+        return self.listed + len(self) - self.listing.examined
+
     def end_of(self, page: int) -> int:
-        """Return where a page ends, or would end if there were enough hits."""
+        """Return where a page ends, or would end if there were enough results."""
         if page <= len(self.page_ends):
             return self.page_ends[page - 1] if page else 0
-        return self.shown + (page - len(self.page_ends)) * PAGE_SIZE
+        return self.shown + (page - len(self.page_ends)) * self.request.page_size
 
     def with_page(self, page: int) -> "Ranking":
         """Return the ranking with this page, and all before it, marked as shown."""
         ends = list(self.page_ends)
-        while len(ends) < page and (ends[-1] if ends else 0) < len(self):
-            ends.append(min((ends[-1] if ends else 0) + PAGE_SIZE, len(self)))
+        while len(ends) < page and (ends[-1] if ends else 0) < self.listed:
+            ends.append(min((ends[-1] if ends else 0) + self.request.page_size, self.listed))
         return self if len(ends) == len(self.page_ends) else replace(self, page_ends=tuple(ends))
 
-    def page(self, page: int) -> list[tuple[int, Shown]]:
-        """Return the hits of a page and their scores."""
-        places = range(self.end_of(page - 1), min(self.end_of(page), len(self)))
-        return [(self.ids[place], Shown.of(*self.scores[3 * place : 3 * place + 3])) for place in places]
+    def page(self, page: int) -> list[RankedHit]:
+        """Return the results of a page."""
+        places = self.listing.places[self.end_of(page - 1) : self.end_of(page)]
+        scores = (Shown.of(*self.scores[3 * place : 3 * place + 3]) for place in places)
+        ids = (self.ids[place] for place in places)
+        return [RankedHit(*each) for each in zip(ids, scores, self.listing.duplicates(places), strict=True)]
+
+    def settled(self) -> "Ranking":
+        """Return the ranking with only the results that were shown, and after them the hits that are folded into them.
+
+        The others are ranked again, together with new candidates.
+        """
+        listing, places = self.listing.first(self.shown)
+        ids, documents = (array("q", [each[place] for place in places]) for each in (self.ids, self.documents))
+        scores = array("d", [each for place in places for each in self.scores[3 * place : 3 * place + 3]])
+        return replace(self, ids=ids, scores=scores, documents=documents, listing=listing)
 
 
 def extended(ranking: Ranking, found: Candidates, hits: Sequence[Scored[int]], *, complete: bool) -> Ranking:
     """Return the ranking that follows when these hits are ranked among the candidates that were found.
 
-    Hits on shown pages stay where they are, and the new ones come after them. Hits that were ranked before and are not
-    found now follow last. Without vectors scores are not comparable: new hits then come after all others.
+    Results on shown pages stay where they are, and the new hits come after them. Hits that were ranked before and are
+    not found now follow last. Without vectors scores are not comparable: new hits then come after all others.
     """
-    kept = len(ranking) if found.degraded else ranking.shown
-    ids, scores = array("q", ranking.ids[:kept]), array("d", ranking.scores[: 3 * kept])
+    kept = ranking if found.degraded else ranking.settled()
+    ids, scores, documents = array("q", kept.ids), array("d", kept.scores), array("q", kept.documents)
     known = set(ids)
     new = [hit for hit in hits if hit.id not in known]
     ids.extend(hit.id for hit in new)
     scores.extend(number for hit in new for number in hit.score[:3])
+    documents.extend(found.origins[hit.id].document_id for hit in new)
     known.update(ids)
-    for place in range(kept, len(ranking)):
-        if ranking.ids[place] not in known:
-            ids.append(ranking.ids[place])
+    for place, id in enumerate(ranking.ids):
+        if id not in known:
+            ids.append(id)
             scores.extend(ranking.scores[3 * place : 3 * place + 3])
+            documents.append(ranking.documents[place])
     most = candidates.MAX_CANDIDATES
-    del ids[most:], scores[3 * most :]
+    del ids[most:], scores[3 * most :], documents[most:]
     is_new = {hit.id for hit in new}
     degraded = {id: each for id, each in ranking.degraded.items() if id not in is_new}
     if found.degraded:
         degraded |= dict.fromkeys(is_new, found.degraded)
     longer = replace(
-        ranking,
+        kept,
         ids=ids,
         scores=scores,
+        documents=documents,
         rejected=ranking.rejected | found.rejected,
         limit=found.limit,
         complete=complete or found.limit >= most,

@@ -25,6 +25,7 @@ class Reasons:
     hidden: bool
     left_out: bool = False  # because of a phrase or an exclusion
     without_meaning: bool = False  # the vector leg could not be asked
+    missing: Sequence[str] = ()  # words of the query that the passage lacks, as typed
 
 
 def sentence(reasons: Reasons, language: str) -> str:
@@ -32,12 +33,17 @@ def sentence(reasons: Reasons, language: str) -> str:
     return _chinese(reasons) if language == "zh" else _english(reasons)
 
 
+def _quoted(words: Sequence[str], between: str) -> str:
+    return between.join(f"“{each}”" for each in words[:_MAX_NAMED])
+
+
 def _english(why: Reasons) -> str:
     hidden = " That is below 0.25, so a hybrid search hides it." if why.hidden else ""
     if why.left_out:
         hidden = " A search excludes it: it lacks a phrase of the query, or contains an excluded word."
     age = f"it was changed {_days(why.age)}, which adds {why.recency:.2f}"
-    parts = [each for each in (_english_words(why), _english_meaning(why), age) if each]
+    lacks = f"it lacks {_quoted(why.missing, ', ')}" if why.missing else ""
+    parts = [each for each in (_english_words(why), lacks, _english_meaning(why), age) if each]
     return f"{'; '.join(parts)}. Total: {why.total:.2f}.{hidden}"
 
 
@@ -51,7 +57,7 @@ def _english_words(why: Reasons) -> str:
     found, missing = _shares(why, "word", "character")
     counted = " and ".join(_count(*each, noun) for each, noun in found) or "part of a word"
     counted += f" but no {missing}" if missing and found else ""
-    named = ", ".join(f"“{each}”" for each in why.matches[:_MAX_NAMED])
+    named = _quoted(why.matches, ", ")
     rank = f", rank {why.keyword_rank:,} by keyword" if why.keyword_rank else ""
     return f"It contains {counted} ({named}{rank}), which adds {why.keyword:.2f}"
 
@@ -88,7 +94,9 @@ def _chinese(why: Reasons) -> str:
     if why.left_out:
         hidden = "检索不显示此段：缺少查询要求的短语，或含有查询排除的词。"
     days = "今天更新" if why.age.days < 1 else f"{why.age.days:,} 天前更新"
-    parts = [each for each in (_chinese_words(why), _chinese_meaning(why), f"{days}，计 {why.recency:.2f} 分") if each]
+    lacks = f"缺少{_quoted(why.missing, '')}" if why.missing else ""
+    age = f"{days}，计 {why.recency:.2f} 分"
+    parts = [each for each in (_chinese_words(why), lacks, _chinese_meaning(why), age) if each]
     return f"{'；'.join(parts)}。合计 {why.total:.2f} 分。{hidden}"
 
 
@@ -99,7 +107,7 @@ def _chinese_words(why: Reasons) -> str:
     counted = "、".join(_chinese_count(*each, noun) for each, noun in found) or "词的一部分"
     counted = f" {counted}" if counted[:1].isdigit() else counted
     counted += f"，未命中任何{missing}" if missing and found else ""
-    named = "".join(f"“{each}”" for each in why.matches[:_MAX_NAMED])
+    named = _quoted(why.matches, "")
     rank = f"，关键词排名第 {why.keyword_rank:,}" if why.keyword_rank else ""
     return f"命中{counted}（{named}{rank}），计 {why.keyword:.2f} 分"
 

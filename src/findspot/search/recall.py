@@ -115,16 +115,18 @@ class Recaller:
         """Return how many chunks match these words or, without words, how many have a vector."""
         return await self._read(request, lambda: self._engine.count(request.namespace, words, request.within))
 
-    async def scores(self, request: SearchRequest, words: Mapping[str, Words], chunk_id: int) -> dict[str, float]:
-        """Return the BM25 score that a chunk gets for each of these entries, without those that do not match."""
+    async def scores(
+        self, request: SearchRequest, words: Mapping[str, Words], chunk_ids: Sequence[int]
+    ) -> dict[int, dict[str, float]]:
+        """Return the BM25 score that each chunk gets for each of these entries, without those that do not match."""
 
-        def score(each: Words) -> float | None:
-            found = self._engine.recall(request.namespace, each, None, limit=0, also=[chunk_id])
-            return found.keyword_also.get(chunk_id)
-
-        def read() -> dict[str, float]:
-            scores = {term: score(each) for term, each in words.items()}
-            return {term: found for term, found in scores.items() if found is not None}
+        def read() -> dict[int, dict[str, float]]:
+            scores: dict[int, dict[str, float]] = {chunk_id: {} for chunk_id in chunk_ids}
+            for term, each in words.items():
+                found = self._engine.recall(request.namespace, each, None, limit=0, also=chunk_ids)
+                for chunk_id, score in found.keyword_also.items():
+                    scores[chunk_id][term] = score
+            return scores
 
         return await self._read(request, read)
 
@@ -228,6 +230,8 @@ def _load_parser() -> None:
     from findspot.chunking import cut
     from findspot.ranking.fusion import SEGMENT_LENGTH
     from findspot.words import parse
+    from findspot.words.likeness import fold_texts
 
     parse("Any word. 任何词")
+    fold_texts(["任何文字"])
     list(cut("Any text. 任何文字。", SEGMENT_LENGTH, 0))

@@ -1,6 +1,7 @@
 """The request that table search, workspace search and explanations share."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 MAX_QUERY_LENGTH = 10_001  # characters; the parser ignores everything after the first 10,000
 DEFAULT_LIMIT = 10
+PAGE_SIZE = 50  # results on a page of a workspace search, at most and by default
 
 
 class Strategy(StrEnum):
@@ -22,6 +24,26 @@ class Strategy(StrEnum):
     KEYWORD = "fts"
     VECTOR = "semantic"
     HYBRID = "hybrid"
+
+
+class Sort(StrEnum):
+    """The order of the hits of a workspace search. The values are those of the HTTP API."""
+
+    RELEVANCE = "relevance"
+    DATE = "date"  # of the document's last change, newest first; equal ones by relevance
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFilter:
+    """Which documents a workspace search may find, by what the store knows of them. The default is all of them."""
+
+    types: frozenset[str] | None = None
+    path_prefix: str | None = None  # of the file that a document was imported from
+    updated_after: datetime | None = None  # or at that time
+    updated_before: datetime | None = None
+
+
+ANY_DOCUMENT = DocumentFilter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +65,12 @@ class SearchRequest:
 
     # workspace search only
     low_scores: bool = False  # also return hybrid hits whose score is below the threshold
+    documents: DocumentFilter = ANY_DOCUMENT
+    page_size: int = PAGE_SIZE
+    sort: Sort = Sort.RELEVANCE
+    per_document: int | None = None  # the most results of one document; None: any number
+    duplicates: bool = False  # list hits that are like a better one instead of folding them into it
+    counts: bool = False  # also count the hits by document and by type
 
     def __post_init__(self) -> None:
         if len(self.query) > MAX_QUERY_LENGTH:
@@ -57,6 +85,11 @@ class SearchRequest:
     @property
     def hides_low_scores(self) -> bool:
         return self.strategy is Strategy.HYBRID and not self.low_scores
+
+    @property
+    def needs_every_hit(self) -> bool:
+        """Whether all candidates are ranked before the first page: the order or the counts depend on them."""
+        return self.sort is Sort.DATE or self.counts
 
     def parse(self) -> "Query":
         from findspot.words import parse

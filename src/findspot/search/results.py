@@ -11,6 +11,7 @@ from findspot.indexing import status
 from findspot.indexing.status import IndexStatus, Problem
 from findspot.models import FoundChunk
 from findspot.ranking.workspace import Shown
+from findspot.search.paging import RankedHit
 from findspot.search.snippets import snippet
 from findspot.sources.lines import PIECE, LinePiece
 from findspot.store import chunks as rows
@@ -37,6 +38,7 @@ class Result:
     start: int
     end: int
     score: Shown
+    duplicates: int  # hits like this one that are folded into it
     line: int | None = None
     column: int | None = None
 
@@ -49,13 +51,11 @@ class Results:
         self._documents = documents
         self._index_status = index_status
 
-    async def read(
-        self, namespace: str, query: "Query", hits: Sequence[tuple[int, Shown]]
-    ) -> tuple[tuple[Result, ...], bool]:
+    async def read(self, namespace: str, query: "Query", hits: Sequence[RankedHit]) -> tuple[tuple[Result, ...], bool]:
         """Return the hits that still exist, at their current positions, and whether the index is being rebuilt."""
 
         def read(connection: "sa.Connection") -> tuple[dict[int, FoundChunk], dict[Piece, bytes], bool]:
-            found = rows.found(connection, [id for id, _ in hits])
+            found = rows.found(connection, [hit.id for hit in hits])
             lines = document_lines.read(connection, {piece for each in found.values() for piece in _line_pieces(each)})
             return found, lines, status.rebuilding(connection, namespace)
 
@@ -123,12 +123,12 @@ def _results(
     found: Mapping[int, FoundChunk],
     texts: Mapping[int, str],
     lines: Mapping[Piece, bytes],
-    hits: Sequence[tuple[int, Shown]],
+    hits: Sequence[RankedHit],
 ) -> tuple[Result, ...]:
     from findspot.words import Highlights
 
     results, highlights, positions = [], Highlights(query), _Positions(lines)
-    for id, score in hits:
+    for id, score, duplicates in hits:
         current = _at_current_position(found[id], texts) if id in found else None
         if current is not None:
             chunk = current.chunk
@@ -136,7 +136,7 @@ def _results(
             span = chunk.char_start + start, chunk.char_start + end
             first_match = span[0] + (marks[0][0] if marks else 0)
             line, column = positions.of(current, first_match)
-            results.append(Result(current, chunk.text[start:end], marks, *span, score, line, column))
+            results.append(Result(current, chunk.text[start:end], marks, *span, score, duplicates, line, column))
     return tuple(results)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from findspot.engines.protocol import EVERYTHING, Recall, Vectors
+from findspot.engines.protocol import EVERYTHING, Recall, Vectors, Within
 from findspot.errors import FindspotError
 from findspot.indexing.status import IndexStatus
 from findspot.ranking import workspace
@@ -26,9 +26,12 @@ from findspot.runtime.limits import Deadline, Gate
 from findspot.runtime.turns import Turn
 from findspot.search import candidates, recall
 from findspot.search.candidates import Candidates, best_with_phrase, full_matches, words_with_full_matches
+from findspot.search.counts import HitCounts, count_hits
+from findspot.search.filters import DocumentFilters
+from findspot.search.listing import list_results
 from findspot.search.paging import Cursor, Cursors, Ranking, extended
 from findspot.search.recall import Degradation, Recalled, Recaller, words_of
-from findspot.search.request import SearchRequest, Strategy
+from findspot.search.request import SearchRequest, Sort, Strategy
 from findspot.search.results import Result, Results
 from findspot.search.total import Total
 from findspot.store import chunks as rows
@@ -46,7 +49,7 @@ WIDENING = 4  # how many times more candidates are recalled when those that were
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Up to fifty results of a ranking."""
+    """Some results of a ranking."""
 
     results: tuple[Result, ...]
     total: Total
@@ -58,6 +61,7 @@ class Page:
     rebuilding: bool
     took_ms: float
     degraded: Degradation | None = None
+    counts: HitCounts | None = None
 
 
 class WorkspaceSearch:
@@ -78,6 +82,7 @@ class WorkspaceSearch:
         self._embeddings = embeddings
         self._index_status = index_status
         self._results = results
+        self._filters = DocumentFilters(store)
         self._gate = gate
         self._query_hash = query_hash
         self._cursors = Cursors()
@@ -119,54 +124,77 @@ class WorkspaceSearch:
                     self._cursors.keep(cursor)
                     hits = ranking.page(number)
                     results, rebuilding = await self._results.read(request.namespace, ranking.query, hits)
+                    counts = await count_hits(self._store, ranking.documents) if request.counts else None
         self._index_status.note_hits(each.found.chunk.id for each in results)
         return Page(
             results=results,
             total=ranking.total,
             is_capped=ranking.capped,
-            has_more=len(ranking) > ranking.end_of(number) or not (ranking.complete or exhausted),
+            has_more=ranking.listed > ranking.end_of(number) or not (ranking.complete or exhausted),
             page=number,
-            offset=min(ranking.end_of(number - 1), len(ranking)),
+            offset=min(ranking.end_of(number - 1), ranking.listed),
             cursor=cursor.token(number + 1),
             rebuilding=rebuilding,
             took_ms=(time.perf_counter() - began) * 1000,
-            degraded=degraded or next((ranking.degraded[id] for id, _ in hits if id in ranking.degraded), None),
+            degraded=degraded or next((ranking.degraded[hit.id] for hit in hits if hit.id in ranking.degraded), None),
+            counts=counts,
         )
 
     async def _start(self, request: SearchRequest) -> Cursor:
         query = await self._recaller.parse(request)
-        return Cursor(Ranking(request, query, datetime.now(UTC), complete=query.is_empty))
+        within = await self._filters.resolve(request)
+        return Cursor(Ranking(request, query, datetime.now(UTC), within, complete=query.is_empty))
 
     async def _fill(self, cursor: Cursor, page: int, deadline: Deadline, turn: Turn) -> tuple[Degradation | None, bool]:
-        """Rank enough hits for a page, as far as there is time.
+        """Rank enough hits for a page, as far as there is time, and decide which of them are results.
 
         Return whether that had to be done without vectors and, if so, whether there is nothing more until they work.
         """
-        degraded = None
-        while len(cursor.ranking) < cursor.ranking.end_of(page) and not cursor.ranking.complete:
+        degraded, exhausted, enough = None, False, False
+        while True:
+            ranking, end = cursor.ranking, cursor.ranking.end_of(page)
+            enough = enough or ranking.complete
+            if enough or ranking.reach >= end:
+                ranking = cursor.ranking = await list_results(self._store, ranking, end)
+            if enough or ranking.listed >= end:
+                return degraded, exhausted
             try:
                 async with _in_time(deadline):
                     found = await self._widen(cursor, deadline, turn)
             except FindspotError as error:
-                if error.code != "SEARCH_TIMEOUT" or len(cursor.ranking) <= cursor.ranking.end_of(page - 1):
+                if error.code != "SEARCH_TIMEOUT" or ranking.reach <= ranking.end_of(page - 1):
                     raise
-                break  # a short page; the next one continues from there
-            degraded = found.degraded
-            if found.keywords_exhausted:
-                return degraded, True
-            if page == 1 and len(cursor.ranking) and not cursor.ranking.query.needs_text_check:
-                break  # a first page ranks 200 candidates per leg, even if fewer than fifty of them are hits
-        return degraded, False
+                enough = True  # a short page; the next one continues from there
+                continue
+            degraded, exhausted = found.degraded, found.keywords_exhausted
+            # A first page ranks 200 candidates per leg, even if fewer than fifty of them are hits.
+            hits = len(cursor.ranking)
+            enough = exhausted or (page == 1 and 0 < hits < end and not ranking.query.needs_text_check)
 
     async def _widen(self, cursor: Cursor, deadline: Deadline, turn: Turn) -> Candidates:
         """Recall more candidates and rank them after those that were shown."""
         ranking = cursor.ranking
-        limit = min(ranking.limit * WIDENING or recall.CANDIDATES, candidates.MAX_CANDIDATES)
+        first = candidates.MAX_CANDIDATES if ranking.request.needs_every_hit else recall.CANDIDATES
+        limit = min(ranking.limit * WIDENING or first, candidates.MAX_CANDIDATES)
         found = await self._candidates(ranking, limit, deadline, turn)
+        if found.capped and ranking.request.sort is Sort.DATE:
+            within = await self._newest(ranking, found)
+            fewer = await self._candidates(replace(ranking, within=within), limit, deadline, turn)
+            found = replace(fewer, matches=found.matches, capped=True)
         hits = await self._rank(ranking, found)
         complete = found.degraded is None and self._is_complete(ranking.request, found)
         cursor.ranking = extended(ranking, found, hits, complete=complete)
         return found
+
+    async def _newest(self, ranking: Ranking, found: Candidates) -> Within:
+        """Return a filter for the newest documents, so many that all of their matches can be ranked."""
+        request, query = ranking.request, ranking.query
+        words = words_of(query) if found.by_keyword or query.phrases else None
+
+        async def count(within: Within) -> int:
+            return await self._recaller.count(replace(request, within=within), words)
+
+        return await self._filters.newest(request, ranking.within, found.matches, count)
 
     # ── candidates ──
 
@@ -176,7 +204,7 @@ class WorkspaceSearch:
         A semantic search for a phrase asks keywords for every chunk with the words of the phrase, and takes the
         nearest of those.
         """
-        request, query = ranking.request, ranking.query
+        request, query = replace(ranking.request, within=ranking.within), ranking.query
         by_phrase = request.strategy is Strategy.VECTOR and bool(query.phrases)
         asked = replace(request, strategy=Strategy.HYBRID) if by_phrase else request
         wide = candidates.MAX_CANDIDATES if by_phrase else limit
@@ -291,7 +319,10 @@ def _hits(ranking: Ranking, found: Candidates, similarity: Callable[[float], flo
         _weights(ranking.request, found),
     )
     least = workspace.HIDES_BELOW if ranking.request.hides_low_scores else 0.0
-    return [hit for hit in hits if hit.score.total >= least]
+    shown = [hit for hit in hits if hit.score.total >= least]
+    if ranking.request.sort is Sort.DATE:
+        shown.sort(key=lambda hit: origins[hit.id].updated_at, reverse=True)  # equal ones stay in their order
+    return shown
 
 
 def _weights(request: SearchRequest, found: Candidates) -> Mapping[LegName, float]:

@@ -302,11 +302,8 @@ def changed_at(connection: sa.Connection, project_id: int, document_ids: Sequenc
 
 def texts(connection: sa.Connection, ids: Sequence[int]) -> dict[int, str]:
     """Return the texts of chunks by id."""
-    found: dict[int, str] = {}
-    for some in _groups(ids, _IDS_AT_ONCE):
-        query = sa.select(chunks.c.id, chunks.c.chunk_text).where(chunks.c.id.in_(some))
-        found.update({row[0]: row[1] for row in connection.execute(query)})
-    return found
+    found = driver.rows(connection, "SELECT id, chunk_text FROM chunks WHERE id IN (??)", among=ids)
+    return {row[0]: bytes(row[1]).decode() for row in found}
 
 
 async def changed_between(

@@ -1,6 +1,6 @@
 """Rows of documents: the content as it was sent, and a revision that increases with every change."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -9,8 +9,11 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Document
+from findspot.store import driver
 from findspot.store.database import Reader
 from findspot.store.schema import documents
+
+_AT_ONCE = 5_000  # ids in one part of an answer: the event loop is free in between
 
 _columns = (
     documents.c.id,
@@ -141,3 +144,48 @@ async def delete_some(connection: AsyncConnection, project_id: int, limit: int) 
 async def delete(connection: AsyncConnection, ids: Sequence[int]) -> int:
     """Delete documents and, by cascade, their versions, chunks and index states. Return how many there were."""
     return (await connection.execute(sa.delete(documents).where(documents.c.id.in_(ids)))).rowcount
+
+
+async def admitted(
+    connection: AsyncConnection,
+    project_id: int,
+    *,
+    types: Collection[str] | None = None,
+    path_prefix: str | None = None,
+    updated_after: datetime | None = None,
+    updated_before: datetime | None = None,
+) -> list[int]:
+    """Return the ids of the documents of a project that pass these filters, newest first.
+
+    Indexes hold every column that is named here, so that no document is read.
+    """
+    query = sa.select(documents.c.id).where(documents.c.project_id == project_id)
+    if types is not None:
+        query = query.where(documents.c.type.in_(types))
+    if path_prefix is not None:  # LIKE would ignore case in SQLite
+        query = query.where(sa.func.substr(documents.c.path, 1, len(path_prefix)) == path_prefix)
+    if updated_after is not None:
+        query = query.where(documents.c.updated_at >= updated_after)
+    if updated_before is not None:
+        query = query.where(documents.c.updated_at < updated_before)
+    query = query.order_by(documents.c.updated_at.desc(), documents.c.id.desc())
+    return [row[0] async for part in _parts(connection, query) for row in part]
+
+
+async def count(connection: AsyncConnection, project_id: int) -> int:
+    """Return how many documents a project has."""
+    query = sa.select(sa.func.count()).select_from(documents).where(documents.c.project_id == project_id)
+    return (await connection.execute(query)).scalar_one()
+
+
+async def labels(connection: AsyncConnection, ids: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """Return the titles and types of documents by id. Deleted ones are left out."""
+    found = await driver.run(connection, "SELECT id, title, type FROM documents WHERE id IN (??)", among=ids)
+    return {row[0]: (row[1], row[2]) for row in found}
+
+
+async def _parts(connection: AsyncConnection, query: sa.Select[Any]) -> AsyncIterator[Sequence[Any]]:
+    """Yield the rows of a query in parts, so that other tasks run in between."""
+    async with connection.stream(query, execution_options={"yield_per": _AT_ONCE}) as rows:
+        async for part in rows.partitions():
+            yield part

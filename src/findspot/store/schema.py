@@ -151,6 +151,7 @@ documents = _table(
     _updated_at(),
     sa.Column("content", sa.LargeBinary, nullable=False),
     sa.Index("ux_documents_project_id_path", "project_id", "path", unique=True),
+    sa.Index("ix_documents_project_id_updated_at", "project_id", "updated_at", "type"),  # the filters of a search
 )
 
 # One row per document or table that was imported: the file that it came from. `root` names the folder, `hash` is the

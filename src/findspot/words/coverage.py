@@ -19,11 +19,13 @@ class MatchCount(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """The part of a query that a text contains. `matches` are passages of the text that show every matched term."""
+    """The part of a query that a text contains. `matches` are passages of the text that show every matched term, and
+    `missing` the words of the query, as typed, that the text does not contain."""
 
     words: MatchCount
     characters: MatchCount
     matches: tuple[str, ...]
+    missing: tuple[str, ...]
 
 
 def measure_coverage(query: Query, found: Set[str], text: str) -> Coverage:
@@ -33,13 +35,29 @@ def measure_coverage(query: Query, found: Set[str], text: str) -> Coverage:
     """
     scored, required = frozenset(query.scored_terms), frozenset(query.required_terms)
     words, characters = dict[int, bool](), dict[int, bool]()
+    spans = dict[int, tuple[int, int]]()
     for token in tokens(query.positive_text):
         if token.term in scored and token.kind != "subword":  # a part of a word is not the word
             is_found = (token.term if token.term in required else query.prefix or token.term) in found
             counts = words if scripts.RUN.fullmatch(token.term) is None else characters
-            for position in range(token.position, token.position + (2 if token.kind == "bigram" else 1)):
+            width = 2 if token.kind == "bigram" else 1  # characters of a bigram; any other token is one place
+            for place in range(width):
+                position, start = token.position + place, token.start + place
                 counts[position] = counts.get(position, False) or is_found
-    return Coverage(_count(words), _count(characters), _matches(query, found, text))
+                spans.setdefault(position, (start, start + 1 if width == 2 else token.end))
+    missing = [spans[position] for position, is_found in sorted((words | characters).items()) if not is_found]
+    return Coverage(_count(words), _count(characters), _matches(query, found, text), _typed(query, missing))
+
+
+def _typed(query: Query, spans: list[tuple[int, int]]) -> tuple[str, ...]:
+    """Return these spans of the query as typed, each text once. Neighbouring characters are one text."""
+    joined: list[tuple[int, int]] = []
+    for start, end in spans:
+        if joined and joined[-1][1] == start:
+            joined[-1] = joined[-1][0], end
+        else:
+            joined.append((start, end))
+    return tuple(dict.fromkeys(query.positive_text[start:end] for start, end in joined))
 
 
 def _count(found_by_position: Mapping[int, bool]) -> MatchCount:

@@ -37,6 +37,12 @@ def are_folded(characters: set[str]) -> bool:
     return characters <= _characters().unchanged
 
 
+def simplified_forms() -> dict[int, str]:
+    """Return the simplified form of each traditional character, by code point."""
+    traditional, simplified = resources.files(__package__).joinpath("t2s.txt").read_text("utf-8").split("\n")[:2]
+    return dict(zip(map(ord, traditional), simplified, strict=True))
+
+
 @cache
 def _letters() -> _Letters:
     return _Letters()
@@ -67,8 +73,7 @@ class _Characters(dict[int, str]):
     """Maps a character to its simplified, full-width-normalised form, which is always one character."""
 
     def __init__(self) -> None:
-        traditional, simplified = resources.files(__package__).joinpath("t2s.txt").read_text("utf-8").split("\n")[:2]
-        super().__init__(zip(map(ord, traditional), simplified, strict=True))
+        super().__init__(simplified_forms())
         self.unchanged: set[str] = set()  # characters seen so far that folding does not change
 
     def __missing__(self, point: int) -> str:

@@ -3,9 +3,11 @@
 import contextlib
 import functools
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,25 @@ class _Text(click.ParamType[str]):
         except UnicodeEncodeError:
             self.fail("not UTF-8.", param, ctx)
         return str(value)
+
+
+class _Time(click.ParamType[str]):
+    """A date, a time, or an age such as 12h, 7d or 4w. Returns it as the API takes it."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = str(value).strip()
+        if _DATE.fullmatch(text):
+            return text
+        try:
+            if age := _AGE.fullmatch(text):
+                time = datetime.now(UTC) - int(age[1]) * _AGE_UNITS[age[2]]
+            else:
+                time = datetime.fromisoformat(text).astimezone(UTC)
+        except (ValueError, OverflowError):
+            self.fail(f"{text!r} is no date such as 2026-11-01, and no age such as 12h, 7d or 4w.", param, ctx)
+        return time.isoformat().replace("+00:00", "Z")
 
 
 class _Json(click.ParamType[bytes]):
@@ -84,8 +105,11 @@ class _Url(click.ParamType[str]):
         return str(value)
 
 
-TEXT, JSON, CONTENT, URL = _Text(), _Json(), _Content(), _Url()
+TEXT, JSON, CONTENT, URL, TIME = _Text(), _Json(), _Content(), _Url(), _Time()
 
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_AGE = re.compile(r"(\d{1,6})([hdw])", re.ASCII)
+_AGE_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 _FORMATS = {".md": "markdown", ".markdown": "markdown", ".json": "tiptap"}
 
 

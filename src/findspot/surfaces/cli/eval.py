@@ -78,7 +78,7 @@ class _MeasuredSearch:
     documents: ProjectDocuments
 
     async def measure(self, query: EvalQuery) -> Measured:
-        body = {"query": query.query, "strategy": self.mode, "includeLowScores": False}
+        body = {"query": query.query, "strategy": self.mode, "includeDuplicates": True}  # it measures the ranking
         path = f"/api/v1/projects/{self.project_id}/search/query/strategy"
         results = (await self.api.call("POST", path, json=body))["results"]
         ranks: list[int | None] = []

@@ -6,8 +6,8 @@ Without colours, different characters take their place.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from findspot.surfaces.cli.formatting import ago
-from findspot.surfaces.cli.printing import Style, hang, is_coloured, styled
+from findspot.surfaces.cli.formatting import ago, count
+from findspot.surfaces.cli.printing import Style, facts, hang, is_coloured, styled
 
 _INDENT = 5
 _BAR = 20  # columns for a score of 1
@@ -18,6 +18,7 @@ _PARTS = (
     ("semantic", "meaning", "magenta", "▒"),
     ("recency", "recency", "yellow", "░"),
 )
+_MAX_DOCUMENTS = 20  # in counts; '--json' has up to a hundred
 _MAX_WORDS = 12  # a pasted paragraph has more
 _DEFAULT_TYPE = "document"
 _LEGS = {"fts": "bm25", "semantic": "semantic"}
@@ -49,6 +50,8 @@ def report(found: dict[str, Any], before: int, mode: str, language: str) -> str:
     for number, each in enumerate(found["results"], start=before + 1):
         reasons = _reasons(each, effective_mode, language) if "explained" in each else ()
         parts.append("\n".join([*_entry(number, each), *reasons]))
+    if "counts" in found:
+        parts.append(_counts(found["counts"]))
     if found["hasMore"]:
         parts.append(styled(f"More with --page {found['page'] + 1}.", dim=True))
     return "\n\n".join(parts)
@@ -59,17 +62,33 @@ def _entry(number: int, result: dict[str, Any]) -> list[str]:
     if result["line"]:
         place = f"{result['path']}:{result['line']} · document {result['documentId']}"
     kind = [result["documentType"]] if result["documentType"] != _DEFAULT_TYPE else []
-    title = " ".join(result["documentTitle"].split())
+    title = _title(result)
     head = f"{title}  {' · '.join([*kind, place, ago(result['updatedAt'])])}"
     spans: list[tuple[int, int, Style]] = [
         (0, len(title), {"bold": True}),
         (len(title) + 2, len(head), {"dim": True}),
     ]
+    folded = result["duplicates"]
     return [
         f"{number:>3}  " + hang(head, _INDENT, spans=spans),
         _line(f"{_bar(result['scoreBreakdown'])} {result['finalScore']:.3f}"),
         _line(highlight(result["snippet"], result["highlights"])),
+        *([_line(styled(f"and {folded:,} more like this (--all)", dim=True))] if folded else ()),
     ]
+
+
+def _counts(counts: dict[str, Any]) -> str:
+    """Return how many passages match, by type and by document."""
+    types = [(f"{each['count']:,}", each["type"]) for each in counts["byType"]]
+    documents = [(f"{each['count']:,}", _title(each)) for each in counts["byDocument"][:_MAX_DOCUMENTS]]
+    more = counts["documents"] - len(documents)
+    lines = [styled("matches by type", bold=True), facts(types)] if types else []
+    lines += [styled("matches by document", bold=True), facts(documents)] if documents else []
+    return "\n".join([*lines, *([f"  and {count(more, 'more document')}"] if more > 0 else ())])
+
+
+def _title(result: dict[str, Any]) -> str:
+    return " ".join(result["documentTitle"].split())
 
 
 def _line(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from findspot.runtime import messages
-from findspot.surfaces.cli.arguments import TEXT
+from findspot.surfaces.cli.arguments import TEXT, TIME
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.failure import Failure
 from findspot.surfaces.cli.formatting import count
@@ -48,11 +48,39 @@ class _Search(click.Command):
     "--mode", type=click.Choice(MODES), default="hybrid", help="By keywords and meaning (hybrid), or by one of them."
 )
 @click.option("--explain", is_flag=True, help="Explain the score of every result.")
-@click.option("--page", type=click.IntRange(1), default=1, help="Page number; a page has 50 results.")
+@click.option("--limit", type=click.IntRange(1, PAGE_SIZE), default=PAGE_SIZE, help="Results on a page.")
+@click.option("--page", type=click.IntRange(1), default=1, help="Page number.")
+@click.option("--path", type=TEXT, metavar="PREFIX", help="Only documents from files whose path starts with this.")
+@click.option("--type", "types", type=TEXT, multiple=True, help="Only documents of this type; may be repeated.")
+@click.option(
+    "--document", "documents", type=int, metavar="ID", multiple=True, help="Only this document; may be repeated."
+)
+@click.option("--since", type=TIME, help="Only documents changed since a date (2026-11-01), or within 12h, 7d or 4w.")
+@click.option("--before", type=TIME, help="Only documents last changed before this date.")
+@click.option("--sort", type=click.Choice(("relevance", "date")), default="relevance", help="By date: newest first.")
+@click.option("--per-document", type=click.IntRange(1, PAGE_SIZE), metavar="N", help="At most N results per document.")
+@click.option("--all", "duplicates", is_flag=True, help="List passages that are otherwise folded into one like them.")
+@click.option("--count", "counts", is_flag=True, help="Also count the matches by type and by document.")
 @click.option("--low-scores", is_flag=True, help="Include scores below 0.25, which hybrid search hides.")
 @api_command
 async def command(
-    api: Api, query: str, project: int | None, mode: str, explain: bool, page: int, low_scores: bool
+    api: Api,
+    query: str,
+    project: int | None,
+    mode: str,
+    explain: bool,
+    limit: int,
+    page: int,
+    path: str | None,
+    types: tuple[str, ...],
+    documents: tuple[int, ...],
+    since: str | None,
+    before: str | None,
+    sort: str,
+    per_document: int | None,
+    duplicates: bool,
+    counts: bool,
+    low_scores: bool,
 ) -> None:
     """Search the documents of a project.
 
@@ -62,13 +90,18 @@ async def command(
       findspot search 'lighthouse keeper'
       findspot search '"old photographs" -warehouse' --mode fts
       findspot search '角色内心的孤独与迷茫' --mode semantic --explain
+      findspot search timeout --path docs/ --since 30d --sort date
     """
     project_id = await project_of(api, project)
-    body = {"query": query, "strategy": mode, "includeLowScores": low_scores}
-    found = await search_page(api, project_id, body, page)
-    if explain:
-        for result in found["results"]:
-            result["explained"] = await _explained(api, project_id, query, result)
+    body = {"query": query, "strategy": mode, "includeLowScores": low_scores, "limit": limit, "sort": sort}
+    body |= {"perDocument": per_document, "includeDuplicates": duplicates, "counts": counts}
+    given = {"pathPrefix": path, "types": list(types), "documentIds": list(documents)}
+    filters = {
+        name: value for name, value in (given | {"updatedAfter": since, "updatedBefore": before}).items() if value
+    }
+    found = await search_page(api, project_id, body | filters, page)
+    if explain and found["results"]:
+        await _add_explanations(api, project_id, query, found["results"])
     behind = (api.in_process or not found["results"]) and is_behind(await status_of(api, project_id))
     if behind:
         note = messages.not_all_indexed(api.in_process, api.language)
@@ -76,10 +109,10 @@ async def command(
     if found["results"]:
         text = report(found, found["offset"], mode, api.language)
     elif found["offset"]:
-        total = count(found["total"], "result")
-        text = hang(f"There is no page {page:,}: this search has {total}, {PAGE_SIZE} per page.", 0)
+        results = count(found["offset"], "result")
+        text = hang(f"There is no page {page:,}: this search has {results}, {limit} per page.", 0)
     else:
-        text = hang("Nothing was found." if behind else await _explain_empty(api, project_id, body), 0)
+        text = hang("Nothing was found." if behind else await _explain_empty(api, project_id, body, filters), 0)
     show(found, api.as_json, _notice(found) + text)
 
 
@@ -105,13 +138,17 @@ async def search_page(api: Api, project_id: int, body: dict[str, Any], page: int
     return found
 
 
-async def _explained(api: Api, project_id: int, query: str, result: dict[str, Any]) -> dict[str, Any]:
-    body = {"query": query, "documentId": result["documentId"], "chunkId": result["chunkId"]}
-    why: dict[str, Any] = await api.call("POST", f"/api/v1/projects/{project_id}/search/rank/explain", json=body)
-    return why
+async def _add_explanations(api: Api, project_id: int, query: str, results: list[dict[str, Any]]) -> None:
+    """Add to each result the explanation of its score, except to one that was deleted since it was found."""
+    body = {"query": query, "chunkIds": [each["chunkId"] for each in results]}
+    explained = await api.call("POST", f"/api/v1/projects/{project_id}/search/rank/explain", json=body)
+    by_chunk = {each["chunkId"]: each for each in explained}
+    for each in results:
+        if each["chunkId"] in by_chunk:
+            each["explained"] = by_chunk[each["chunkId"]]
 
 
-async def _explain_empty(api: Api, project_id: int, body: dict[str, Any]) -> str:
+async def _explain_empty(api: Api, project_id: int, body: dict[str, Any], filters: dict[str, Any]) -> str:
     """Explain why nothing was found, and suggest what to try."""
     from findspot.words import parse
 
@@ -120,6 +157,8 @@ async def _explain_empty(api: Api, project_id: int, body: dict[str, Any]) -> str
         return "The query contains no words to search for."
     if not (await status_of(api, project_id))["documents"]:
         return f"Project {project_id} has no documents. 'findspot import {project_id} FOLDER' imports some."
+    if filters and await _has_results(api, project_id, body):
+        return "Nothing was found in the documents that the filters admit. Without the filters there are results."
     if query.excluded and await _has_results(api, project_id, body | {"query": query.positive_text}):
         without = query.positive_text.strip()
         return f"All results were excluded by '-'. Without the excluded words there are results: {without}"

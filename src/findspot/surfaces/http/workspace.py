@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from fastapi import Request, Response
 from pydantic import Field
 
-from findspot.engines.protocol import EVERYTHING, Vectors, Within
+from findspot.engines.protocol import Vectors
 from findspot.errors import FindspotError
 from findspot.models import NamespaceKey
 from findspot.ranking.scores import Part
@@ -17,30 +17,16 @@ from findspot.ranking.workspace import DIGITS, HIDES_BELOW, Shown
 from findspot.runtime import messages
 from findspot.search import Explanation, Page, Result, SearchRequest, Strategy
 from findspot.search.candidates import MAX_CANDIDATES
+from findspot.search.counts import HitCounts
 from findspot.search.reasons import Reasons, sentence
+from findspot.search.request import Sort
 from findspot.surfaces.http.body import Body, Text
 from findspot.surfaces.http.encoding import framed, timestamp
 from findspot.surfaces.http.models import workspace as models
 from findspot.surfaces.http.router import Router, access_of, app_of
+from findspot.surfaces.http.search_body import Explain, Search, StrategicSearch
 
 api = Router("workspace")
-
-_Id = Annotated[int, Field(ge=1, lt=10**18)]
-
-
-class Search(Body):
-    """A search. `page` counts from 1; a `cursor` continues the ranking of an earlier page."""
-
-    query: Text
-    page: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    cursor: Annotated[str, Field(max_length=64)] | None = None
-    documentIds: Annotated[list[_Id], Field(max_length=10_000)] | None = None
-    includeLowScores: bool = False
-    typing: bool = False
-
-
-class StrategicSearch(Search):
-    strategy: Literal["fts", "semantic", "hybrid"]
 
 
 class NoArguments(Body):
@@ -51,13 +37,6 @@ class Texts(Body):
     """Texts to embed."""
 
     texts: Annotated[list[Annotated[Text, Field(min_length=1, max_length=8000)]], Field(min_length=1, max_length=64)]
-
-
-class Explain(Body):
-    query: Text
-    documentId: _Id
-    chunkId: _Id
-    typing: bool = False
 
 
 _LANGUAGE = ("Accept-Language",)
@@ -90,13 +69,19 @@ async def search_documents(request: Request, project_id: int, body: StrategicSea
 
 
 @api.post("/api/v1/projects/{project_id}/search/rank/explain", headers=_LANGUAGE, errors=_SEARCH_ERRORS)
-async def explain_rank(request: Request, project_id: int, body: Explain) -> models.RankExplanation:
-    """`search:rank:explain`: explain the score of a passage in a hybrid search."""
+async def explain_rank(
+    request: Request, project_id: int, body: Explain
+) -> models.RankExplanation | list[models.RankExplanation]:
+    """`search:rank:explain`: explain the score of a passage in a hybrid search, or of up to fifty passages at once.
+    Passages that do not exist any more are left out of a list."""
     language = access_of(request.scope).language
+    search, explainer = SearchRequest(project_id, body.query, typing=body.typing), app_of(request).explainer
     with _notice_of_rebuild(language):
-        search = SearchRequest(project_id, body.query, typing=body.typing)
-        explained = await app_of(request).explainer.explain(search, body.documentId, body.chunkId)
-    return _explanation(explained, language)
+        if body.chunkIds is not None:
+            return [_explanation(each, language) for each in await explainer.explain_all(search, body.chunkIds)]
+        assert body.documentId is not None
+        assert body.chunkId is not None
+        return _explanation(await explainer.explain(search, body.documentId, body.chunkId), language)
 
 
 @api.post("/api/v1/projects/{project_id}/search/fts/reindex", status=202, errors=("SEARCH_CAPACITY_EXCEEDED",))
@@ -129,13 +114,10 @@ async def _rebuild(request: Request, project_id: int) -> models.ReindexJob:
 
 async def _search(request: Request, project_id: int, body: Search, strategy: Strategy) -> models.SearchPage:
     language = access_of(request.scope).language
-    within = EVERYTHING if body.documentIds is None else Within(document_ids=frozenset(body.documentIds))
-    search = SearchRequest(
-        project_id, body.query, strategy, within=within, typing=body.typing, low_scores=body.includeLowScores
-    )
     with _notice_of_rebuild(language):
+        search = body.request(project_id, strategy)
         page = await app_of(request).workspace_search.search(search, body.page, body.cursor)
-    return _page(page, strategy, language)
+    return _page(page, search, language)
 
 
 def _rows(vectors: Vectors) -> list[bytes]:
@@ -155,7 +137,7 @@ def _notice_of_rebuild(language: messages.Language) -> Iterator[None]:
         raise
 
 
-def _page(page: Page, strategy: Strategy, language: messages.Language) -> models.SearchPage:
+def _page(page: Page, search: SearchRequest, language: messages.Language) -> models.SearchPage:
     answer: models.SearchPage = {
         "results": [_result(each) for each in page.results],
         "total": page.total.count,
@@ -163,7 +145,7 @@ def _page(page: Page, strategy: Strategy, language: messages.Language) -> models
         "page": page.page,
         "offset": page.offset,
         "cursor": page.cursor,
-        "strategy": strategy.value,
+        "strategy": search.strategy.value,
         "indexState": "rebuilding" if page.rebuilding else "ready",
         "fallback": page.degraded.fallback if page.degraded else "none",
         "tookMs": round(page.took_ms, 2),
@@ -172,12 +154,30 @@ def _page(page: Page, strategy: Strategy, language: messages.Language) -> models
     if not page.total.exact:
         answer["totalIsLowerBound"] = True
     if page.is_capped:
-        notices.append(messages.too_many_matches(MAX_CANDIDATES, language))
+        notices.append(messages.too_many_matches(MAX_CANDIDATES, language, by_date=search.sort is Sort.DATE))
     if page.degraded:
         answer["code"] = page.degraded.code
+    if page.counts:
+        answer["counts"] = _counts(page.counts)
     if notices:
         answer["notice"] = " ".join(notices)
     return answer
+
+
+def _counts(counts: HitCounts) -> models.HitCounts:
+    return {
+        "byDocument": [
+            {
+                "documentId": each.document_id,
+                "documentTitle": each.title,
+                "documentType": each.type,
+                "count": each.count,
+            }
+            for each in counts.documents
+        ],
+        "byType": [{"type": type, "count": count} for type, count in counts.types],
+        "documents": counts.all_documents,
+    }
 
 
 def _result(result: Result) -> models.SearchResult:
@@ -202,6 +202,7 @@ def _result(result: Result) -> models.SearchResult:
         "finalScore": result.score.total,
         "scoreBreakdown": _breakdown(result.score),
         "updatedAt": timestamp(found.updated_at) if found.updated_at else None,
+        "duplicates": result.duplicates,
     }
 
 
@@ -230,6 +231,7 @@ def _explanation(explained: Explanation, language: messages.Language) -> models.
             "weight": round(recency.weight, DIGITS),
         },
         "matchedWords": [{"word": each.word, "weight": round(each.weight, DIGITS)} for each in explained.matched],
+        "missingWords": list(explained.coverage.missing),
         "explanation": sentence(_reasons(explained), language),
         "fallback": explained.degraded.fallback if explained.degraded else "none",
     }
@@ -266,4 +268,5 @@ def _reasons(explained: Explanation) -> Reasons:
         explained.score.total < HIDES_BELOW,
         explained.is_left_out,
         explained.degraded is not None,
+        coverage.missing,
     )

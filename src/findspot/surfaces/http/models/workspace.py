@@ -22,6 +22,7 @@ class SearchResult(TypedDict):
 
     `path` is the file that the document was imported from. `line` and `column` (from 1) say where the first match is in
     it, or where the snippet begins if there are no highlights.
+    `duplicates` is the number of passages like this one that are folded into it.
     """
 
     documentId: int
@@ -40,6 +41,27 @@ class SearchResult(TypedDict):
     finalScore: float
     scoreBreakdown: ScoreBreakdown
     updatedAt: str | None
+    duplicates: int
+
+
+class DocumentHits(TypedDict):
+    documentId: int
+    documentTitle: str
+    documentType: str
+    count: int
+
+
+class TypeHits(TypedDict):
+    type: str
+    count: int
+
+
+class HitCounts(TypedDict):
+    """How many passages match, the most first. `byDocument` has at most a hundred of the `documents` with a match."""
+
+    byDocument: list[DocumentHits]
+    byType: list[TypeHits]
+    documents: int
 
 
 class SearchPage(TypedDict):
@@ -57,6 +79,7 @@ class SearchPage(TypedDict):
     fallback: Fallback
     code: NotRequired[ErrorCode]
     notice: NotRequired[str]
+    counts: NotRequired[HitCounts]
     tookMs: float
 
 
@@ -98,6 +121,7 @@ class RankExplanation(TypedDict):
     semantic: RankedPart
     recency: RecencyPart
     matchedWords: list[MatchedWord]
+    missingWords: list[str]
     explanation: str
     fallback: Fallback
     code: NotRequired[ErrorCode]

@@ -1,0 +1,137 @@
+"""How alike are two texts? By their character 5-grams, after folding.
+
+Folding makes texts equal that differ only in case, width, white space, or traditional and simplified characters. Two
+folded texts are nearly identical if at least NEAR of the 5-grams of each are in the other and both have the same
+numbers: a passage with another version or amount says something else. Short texts are only ever identical.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from functools import cache
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from findspot.words.folding import simplified_forms
+
+GRAM = 5  # characters
+NEAR = 0.9
+SHORTEST_NEAR = 40  # characters of a folded text; in a shorter one, every word counts
+
+_Hashes: TypeAlias = "npt.NDArray[np.uint64]"
+
+_UTF_32 = f"utf-32-{sys.byteorder[0]}e"
+_BREAK = "\x1f"
+_MULTIPLIERS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F)
+_SEEDS = (
+    *(0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53, 0x9FB21C651E98DF25),
+    *(0xE7037ED1A0B428DB, 0x8EBC6AF09C88C6E3, 0x589965CC75374CC3),
+)
+_LEAST_IN_COMMON = 3  # of six least hashes; near texts miss this once in a hundred times
+_MAX_COMPARED = 4  # texts that one text is compared with in full
+_NUMBER = re.compile(r"\d+")
+
+
+def fold_texts(texts: Sequence[str]) -> list[str]:
+    """Return texts in which different spellings of the same words are equal. Many at once take little longer."""
+    joined = _BREAK.join(text.replace(_BREAK, " ") for text in texts)
+    joined = joined.lower() if joined.isascii() else unicodedata.normalize("NFKC", joined).casefold()
+    if not joined.isascii():
+        points = np.frombuffer(joined.encode(_UTF_32, "surrogatepass"), np.uint32)
+        joined = _simplified()[points].tobytes().decode(_UTF_32, "surrogatepass")
+    return [" ".join(text.split()) for text in joined.split(_BREAK)]
+
+
+def containment(part: str, whole: str) -> float:
+    """Return the share of the 5-grams of one text that are in another, from 0 to 1, after folding both.
+
+    A text of fewer than five characters counts as one gram, which is contained if the other text has it anywhere.
+    """
+    first, second = fold_texts([part, whole])
+    if len(first) < GRAM:
+        return float(bool(first) and first in second)
+    grams = _grams(first)
+    return len(grams & _grams(second)) / len(grams)
+
+
+def first_alike(texts: Sequence[str]) -> list[int]:
+    """Return for each folded text the position of the first one that it equals or nearly equals, or its own.
+
+    Near texts have nearly the same grams, so that the least of some hash of their grams is usually the same. Texts with
+    enough such hashes in common are compared in full, each with a few others at most, so that the cost is bounded.
+    """
+    firsts: dict[str, int] = {}
+    found = [firsts.setdefault(text, position) for position, text in enumerate(texts)]
+    long = [position for position in firsts.values() if len(texts[position]) >= SHORTEST_NEAR]
+    grams = _GramsOf(texts)
+    by_least: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    for position, least in zip(long, _least_hashes([texts[position] for position in long]), strict=True):
+        common = Counter(other for each in enumerate(least) for other in by_least[each])
+        likely = [other for other, count in common.items() if count >= _LEAST_IN_COMMON][:_MAX_COMPARED]
+        found[position] = next((other for other in likely if _is_near(grams, position, other)), position)
+        if found[position] == position:
+            for each in enumerate(least):
+                by_least[each].append(position)
+    return [found[each] for each in found]
+
+
+def _is_near(grams: _GramsOf, one: int, other: int) -> bool:
+    shorter, longer = sorted((len(grams.texts[one]), len(grams.texts[other])))
+    if shorter < NEAR * longer or _NUMBER.findall(grams.texts[one]) != _NUMBER.findall(grams.texts[other]):
+        return False
+    return len(grams[one] & grams[other]) >= NEAR * max(len(grams[one]), len(grams[other]))
+
+
+class _GramsOf(dict[int, frozenset[int]]):
+    """The grams of texts by position, calculated on first use."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        super().__init__()
+        self.texts = texts
+
+    def __missing__(self, position: int) -> frozenset[int]:
+        self[position] = _grams(self.texts[position])
+        return self[position]
+
+
+def _grams(text: str) -> frozenset[int]:
+    """Return the hashes of the different grams of a folded text."""
+    return frozenset(_hashes(text).tolist())
+
+
+def _hashes(text: str) -> _Hashes:
+    """Return a hash of each gram, in order."""
+    points = np.frombuffer(text.encode(_UTF_32, "surrogatepass"), np.uint32).astype(np.uint64)
+    count = max(len(points) - GRAM + 1, 0)
+    hashes = np.zeros(count, np.uint64)
+    for offset, multiplier in enumerate(_MULTIPLIERS):
+        hashes += points[offset : offset + count] * np.uint64(multiplier)
+    return hashes ^ (hashes >> np.uint64(29))
+
+
+def _least_hashes(texts: Sequence[str]) -> list[tuple[int, ...]]:
+    """Return for each text, none shorter than a gram, the least hash of its grams under several hash functions."""
+    if not texts:
+        return []
+    hashes = _hashes("".join(texts))
+    lengths = np.array([len(text) for text in texts])
+    ends = np.cumsum(lengths)
+    spans = np.stack([ends - lengths, ends - GRAM + 1], axis=1).ravel()[:-1]  # without the grams across two texts
+    mixed = (hashes * np.uint64(seed) for seed in _SEEDS)
+    columns = [np.minimum.reduceat(each ^ (each >> np.uint64(32)), spans)[::2] for each in mixed]
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+@cache
+def _simplified() -> npt.NDArray[np.uint32]:
+    """Return for every code point that of its simplified form."""
+    table = np.arange(sys.maxunicode + 1, dtype=np.uint32)
+    forms = simplified_forms()
+    table[list(forms)] = [ord(each) for each in forms.values()]
+    return table
