@@ -210,7 +210,7 @@ async def test_filters_order_folding_and_counts_are_part_of_a_request(owner: htt
     await settle(app_of(owner))
 
     async def search(**given: Any) -> dict[str, Any]:
-        found: dict[str, Any] = await hybrid(owner, project, "潮汐 tide", **given)
+        found: dict[str, Any] = (await ask(owner, project, "search:fts:query", query="潮汐 tide", **given)).json()
         return found
 
     everything = await search(counts=True)
