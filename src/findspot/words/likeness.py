@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,15 +23,12 @@ GRAM = 5  # characters
 NEAR = 0.9
 SHORTEST_NEAR = 40  # characters of a folded text; in a shorter one, every word counts
 
-_Hashes: TypeAlias = "npt.NDArray[np.uint64]"
+_Hashes: TypeAlias = "npt.NDArray[np.unsignedinteger[Any]]"
 
 _UTF_32 = f"utf-32-{sys.byteorder[0]}e"
 _BREAK = "\x1f"
 _MULTIPLIERS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F)
-_SEEDS = (
-    *(0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53, 0x9FB21C651E98DF25),
-    *(0xE7037ED1A0B428DB, 0x8EBC6AF09C88C6E3, 0x589965CC75374CC3),
-)
+_SEEDS = (0xED558CCD, 0x1A85EC53, 0x1E98DF25, 0xA0B428DB, 0x9C88C6E3, 0x75374CC3)
 _LEAST_IN_COMMON = 3  # of six least hashes; near texts miss this once in a hundred times
 _MAX_COMPARED = 4  # texts that one text is compared with in full
 _NUMBER = re.compile(r"\d+")
@@ -64,21 +60,29 @@ def first_alike(texts: Sequence[str]) -> list[int]:
     """Return for each folded text the position of the first one that it equals or nearly equals, or its own.
 
     Near texts have nearly the same grams, so that the least of some hash of their grams is usually the same. Texts with
-    enough such hashes in common are compared in full, each with a few others at most, so that the cost is bounded.
+    enough such hashes in common are compared in full, each with a few others at most. The cost grows with the square of
+    the number of texts, but slowly: it is meant for some hundreds of them.
     """
     firsts: dict[str, int] = {}
     found = [firsts.setdefault(text, position) for position, text in enumerate(texts)]
     long = [position for position in firsts.values() if len(texts[position]) >= SHORTEST_NEAR]
     grams = _GramsOf(texts)
-    by_least: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-    for position, least in zip(long, _least_hashes([texts[position] for position in long]), strict=True):
-        common = Counter(other for each in enumerate(least) for other in by_least[each])
-        likely = [other for other, count in common.items() if count >= _LEAST_IN_COMMON][:_MAX_COMPARED]
-        found[position] = next((other for other in likely if _is_near(grams, position, other)), position)
-        if found[position] == position:
-            for each in enumerate(least):
-                by_least[each].append(position)
+    for number, earlier in _likely_pairs(_least_hashes([texts[position] for position in long])).items():
+        heads = [long[other] for other in earlier if found[long[other]] == long[other]]
+        near = (other for other in heads[:_MAX_COMPARED] if _is_near(grams, long[number], other))
+        found[long[number]] = next(near, long[number])
     return [found[each] for each in found]
+
+
+def _likely_pairs(least: _Hashes) -> dict[int, list[int]]:
+    """Return for each row the earlier rows that have enough hashes in common with it, in order."""
+    common = np.zeros((len(least), len(least)), np.uint8)
+    for column in least.T:
+        common += column[:, np.newaxis] == column
+    pairs: dict[int, list[int]] = {}
+    for number, other in np.argwhere(np.tril(common >= _LEAST_IN_COMMON, -1)).tolist():
+        pairs.setdefault(number, []).append(other)
+    return pairs
 
 
 def _is_near(grams: _GramsOf, one: int, other: int) -> bool:
@@ -115,17 +119,15 @@ def _hashes(text: str) -> _Hashes:
     return hashes ^ (hashes >> np.uint64(29))
 
 
-def _least_hashes(texts: Sequence[str]) -> list[tuple[int, ...]]:
-    """Return for each text, none shorter than a gram, the least hash of its grams under several hash functions."""
+def _least_hashes(texts: Sequence[str]) -> _Hashes:
+    """Return a row for each text, none shorter than a gram: the least hash of its grams in several orders."""
     if not texts:
-        return []
-    hashes = _hashes("".join(texts))
+        return np.empty((0, len(_SEEDS)), np.uint64)
+    hashes = (_hashes("".join(texts)) >> np.uint64(32)).astype(np.uint32)
     lengths = np.array([len(text) for text in texts])
     ends = np.cumsum(lengths)
     spans = np.stack([ends - lengths, ends - GRAM + 1], axis=1).ravel()[:-1]  # without the grams across two texts
-    mixed = (hashes * np.uint64(seed) for seed in _SEEDS)
-    columns = [np.minimum.reduceat(each ^ (each >> np.uint64(32)), spans)[::2] for each in mixed]
-    return list(zip(*(column.tolist() for column in columns), strict=True))
+    return np.stack([np.minimum.reduceat(hashes ^ np.uint32(seed), spans)[::2] for seed in _SEEDS], axis=1)
 
 
 @cache
