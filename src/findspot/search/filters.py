@@ -36,7 +36,7 @@ class DocumentFilters:
         `matches` is the number with the given filter, and `count` returns that with another one.
         """
         async with self._store.read() as connection:
-            found = await rows.admitted(connection, request.project_id)
+            found = await rows.admitted(connection, request.project_id, newest_first=True)
         newest = found if within.document_ids is None else [id for id in found if id in within.document_ids]
         narrower = within
         while matches >= MAX_CANDIDATES and len(newest) > 1:

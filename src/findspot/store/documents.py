@@ -154,21 +154,25 @@ async def admitted(
     path_prefix: str | None = None,
     updated_after: datetime | None = None,
     updated_before: datetime | None = None,
+    newest_first: bool = False,
 ) -> list[int]:
-    """Return the ids of the documents of a project that pass these filters, newest first.
+    """Return the ids of the documents of a project that pass these filters, in no order unless asked for.
 
-    Indexes hold every column that is named here, so that no document is read.
+    Two indexes together have every column that is compared here, so that no document is read.
     """
     query = sa.select(documents.c.id).where(documents.c.project_id == project_id)
     if types is not None:
         query = query.where(documents.c.type.in_(types))
-    if path_prefix is not None:  # LIKE would ignore case in SQLite
-        query = query.where(sa.func.substr(documents.c.path, 1, len(path_prefix)) == path_prefix)
+    if path_prefix is not None:  # a query of its own, which uses the index of paths; LIKE would ignore case in SQLite
+        start = sa.func.substr(documents.c.path, 1, len(path_prefix))
+        below = sa.select(documents.c.id).where(documents.c.project_id == project_id, start == path_prefix)
+        query = query.where(documents.c.id.in_(below.correlate(None)))
     if updated_after is not None:
         query = query.where(documents.c.updated_at >= updated_after)
     if updated_before is not None:
         query = query.where(documents.c.updated_at < updated_before)
-    query = query.order_by(documents.c.updated_at.desc(), documents.c.id.desc())
+    if newest_first:
+        query = query.order_by(documents.c.updated_at.desc(), documents.c.id.desc())
     return [row[0] async for part in _parts(connection, query) for row in part]
 
 
