@@ -70,7 +70,9 @@ async def test_a_query_without_a_result_is_null_and_an_invalid_query_is_refused(
 async def test_a_query_that_needs_too_much_memory_or_space_is_stopped_or_cut(app: App) -> None:
     table = await make_table(app, {"text": "x" * 1000})
     doubled = " | ".join(["{text: join('', [text, text])}"] * 40)
-    assert (await refused(app, table, "query_data", {"query": doubled}, "CONTENT_TOO_LARGE")).startswith("There is not")
+    assert (await refused(app, table, "query_data", {"query": doubled}, "CONTENT_TOO_LARGE")).startswith(
+        "This takes more memory"
+    )
     shared = " | ".join(["[@, @]"] * 60)  # 2^60 lists
     answer = await call(app, table, "query_data", {"query": shared})
     assert answer["truncated"] is True

@@ -15,10 +15,12 @@ import pytest
 from findspot.errors import FindspotError
 from findspot.jsontext.operations import accept, open_table, patch, put, read
 from findspot.runtime import remote_calls
-from findspot.runtime.helpers import HELPERS, SMALL, Helpers
-from findspot.runtime.remote_calls import joined_there
+from findspot.runtime.helpers import SMALL, Helpers
+from findspot.runtime.remote_calls import TOO_MUCH_MEMORY, joined_there
+from findspot.runtime.threads import HELPERS
 
 LIMIT = 100_000_000
+PROJECT = 1
 LARGE = json.dumps({"世界": ["x" * 100] * 3000, "n": 1}, ensure_ascii=False).encode()  # well past SMALL
 
 Process = subprocess.Popen[bytes]
@@ -66,12 +68,12 @@ async def test_small_texts_are_handled_in_this_process_and_large_ones_in_a_helpe
     helpers: Helpers, started: Started
 ) -> None:
     border = b'"' + b"x" * (SMALL - 2) + b'"'
-    assert await helpers.run_unless_small(accept, b"[1]", LIMIT) == b"[1]"
-    assert await helpers.run_unless_small(accept, border, LIMIT) == border
-    assert await helpers.run_unless_small(accept, joined_there([b" [", b"1]"]), LIMIT) == b"[1]"
+    assert await helpers.run_unless_small(PROJECT, accept, b"[1]", LIMIT) == b"[1]"
+    assert await helpers.run_unless_small(PROJECT, accept, border, LIMIT) == border
+    assert await helpers.run_unless_small(PROJECT, accept, joined_there([b" [", b"1]"]), LIMIT) == b"[1]"
     assert started == []
-    assert await helpers.run_unless_small(accept, border + b" ", LIMIT) == border
-    assert await helpers.run_unless_small(accept, joined_there([border, b" "]), LIMIT) == border
+    assert await helpers.run_unless_small(PROJECT, accept, border + b" ", LIMIT) == border
+    assert await helpers.run_unless_small(PROJECT, accept, joined_there([border, b" "]), LIMIT) == border
     assert len(started) == 1
 
 
@@ -96,7 +98,7 @@ async def test_a_helper_returns_and_raises_exactly_what_this_process_does(helper
             here = error.body()
         for given in (text, joined_there([bytes([byte]) for byte in text])):
             try:
-                there = await helpers.run(function, given, *rest)
+                there = await helpers.run(PROJECT, function, given, *rest)
             except FindspotError as error:
                 there = error.body()
             assert there == here
@@ -104,21 +106,21 @@ async def test_a_helper_returns_and_raises_exactly_what_this_process_does(helper
 
 async def test_a_large_text_arrives_unchanged_whole_or_in_pieces(helpers: Helpers) -> None:
     pieces = [LARGE[at : at + 1000] for at in range(0, len(LARGE), 1000)]
-    assert await helpers.run(accept, joined_there(pieces), LIMIT) == LARGE
-    assert await helpers.run(read, LARGE, "/世界/2999") == b'"' + b"x" * 100 + b'"'
-    changed = await helpers.run(put, joined_there(pieces), "/n", b"1.0", LIMIT)
+    assert await helpers.run(PROJECT, accept, joined_there(pieces), LIMIT) == LARGE
+    assert await helpers.run(PROJECT, read, LARGE, "/世界/2999") == b'"' + b"x" * 100 + b'"'
+    changed = await helpers.run(PROJECT, put, joined_there(pieces), "/n", b"1.0", LIMIT)
     assert json.loads(changed) == {**json.loads(LARGE), "n": 1.0}
 
 
 async def test_a_helper_is_kept_for_the_next_call_even_after_an_error(helpers: Helpers, started: Started) -> None:
-    await refused(helpers.run(read, LARGE, "/nope"))
+    await refused(helpers.run(PROJECT, read, LARGE, "/nope"))
     for _ in range(3):
-        assert await helpers.run(accept, LARGE, LIMIT) == LARGE
+        assert await helpers.run(PROJECT, accept, LARGE, LIMIT) == LARGE
     assert len(started) == 1
 
 
 async def test_many_calls_share_a_few_helpers_and_each_gets_its_own_result(helpers: Helpers, started: Started) -> None:
-    answers = await asyncio.gather(*(helpers.run(read, b"[%d]" % number, "/0") for number in range(20)))
+    answers = await asyncio.gather(*(helpers.run(PROJECT, read, b"[%d]" % number, "/0") for number in range(20)))
     assert answers == [b"%d" % number for number in range(20)]
     assert 1 <= len(started) <= HELPERS
 
@@ -127,26 +129,26 @@ async def test_many_calls_share_a_few_helpers_and_each_gets_its_own_result(helpe
 
 
 async def test_after_a_killed_helper_one_call_fails_and_the_next_works(helpers: Helpers, started: Started) -> None:
-    await helpers.run(accept, LARGE, LIMIT)
+    await helpers.run(PROJECT, accept, LARGE, LIMIT)
     started[0].kill()
     started[0].wait()
-    error = await refused(helpers.run(accept, LARGE, LIMIT))
+    error = await refused(helpers.run(PROJECT, accept, LARGE, LIMIT))
     assert error.body() == {
         "code": "INTERNAL",
         "message": "A helper process ended early. Nothing was changed; try again.",
     }
-    assert await helpers.run(accept, LARGE, LIMIT) == LARGE
+    assert await helpers.run(PROJECT, accept, LARGE, LIMIT) == LARGE
     assert len(started) == 2
 
 
 async def test_a_helper_killed_during_its_work_fails_that_call(helpers: Helpers, started: Started) -> None:
-    await helpers.run(accept, LARGE, LIMIT)
+    await helpers.run(PROJECT, accept, LARGE, LIMIT)
     started[0].send_signal(signal.SIGSTOP)  # it receives the call and never answers
-    work = asyncio.create_task(helpers.run(accept, LARGE, LIMIT))
+    work = asyncio.create_task(helpers.run(PROJECT, accept, LARGE, LIMIT))
     await asyncio.sleep(0)  # it has the helper now
     started[0].kill()
     assert (await refused(work)).code == "INTERNAL"
-    assert await helpers.run(accept, LARGE, LIMIT) == LARGE
+    assert await helpers.run(PROJECT, accept, LARGE, LIMIT) == LARGE
 
 
 async def test_a_helper_whose_reply_could_not_be_read_is_not_used_again(
@@ -158,19 +160,19 @@ async def test_a_helper_whose_reply_could_not_be_read_is_not_used_again(
     with monkeypatch.context() as patched:
         patched.setattr(remote_calls, "receive", out_of_memory)
         with pytest.raises(MemoryError):
-            await helpers.run(read, b"[1]", "/0")
+            await helpers.run(PROJECT, read, b"[1]", "/0")
     assert started[0].returncode is not None
-    assert await helpers.run(read, b"[2]", "/0") == b"2"
+    assert await helpers.run(PROJECT, read, b"[2]", "/0") == b"2"
     assert len(started) == 2
 
 
 async def test_a_signal_to_the_whole_group_does_not_end_a_helper_before_the_server(
     helpers: Helpers, started: Started
 ) -> None:
-    await helpers.run(accept, LARGE, LIMIT)
+    await helpers.run(PROJECT, accept, LARGE, LIMIT)
     for each in (signal.SIGINT, signal.SIGTERM):
         started[0].send_signal(each)
-        assert await helpers.run(accept, LARGE, LIMIT) == LARGE
+        assert await helpers.run(PROJECT, accept, LARGE, LIMIT) == LARGE
     assert len(started) == 1
 
 
@@ -180,18 +182,18 @@ async def test_files_in_the_working_directory_are_not_imported_as_modules(
     for name in ("queue", "struct", "msgspec", "findspot"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit(3)")
     monkeypatch.chdir(tmp_path)
-    assert await helpers.run(accept, LARGE, LIMIT) == LARGE
+    assert await helpers.run(PROJECT, accept, LARGE, LIMIT) == LARGE
 
 
 async def test_a_cancelled_call_occupies_its_helper_until_the_helper_has_answered(started: Started) -> None:
     helpers = Helpers(helpers=1)
     started.gate.clear()
-    first = asyncio.create_task(helpers.run(accept, LARGE, LIMIT))
+    first = asyncio.create_task(helpers.run(PROJECT, accept, LARGE, LIMIT))
     await asyncio.to_thread(started.born.acquire)
     first.cancel()
     await asyncio.wait([first])
     assert first.cancelled()
-    second = asyncio.create_task(helpers.run(read, b"[2]", "/0"))
+    second = asyncio.create_task(helpers.run(PROJECT, read, b"[2]", "/0"))
     await asyncio.sleep(0)  # its turn to begin
     started.gate.set()
     assert await second == b"2"
@@ -201,12 +203,12 @@ async def test_a_cancelled_call_occupies_its_helper_until_the_helper_has_answere
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux limits the memory of another process")
 async def test_a_helper_that_runs_out_of_memory_says_so_and_works_on(helpers: Helpers, started: Started) -> None:
-    await helpers.run(accept, LARGE, LIMIT)
+    await helpers.run(PROJECT, accept, LARGE, LIMIT)
     resource.prlimit(started[0].pid, resource.RLIMIT_AS, (1 << 30, 1 << 30))
     doubling = json.dumps([{"op": "copy", "from": "/n", "path": "/n/-"}] * 12).encode()
-    error = await refused(helpers.run(patch, LARGE[:-2] + b"[" + LARGE + b"]}", doubling, 10**12))
-    assert error.body() == {"code": "CONTENT_TOO_LARGE", "message": "There is not enough memory for this."}
-    assert await helpers.run(accept, LARGE, LIMIT) == LARGE
+    error = await refused(helpers.run(PROJECT, patch, LARGE[:-2] + b"[" + LARGE + b"]}", doubling, 10**12))
+    assert error.body() == {"code": "CONTENT_TOO_LARGE", "message": TOO_MUCH_MEMORY}
+    assert await helpers.run(PROJECT, accept, LARGE, LIMIT) == LARGE
     assert len(started) == 1
 
 
@@ -215,7 +217,7 @@ async def test_a_helper_that_runs_out_of_memory_says_so_and_works_on(helpers: He
 
 async def test_helpers_end_when_closed(started: Started) -> None:
     helpers = Helpers()
-    await asyncio.gather(*(helpers.run(accept, LARGE, LIMIT) for _ in range(4)))
+    await asyncio.gather(*(helpers.run(PROJECT, accept, LARGE, LIMIT) for _ in range(4)))
     assert [helper.poll() for helper in started] == [None] * len(started)
     await helpers.close()
     assert [helper.returncode for helper in started] == [0] * len(started)
@@ -225,10 +227,10 @@ async def test_helpers_end_when_closed(started: Started) -> None:
 
 async def test_closing_does_not_wait_for_a_helper_at_work(started: Started) -> None:
     helpers = Helpers()
-    await helpers.run(accept, LARGE, LIMIT)
+    await helpers.run(PROJECT, accept, LARGE, LIMIT)
     (helper,) = started
     helper.send_signal(signal.SIGSTOP)  # it never answers
-    work = asyncio.create_task(helpers.run(accept, LARGE, LIMIT))
+    work = asyncio.create_task(helpers.run(PROJECT, accept, LARGE, LIMIT))
     await asyncio.sleep(0)  # it has the helper now
     await helpers.close()
     assert (await refused(work)).code == "INTERNAL"
@@ -238,7 +240,7 @@ async def test_closing_does_not_wait_for_a_helper_at_work(started: Started) -> N
 async def test_a_helper_that_is_starting_when_closed_ends_after_its_answer(started: Started) -> None:
     helpers = Helpers()
     started.gate.clear()
-    work = asyncio.create_task(helpers.run(accept, LARGE, LIMIT))
+    work = asyncio.create_task(helpers.run(PROJECT, accept, LARGE, LIMIT))
     await asyncio.to_thread(started.born.acquire)
     await helpers.close()
     started.gate.set()

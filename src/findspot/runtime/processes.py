@@ -16,7 +16,10 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
+import msgspec
+
 from findspot.runtime import remote_calls
+from findspot.runtime.call_limits import ENDED_BY_TIME, CallLimits, Enforcer
 
 log = logging.getLogger(__name__)
 
@@ -30,12 +33,19 @@ class ProcessEnded(Exception):
     """The process ended before it answered, or its replies are out of step with the calls."""
 
 
+class TimeExceeded(ProcessEnded):
+    """The call took more processor time than its limit."""
+
+
 class Process:
     """A process that answers one call at a time. One thread at a time may use it."""
 
-    def __init__(self, threads: int = 1, *, quiet: bool = False) -> None:
+    def __init__(self, threads: int = 1, *, quiet: bool = False, limits: CallLimits | None = None) -> None:
         # -P: files in the working directory are not imported as modules
-        program = f"from findspot.runtime.processes import answer_calls; answer_calls({threads})"
+        answer, options = ("answer_calls", (threads,))
+        if limits is not None:
+            answer, options = "answer_limited", msgspec.structs.astuple(limits)
+        program = f"from findspot.runtime.processes import {answer}; {answer}(*{options})"
         self._numbers = itertools.count(1)
         self._connection, theirs = socket.socketpair()
         with theirs:
@@ -63,14 +73,23 @@ class Process:
         try:
             remote_calls.send(self._connection, message)
         except OSError as error:
-            raise ProcessEnded from error
+            raise self._ended() from error
 
     def receive(self) -> Answer:
         try:
             message = remote_calls.receive(self._connection)
         except (OSError, EOFError) as error:
-            raise ProcessEnded from error
+            raise self._ended() from error
         return remote_calls.read_reply(message), message
+
+    def _ended(self) -> ProcessEnded:
+        """Return why the connection broke. A process that has ended keeps its exit code, even if it is killed now."""
+        self._process.kill()
+        return TimeExceeded() if self._process.wait() == ENDED_BY_TIME else ProcessEnded()
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
 
     def kill(self) -> None:
         """End the process at once. A thread that waits for it gets ProcessEnded."""
@@ -189,20 +208,39 @@ class _Running:
 
 
 def answer_calls(threads: int) -> None:
-    """Answer calls until the connection closes.
+    """Answer calls until the connection closes, several at a time."""
+    connection = _connection()
+    with contextlib.suppress(EOFError, OSError):
+        _answer_in_threads(connection, threads)
+    os._exit(0)  # without waiting for calls that are still running
+
+
+def answer_limited(seconds: float, memory: int) -> None:
+    """Answer calls one at a time, each within these limits.
+
+    Ends when the connection closes, or after a call that leaves much memory in use.
+    """
+    connection, enforcer = _connection(), Enforcer(CallLimits(seconds, memory))
+    with contextlib.suppress(EOFError, OSError):
+        while enforcer.memory_is_free():
+            message = remote_calls.receive(connection)
+            enforcer.begin()
+            reply = remote_calls.answer(message)
+            enforcer.end()
+            message.clear()
+            remote_calls.send(connection, reply)
+            del reply
+    os._exit(0)
+
+
+def _connection() -> socket.socket:
+    """Return the connection to the parent.
 
     A signal to the whole group, such as Ctrl-C, is ignored: the parent handles it and closes the connection.
-    With one thread, calls run in the main thread, where they may use signals.
     """
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
-    connection = socket.socket(fileno=0)
-    with contextlib.suppress(EOFError, OSError):
-        if threads == 1:
-            while True:
-                remote_calls.send(connection, remote_calls.answer(remote_calls.receive(connection)))
-        _answer_in_threads(connection, threads)
-    os._exit(0)  # without waiting for calls that are still running
+    return socket.socket(fileno=0)
 
 
 def _answer_in_threads(connection: socket.socket, threads: int) -> None:
