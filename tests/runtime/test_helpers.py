@@ -13,8 +13,12 @@ from typing import Any
 import pytest
 
 from findspot.errors import FindspotError
+from findspot.indexing.cutting import Known, TableToCut, cut_table, index_terms
 from findspot.jsontext.operations import accept, open_table, patch, put, read
+from findspot.runtime import helpers as module
 from findspot.runtime import remote_calls
+from findspot.runtime.call_limits import CallLimits
+from findspot.runtime.helpers import LARGE as LARGE_CALL
 from findspot.runtime.helpers import SMALL, Helpers
 from findspot.runtime.remote_calls import TOO_MUCH_MEMORY, joined_there
 from findspot.runtime.threads import HELPERS
@@ -128,26 +132,52 @@ async def test_many_calls_share_a_few_helpers_and_each_gets_its_own_result(helpe
 # ── when something goes wrong ──
 
 
-async def test_after_a_killed_helper_one_call_fails_and_the_next_works(helpers: Helpers, started: Started) -> None:
+async def test_a_call_whose_helper_was_killed_is_made_again_in_a_new_one(helpers: Helpers, started: Started) -> None:
     await helpers.run(PROJECT, accept, LARGE, LIMIT)
     started[0].kill()
     started[0].wait()
-    error = await refused(helpers.run(PROJECT, accept, LARGE, LIMIT))
-    assert error.body() == {
-        "code": "INTERNAL",
-        "message": "A helper process ended early. Nothing was changed; try again.",
-    }
     assert await helpers.run(PROJECT, accept, LARGE, LIMIT) == LARGE
     assert len(started) == 2
 
 
-async def test_a_helper_killed_during_its_work_fails_that_call(helpers: Helpers, started: Started) -> None:
+async def test_a_call_whose_helper_is_killed_during_its_work_is_made_again(helpers: Helpers, started: Started) -> None:
     await helpers.run(PROJECT, accept, LARGE, LIMIT)
     started[0].send_signal(signal.SIGSTOP)  # it receives the call and never answers
-    work = asyncio.create_task(helpers.run(PROJECT, accept, LARGE, LIMIT))
+    work = asyncio.create_task(helpers.run(PROJECT, index_terms, ["Läuft 世界"]))
     await asyncio.sleep(0)  # it has the helper now
     started[0].kill()
-    assert (await refused(work)).code == "INTERNAL"
+    assert await work == index_terms(["Läuft 世界"])
+    assert len(started) == 2
+
+
+async def test_an_argument_that_can_be_read_once_is_sent_again_whole(helpers: Helpers, started: Started) -> None:
+    request = TableToCut(1, (), 100, 100, 100)
+    known: list[list[Known]] = [[("/a", "x", 1, 2)]]
+    await helpers.run(PROJECT, accept, LARGE, LIMIT)
+    started[0].send_signal(signal.SIGSTOP)
+    work = asyncio.create_task(helpers.run(PROJECT, cut_table, request, b"null", iter(known)))
+    await asyncio.sleep(0)
+    started[0].kill()
+    _, gone, _ = await work
+    assert list(gone) == known
+
+
+async def test_a_call_that_ends_its_helper_twice_fails(helpers: Helpers, started: Started) -> None:
+    await helpers.run(PROJECT, accept, LARGE, LIMIT)
+    started[0].send_signal(signal.SIGSTOP)
+    started.gate.clear()
+    work = asyncio.create_task(helpers.run(PROJECT, accept, LARGE, LIMIT))
+    await asyncio.sleep(0)  # it has the helper now
+    while started.born.acquire(blocking=False):
+        pass
+    started[0].kill()
+    await asyncio.to_thread(started.born.acquire)
+    started[1].kill()
+    started.gate.set()
+    assert (await refused(work)).body() == {
+        "code": "INTERNAL",
+        "message": "A helper process ended early. Nothing was changed; try again.",
+    }
     assert await helpers.run(PROJECT, accept, LARGE, LIMIT) == LARGE
 
 
@@ -185,7 +215,10 @@ async def test_files_in_the_working_directory_are_not_imported_as_modules(
     assert await helpers.run(PROJECT, accept, LARGE, LIMIT) == LARGE
 
 
-async def test_a_cancelled_call_occupies_its_helper_until_the_helper_has_answered(started: Started) -> None:
+async def test_a_cancelled_call_that_ends_soon_keeps_its_helper(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CANCEL_GRACE_S", 600)
     helpers = Helpers(helpers=1)
     started.gate.clear()
     first = asyncio.create_task(helpers.run(PROJECT, accept, LARGE, LIMIT))
@@ -199,6 +232,76 @@ async def test_a_cancelled_call_occupies_its_helper_until_the_helper_has_answere
     assert await second == b"2"
     assert len(started) == 1
     await helpers.close()
+
+
+async def test_a_cancelled_call_that_goes_on_is_ended_with_its_helper(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CANCEL_GRACE_S", 0)
+    helpers = Helpers(helpers=1)
+    await helpers.run(PROJECT, accept, LARGE, LIMIT)
+    started[0].send_signal(signal.SIGSTOP)  # it never answers
+    first = asyncio.create_task(helpers.run(PROJECT, accept, LARGE, LIMIT))
+    await asyncio.sleep(0)  # it has the helper now
+    first.cancel()
+    assert await helpers.run(PROJECT, read, b"[2]", "/0") == b"2"
+    assert first.cancelled()
+    assert [each.returncode for each in started] == [-signal.SIGKILL, None]
+    await helpers.close()
+
+
+# ── limits ──
+
+SLOW_PATCH = json.dumps([{"op": "move", "from": "/世界/0", "path": "/世界/-"}] * 300_000).encode()
+
+
+async def test_a_call_past_its_processor_time_is_refused_and_its_helper_ended(started: Started) -> None:
+    helpers = Helpers(limits=CallLimits(seconds=0.2, memory=512 << 20))
+    error = await refused(helpers.run(PROJECT, patch, LARGE, SLOW_PATCH, LIMIT))
+    assert (error.code, "0.2 seconds of processor time" in error.message) == ("CONTENT_TOO_LARGE", True)
+    assert [each.returncode for each in started] == [-signal.SIGPROF]  # and it was not tried again
+    assert await helpers.run(PROJECT, read, b"[2]", "/0") == b"2"
+    await helpers.close()
+
+
+async def test_time_that_passes_between_calls_or_while_a_helper_waits_does_not_count(started: Started) -> None:
+    helpers = Helpers(helpers=1, limits=CallLimits(seconds=1.0, memory=512 << 20))
+    for _ in range(60):
+        assert len(await helpers.run(PROJECT, index_terms, ["words of a text 世界 " * 2000])) == 1
+    assert len(started) == 1
+    await helpers.close()
+
+
+async def test_projects_take_turns_and_one_never_uses_every_helper(helpers: Helpers, started: Started) -> None:
+    started.gate.clear()
+    order: list[int] = []
+
+    async def call(project: int) -> None:
+        await helpers.run(project, read, b"[2]", "/0")
+        order.append(project)
+
+    busy = [asyncio.create_task(call(1)) for _ in range(20)]
+    for _ in range(HELPERS - 1):
+        await asyncio.to_thread(started.born.acquire)
+    other = asyncio.create_task(call(2))
+    await asyncio.to_thread(started.born.acquire)  # the helper that project 1 had to leave free
+    assert order == []
+    started.gate.set()
+    await asyncio.gather(*busy, other)
+    assert order.index(2) < HELPERS + 1
+
+
+async def test_calls_with_large_arguments_run_one_at_a_time(helpers: Helpers, started: Started) -> None:
+    text = b'"' + b"x" * LARGE_CALL + b'"'
+    started.gate.clear()
+    large = [asyncio.create_task(helpers.run(project, accept, text, LIMIT)) for project in (1, 2, 3)]
+    await asyncio.to_thread(started.born.acquire)
+    small = asyncio.create_task(helpers.run(4, read, b"[2]", "/0"))
+    await asyncio.to_thread(started.born.acquire)
+    assert len(started) == 2
+    started.gate.set()
+    assert await small == b"2"
+    assert await asyncio.gather(*large) == [text] * 3
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux limits the memory of another process")

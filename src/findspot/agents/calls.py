@@ -122,7 +122,8 @@ class ToolCalls:
     async def _edit(self, tool: Tool, arguments: bytes, language: str) -> bytes:
         """Edit the table and return the changed keys."""
         action, field = _EDITS[tool.type]
-        keys = await self._tables.edit(tool.table_id, action, tool.json_pointer, arguments)
+        edit = asyncio.ensure_future(self._tables.edit(tool.table_id, action, tool.json_pointer, arguments))
+        keys = await asyncio.shield(edit)  # an edit is finished, even if the caller has left
         answer = {field: keys, "total": len(keys)}
         text = encode(answer)
         if len(text) * 4 < self._settings.answer_tokens:

@@ -70,7 +70,7 @@ class Helpers:
             self._idle.pop().stop()
         for job in self._jobs:
             job.abandon()
-        self._threads.cancel_waiting()
+        self._threads.stop()
 
     async def _run(self, function: Callable[..., T], arguments: tuple[Any, ...], held: contextlib.ExitStack) -> T:
         if self._closed:

@@ -46,6 +46,10 @@ class ThreadPool:
         """Start a call in a thread and return its future."""
         return asyncio.get_running_loop().run_in_executor(self._executor, call, *arguments)
 
+    def stop(self) -> None:
+        """Accept no more calls. The others end on their own."""
+        self._executor.shutdown(wait=False)
+
     def cancel_waiting(self) -> None:
         """Accept no more calls, and drop those that have not begun."""
         self._executor.shutdown(wait=False, cancel_futures=True)

@@ -24,11 +24,13 @@ from findspot.errors import KINDS
 from findspot.runtime.memory import Memory
 from findspot.surfaces.access import access_of, grant
 from findspot.surfaces.http.body import limited
+from findspot.surfaces.http.disconnects import until_disconnect
 from findspot.surfaces.http.encoding import encoded
 from findspot.surfaces.http.guard import authorise, require_caller
 from findspot.surfaces.http.rules import RULES, Scope
 
 _SMALL_BODY = 1024 * 1024
+_CALLS = (Scope.TOOL, Scope.ENDPOINT)
 _RESERVATION = "findspot.body_memory"
 _UNTIL_SENT = "findspot.until_sent"
 
@@ -128,7 +130,19 @@ class GuardedRoute(APIRoute):
         async with contextlib.AsyncExitStack() as stack:
             scope[_UNTIL_SENT] = stack
             scope[_RESERVATION] = stack.enter_context(memory.bodies.reservation())
-            await super().handle(scope, receive, send)
+            serve = functools.partial(self._serve, scope, send)
+            if self._ends_with_client:
+                await until_disconnect(receive, serve, has_body=self.reads_body)
+            else:
+                await serve(receive)
+
+    async def _serve(self, scope: AsgiScope, send: Send, receive: Receive) -> None:
+        await super().handle(scope, receive, send)
+
+    @property
+    def _ends_with_client(self) -> bool:
+        """Whether the work ends when the client hangs up. Changes are finished; an editing tool sees to that itself."""
+        return self.rule.role is not None and (self.method == "GET" or self.rule.scope in _CALLS)
 
 
 class Router:
