@@ -14,8 +14,8 @@ from typing import Any, ParamSpec, TypeVar
 
 from findspot.errors import FindspotError
 from findspot.runtime.call_limits import CallLimits
-from findspot.runtime.processes import Process, ProcessEnded, TimeExceeded
-from findspot.runtime.remote_calls import joined_here, size
+from findspot.runtime.processes import MemoryExceeded, Process, ProcessEnded, TimeExceeded
+from findspot.runtime.remote_calls import TOO_MUCH_MEMORY, joined_here, size
 from findspot.runtime.threads import HELPERS, ThreadPool
 from findspot.runtime.turns import Turns
 
@@ -138,6 +138,9 @@ class _Job:
         except TimeExceeded as error:
             self._discard(helper)
             raise _too_slow(self._limits.seconds) from error
+        except MemoryExceeded as error:
+            self._discard(helper)
+            raise FindspotError("CONTENT_TOO_LARGE", TOO_MUCH_MEMORY) from error
         except BaseException:  # part of the call or of its reply may be left in the connection
             self._discard(helper)
             raise

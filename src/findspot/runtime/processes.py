@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import logging
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -16,10 +17,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
-import msgspec
-
 from findspot.runtime import remote_calls
-from findspot.runtime.call_limits import ENDED_BY_TIME, CallLimits, Enforcer
+from findspot.runtime.call_limits import ENDED_BY_TIME, WATCH_MS, CallLimits, FreedMemory, limit_time, memory_of
 
 log = logging.getLogger(__name__)
 
@@ -37,15 +36,18 @@ class TimeExceeded(ProcessEnded):
     """The call took more processor time than its limit."""
 
 
+class MemoryExceeded(ProcessEnded):
+    """The call took more memory than its limit."""
+
+
 class Process:
     """A process that answers one call at a time. One thread at a time may use it."""
 
     def __init__(self, threads: int = 1, *, quiet: bool = False, limits: CallLimits | None = None) -> None:
         # -P: files in the working directory are not imported as modules
-        answer, options = ("answer_calls", (threads,))
-        if limits is not None:
-            answer, options = "answer_limited", msgspec.structs.astuple(limits)
-        program = f"from findspot.runtime.processes import {answer}; {answer}(*{options})"
+        call = f"answer_calls({threads})" if limits is None else f"answer_limited({limits.seconds})"
+        program = f"from findspot.runtime.processes import answer_calls, answer_limited; {call}"
+        self._limits = limits
         self._numbers = itertools.count(1)
         self._connection, theirs = socket.socketpair()
         with theirs:
@@ -62,7 +64,10 @@ class Process:
         After any other error than a FindspotError, the process cannot be used again.
         """
         number = next(self._numbers)
-        self.send(remote_calls.write_call(number, function, arguments))
+        message = remote_calls.write_call(number, function, arguments)
+        most = self._allowed_memory(message)
+        self.send(message)
+        self._watch_memory(most)
         reply, message = self.receive()
         if reply.number != number:
             raise ProcessEnded(f"reply {reply.number} came for call {number}")
@@ -81,6 +86,21 @@ class Process:
         except (OSError, EOFError) as error:
             raise self._ended() from error
         return remote_calls.read_reply(message), message
+
+    def _allowed_memory(self, call: list[Any]) -> int | None:
+        if self._limits is None:
+            return None
+        return memory_of(self._process.pid) + remote_calls.length(call) + self._limits.memory
+
+    def _watch_memory(self, most: int | None) -> None:
+        """Wait for a reply, and end the process if it takes more memory than allowed."""
+        if most is None:
+            return
+        reply = select.poll()
+        reply.register(self._connection, select.POLLIN)
+        while not reply.poll(WATCH_MS):
+            if memory_of(self._process.pid) > most:
+                raise MemoryExceeded
 
     def _ended(self) -> ProcessEnded:
         """Return why the connection broke. A process that has ended keeps its exit code, even if it is killed now."""
@@ -215,18 +235,18 @@ def answer_calls(threads: int) -> None:
     os._exit(0)  # without waiting for calls that are still running
 
 
-def answer_limited(seconds: float, memory: int) -> None:
-    """Answer calls one at a time, each within these limits.
+def answer_limited(seconds: float) -> None:
+    """Answer calls one at a time, each within so many seconds of processor time.
 
     Ends when the connection closes, or after a call that leaves much memory in use.
     """
-    connection, enforcer = _connection(), Enforcer(CallLimits(seconds, memory))
+    connection, memory = _connection(), FreedMemory()
     with contextlib.suppress(EOFError, OSError):
-        while enforcer.memory_is_free():
+        while memory.give_back():
             message = remote_calls.receive(connection)
-            enforcer.begin()
+            limit_time(seconds)
             reply = remote_calls.answer(message)
-            enforcer.end()
+            limit_time(0)
             message.clear()
             remote_calls.send(connection, reply)
             del reply

@@ -250,6 +250,11 @@ def _refusal(number: int, error: FindspotError) -> bytes:
 # ── messages on a socket ──
 
 
+def length(message: Sequence[Any]) -> int:
+    """Return the number of bytes in a message."""
+    return sum(sum(map(len, part)) if isinstance(part, _Pieces) else len(part) for part in message)
+
+
 def send(connection: socket.socket, message: Sequence[Any]) -> None:
     """Send a message. Other threads run while a large part is on its way."""
     parts = [part if isinstance(part, _Pieces) else (part,) for part in message]

@@ -21,6 +21,7 @@ from starlette.types import Scope as AsgiScope
 
 from findspot.app import App
 from findspot.errors import KINDS
+from findspot.models import Role
 from findspot.runtime.memory import Memory
 from findspot.surfaces.access import access_of, grant
 from findspot.surfaces.http.body import limited
@@ -142,7 +143,7 @@ class GuardedRoute(APIRoute):
     @property
     def _ends_with_client(self) -> bool:
         """Whether the work ends when the client hangs up. Changes are finished; an editing tool sees to that itself."""
-        return self.rule.role is not None and (self.method == "GET" or self.rule.scope in _CALLS)
+        return self.rule.role is Role.READ and (self.method == "GET" or self.rule.scope in _CALLS)
 
 
 class Router:
