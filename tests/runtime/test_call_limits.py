@@ -5,7 +5,7 @@ import os
 import pytest
 
 from findspot.runtime import call_limits
-from findspot.runtime.call_limits import FreedMemory, memory_of
+from findspot.runtime.call_limits import memory_of, return_free_memory
 
 
 def test_the_memory_of_a_process_is_known_while_it_runs() -> None:
@@ -15,9 +15,7 @@ def test_the_memory_of_a_process_is_known_while_it_runs() -> None:
 
 
 def test_a_process_that_keeps_much_memory_is_told_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(call_limits, "_MALLOC_OPTIONS", {})  # the allocator of the tests stays as it is
-    memory = FreedMemory()
     monkeypatch.setattr(call_limits, "KEPT_MEMORY", 1 << 40)
-    assert memory.give_back()
+    assert return_free_memory()
     monkeypatch.setattr(call_limits, "KEPT_MEMORY", 1 << 20)
-    assert not memory.give_back()
+    assert not return_free_memory()

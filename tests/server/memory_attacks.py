@@ -100,6 +100,14 @@ def create_table(server: Server, project: int, data: bytes) -> int:
         return int(answer.json()["id"])
 
 
+def create_tool(server: Server, project: int, table: int, type: str) -> int:
+    tool = {"project_id": project, "table_id": table, "type": type, "name": type, "json_pointer": ""}
+    with server.client() as client:
+        answer = client.post("/api/v1/tools", json=tool)
+        answer.raise_for_status()
+        return int(answer.json()["tool_id"])
+
+
 def parallel_bodies(server: Server, project: int, count: int, size: int) -> Counter[str]:
     """Send so many bodies of so many bytes at the same time, each as a new table."""
     head = b'{"name":"large","data":["'
@@ -122,13 +130,14 @@ def parallel_bodies(server: Server, project: int, count: int, size: int) -> Coun
 def unread_answers(server: Server, path: str, count: int, ended: Callable[[int], bool]) -> Counter[str]:
     """Ask for an answer on so many connections and read nothing, until `ended` of the number still open."""
     address = urlsplit(server.url)
-    request = f"GET {path} HTTP/1.1\r\nHost: {address.netloc}\r\nAuthorization: Bearer {server.token}\r\n\r\n".encode()
+    request = f"GET {path} HTTP/1.1\r\nHost: {address.netloc}\r\n"
+    request += f"Authorization: Bearer {server.token}\r\nConnection: close\r\n\r\n"
     connections = []
     for _ in range(count):
         connection = socket.socket()
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)
         connection.connect((address.hostname or "", address.port or 0))
-        connection.sendall(request)
+        connection.sendall(request.encode())
         connections.append(connection)
     while not ended(sum(map(_is_open, connections))):
         time.sleep(_EVERY_S)

@@ -5,18 +5,18 @@ Processor time counts, not wall time: a busy machine does not make a call fail. 
 allocation that fails inside the process would crash native code.
 """
 
-import ctypes
 import resource
 import signal
 from pathlib import Path
 
 import msgspec
 
+from findspot.runtime import allocator
+
 ENDED_BY_TIME = -signal.SIGPROF  # the exit code of a process that exceeded its time
 WATCH_MS = 50  # between two looks at the memory of a process
 KEPT_MEMORY = 160 << 20  # a process that takes more between two calls ends, and another one takes its place
 _TRIM_FROM = 80 << 20
-_MALLOC_OPTIONS = {-8: 1, -3: 1 << 20, -1: 8 << 20}  # M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
 
 
 class CallLimits(msgspec.Struct, frozen=True):
@@ -46,17 +46,13 @@ def limit_time(seconds: float) -> None:
     signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
-class FreedMemory:
-    """Returns the memory of calls that are done to the system."""
+def return_large_buffers() -> None:
+    """Have this process return large buffers to the system as soon as they are free."""
+    allocator.tune({allocator.ARENAS: 1, allocator.MMAP_THRESHOLD: 1 << 20, allocator.TRIM_THRESHOLD: 8 << 20})
 
-    def __init__(self) -> None:
-        self._libc = ctypes.CDLL(None)
-        if hasattr(self._libc, "mallopt"):  # glibc: return large buffers as soon as they are free
-            for option, value in _MALLOC_OPTIONS.items():
-                self._libc.mallopt(option, value)
 
-    def give_back(self) -> bool:
-        """Return free memory to the system. False if the process still takes too much."""
-        if memory_of("self") > _TRIM_FROM and hasattr(self._libc, "malloc_trim"):
-            self._libc.malloc_trim(0)
-        return memory_of("self") <= KEPT_MEMORY
+def return_free_memory() -> bool:
+    """Return the memory of calls that are done to the system. False if this process still takes too much."""
+    if memory_of("self") > _TRIM_FROM:
+        allocator.trim()
+    return memory_of("self") <= KEPT_MEMORY

@@ -8,14 +8,17 @@ wait for each other.
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 
 from findspot.errors import FindspotError
+from findspot.runtime import allocator
 
 UNCOUNTED = 64 * 1024  # smaller bodies and texts, such as searches, never wait behind large ones
 STEP = 1024 * 1024  # by which a body of unknown length reserves more
 WAIT_S = 10.0
+TRIM_FROM = 16 * 1024 * 1024
+TRIM_AFTER_S = 1.0
 RETRY_AFTER_MS = 1000
 
 
@@ -23,14 +26,27 @@ class Memory:
     """The memory of all requests in flight of one process."""
 
     def __init__(self, budget: int) -> None:
-        self.bodies = MemoryBudget(budget // 2)
-        self.texts = MemoryBudget(budget // 2)
+        self.bodies = MemoryBudget(budget // 2, freed=self._trim_soon)
+        self.texts = MemoryBudget(budget // 2, freed=self._trim_soon)
+        self._trimming: asyncio.TimerHandle | None = None
+
+    def _trim_soon(self) -> None:
+        """Return free memory to the system, a moment after the last large request has ended."""
+        if self._trimming is None:
+            self._trimming = asyncio.get_running_loop().call_later(TRIM_AFTER_S, self._trim)
+
+    def _trim(self) -> None:
+        self._trimming = None
+        asyncio.get_running_loop().run_in_executor(None, allocator.trim)
 
 
 class MemoryBudget:
     """A budget of bytes. Reservations are granted in the order in which they were asked for."""
 
-    def __init__(self, budget: int, wait_s: float = WAIT_S) -> None:
+    def __init__(self, budget: int, wait_s: float = WAIT_S, freed: Callable[[], None] = lambda: None) -> None:
+        """`freed` is called when large reservations have been given back and none is left."""
+        self._freed = freed
+        self._most = 0
         self._budget = budget
         self._wait_s = wait_s
         self._free = budget
@@ -79,8 +95,12 @@ class MemoryBudget:
         return size
 
     def give_back(self, size: int) -> None:
+        self._most = max(self._most, self._budget - self._free)
         self._free += size
         self._serve_queue()
+        if self._free == self._budget and self._most >= TRIM_FROM:
+            self._most = 0
+            self._freed()
 
     def _withdraw(self, entry: tuple[int, asyncio.Future[None]]) -> None:
         size, granted = entry

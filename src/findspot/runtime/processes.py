@@ -18,7 +18,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from findspot.runtime import remote_calls
-from findspot.runtime.call_limits import ENDED_BY_TIME, WATCH_MS, CallLimits, FreedMemory, limit_time, memory_of
+from findspot.runtime.call_limits import (
+    ENDED_BY_TIME,
+    WATCH_MS,
+    CallLimits,
+    limit_time,
+    memory_of,
+    return_free_memory,
+    return_large_buffers,
+)
 
 log = logging.getLogger(__name__)
 
@@ -240,9 +248,10 @@ def answer_limited(seconds: float) -> None:
 
     Ends when the connection closes, or after a call that leaves much memory in use.
     """
-    connection, memory = _connection(), FreedMemory()
+    connection = _connection()
+    return_large_buffers()
     with contextlib.suppress(EOFError, OSError):
-        while memory.give_back():
+        while return_free_memory():
             message = remote_calls.receive(connection)
             limit_time(seconds)
             reply = remote_calls.answer(message)

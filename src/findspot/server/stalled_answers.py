@@ -5,20 +5,20 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-STALL_S = 30.0  # that a client may leave an answer unread, in addition to the time at the slowest rate
+STALL_S = 30.0  # that a client may leave an answer unread
 SLOWEST_RATE = 64 * 1024  # bytes per second
 
 
 class StallTimeoutProtocol(HttpToolsProtocol):
     """uvicorn's HTTP protocol with a time limit on unread answers.
 
-    The time in which the client does not take what is ready to be sent adds up. It may reach `STALL_S`, and a second
-    more for every `SLOWEST_RATE` bytes that the client has taken.
+    A client may let an answer wait for `STALL_S` in all. It gets a second of that back with every `SLOWEST_RATE` bytes
+    that it takes, so a client that keeps up with this rate is never closed.
     """
 
-    def __init__(self, *, stall_s: float | None = None, **options: Any) -> None:
+    def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._patience_s = STALL_S if stall_s is None else stall_s
+        self._patience_s = STALL_S
         self._paused_at = 0.0
         self._waiting = 0  # bytes
         self._timer: asyncio.TimerHandle | None = None
@@ -32,7 +32,8 @@ class StallTimeoutProtocol(HttpToolsProtocol):
     def resume_writing(self) -> None:
         super().resume_writing()
         self._cancel_timer()
-        self._patience_s += self._waiting / SLOWEST_RATE - (self.loop.time() - self._paused_at)
+        gained_s = self._waiting / SLOWEST_RATE - (self.loop.time() - self._paused_at)
+        self._patience_s = min(STALL_S, self._patience_s + gained_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_timer()
