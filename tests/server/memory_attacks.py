@@ -17,7 +17,7 @@ from tests.servers import Server
 
 MiB = 1024 * 1024
 _EVERY_S = 0.05
-_SETTLED_S = 60  # memory is given back when connections and idle helpers end
+_SETTLED_S, _NEAR = 20, 20 * MiB  # memory is given back a moment after the last request
 
 
 def processes_under(process_id: int) -> Iterator[int]:
@@ -82,13 +82,13 @@ class Measured:
         return f"{numbers}, {self.seconds:.1f} s, answers {self.answers}"
 
 
-def measure(server: Server, attack: Callable[[], Counter[str]], within: int = 150 * MiB) -> Measured:
-    """Run an attack. Wait until the memory is back within so many bytes of before, or a minute."""
+def measure(server: Server, attack: Callable[[], Counter[str]]) -> Measured:
+    """Run an attack. Then wait until the memory is about as before, but not for long."""
     before, began = memory_of(server), time.monotonic()
     with Peak(server) as peak:
         answers = attack()
     seconds, deadline = time.monotonic() - began, time.monotonic() + _SETTLED_S
-    while (after := memory_of(server)) > before + within and time.monotonic() < deadline:
+    while (after := memory_of(server)) > before + _NEAR and time.monotonic() < deadline:
         time.sleep(_EVERY_S)
     return Measured(before, peak.most, after, dict(answers), seconds)
 

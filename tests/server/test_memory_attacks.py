@@ -54,7 +54,7 @@ def project(server: Server) -> int:
 
 
 def checked(server: Server, attack: Callable[[], Counter[str]]) -> Measured:
-    measured = measure(server, attack, LEFT)
+    measured = measure(server, attack)
     print(f"\n{measured}")
     assert measured.most < MOST
     assert measured.after < measured.before + LEFT

@@ -1,12 +1,15 @@
 """Closes connections whose client does not read its answer, or too slowly: an answer in flight takes memory."""
 
 import asyncio
+import socket
+import struct
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 STALL_S = 30.0  # that a client may leave an answer unread
 SLOWEST_RATE = 64 * 1024  # bytes per second
+_RESET = struct.pack("ii", 1, 0)  # linger for 0 seconds
 
 
 class StallTimeoutProtocol(HttpToolsProtocol):
@@ -27,7 +30,13 @@ class StallTimeoutProtocol(HttpToolsProtocol):
         """Called when the client has not taken the last part of its answer yet."""
         super().pause_writing()
         self._paused_at, self._waiting = self.loop.time(), self.transport.get_write_buffer_size()
-        self._timer = self.loop.call_later(max(0.0, self._patience_s), self.transport.abort)
+        self._timer = self.loop.call_later(max(0.0, self._patience_s), self._give_up)
+
+    def _give_up(self) -> None:
+        """Reset the connection: otherwise the kernel would go on to keep what it has not sent."""
+        connection = self.transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        self.transport.abort()
 
     def resume_writing(self) -> None:
         super().resume_writing()
