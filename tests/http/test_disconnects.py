@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
-from starlette.types import Message, Receive
+from starlette.types import Message, Receive, Send
 
 from findspot.surfaces.http.disconnects import until_disconnect
 
@@ -28,8 +28,12 @@ class Client:
         return {"type": "http.disconnect"}
 
 
-def reading(seen: list[bytes], then: Callable[[], Awaitable[object]]) -> Callable[[Receive], Awaitable[None]]:
-    async def serve(receive: Receive) -> None:
+async def nowhere(message: Message) -> None:
+    """Send an answer to nobody."""
+
+
+def reading(seen: list[bytes], then: Callable[[], Awaitable[object]]) -> Callable[[Receive, Send], Awaitable[None]]:
+    async def serve(receive: Receive, send: Send) -> None:
         more = True
         while more:
             message = await receive()
@@ -47,7 +51,7 @@ async def test_a_request_ends_when_its_client_hangs_up_after_the_body() -> None:
         began.set()
         await asyncio.Event().wait()
 
-    serving = asyncio.create_task(until_disconnect(client.receive, reading(seen, work), has_body=True))
+    serving = asyncio.create_task(until_disconnect(client.receive, nowhere, reading(seen, work), has_body=True))
     await began.wait()
     client.gone.set()
     async with asyncio.timeout(60):
@@ -58,17 +62,17 @@ async def test_a_request_ends_when_its_client_hangs_up_after_the_body() -> None:
 async def test_a_request_without_a_body_is_watched_from_its_start() -> None:
     client = Client({"type": "http.request", "body": b"", "more_body": False})
 
-    async def serve(receive: Receive) -> None:
+    async def serve(receive: Receive, send: Send) -> None:
         client.gone.set()
         await asyncio.Event().wait()
 
     async with asyncio.timeout(60):
-        await until_disconnect(client.receive, serve, has_body=False)
+        await until_disconnect(client.receive, nowhere, serve, has_body=False)
 
 
 async def test_a_request_that_is_answered_is_not_disturbed() -> None:
     client, seen = Client(*BODY), list[bytes]()
-    await until_disconnect(client.receive, reading(seen, lambda: asyncio.sleep(0)), has_body=True)
+    await until_disconnect(client.receive, nowhere, reading(seen, lambda: asyncio.sleep(0)), has_body=True)
     client.gone.set()
     await asyncio.sleep(0)
     assert seen == [b"1", b"2"]
@@ -81,7 +85,7 @@ async def test_a_request_that_is_cancelled_by_the_server_stays_cancelled() -> No
         began.set()
         await asyncio.Event().wait()
 
-    serving = asyncio.create_task(until_disconnect(client.receive, reading([], work), has_body=True))
+    serving = asyncio.create_task(until_disconnect(client.receive, nowhere, reading([], work), has_body=True))
     await began.wait()
     serving.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -93,4 +97,20 @@ async def test_an_error_of_the_request_is_passed_on() -> None:
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        await until_disconnect(Client(*BODY).receive, reading([], fail), has_body=True)
+        await until_disconnect(Client(*BODY).receive, nowhere, reading([], fail), has_body=True)
+
+
+async def test_what_follows_a_complete_answer_is_finished() -> None:
+    client, finished = Client(*BODY), list[bool]()
+
+    async def serve(receive: Receive, send: Send) -> None:
+        await receive()
+        await receive()
+        await send({"type": "http.response.body", "body": b"all"})
+        client.gone.set()  # a server reports this after every complete answer
+        for _ in range(10):
+            await asyncio.sleep(0)
+        finished.append(True)
+
+    await until_disconnect(client.receive, nowhere, serve, has_body=True)
+    assert finished == [True]

@@ -307,7 +307,7 @@ async def test_calls_with_large_arguments_run_one_at_a_time(helpers: Helpers, st
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the memory of another process")
 async def test_a_call_past_its_memory_is_refused_and_its_helper_ended(started: Started) -> None:
     helpers = Helpers(helpers=1, limits=CallLimits(seconds=600, memory=64 << 20))
-    doubling = json.dumps([{"op": "copy", "from": "", "path": "/n"}] * 12).encode()
+    doubling = json.dumps([{"op": "copy", "from": "", "path": "/世界/-"}] * 12).encode()
     error = await refused(helpers.run(PROJECT, patch, LARGE, doubling, 10**12))
     assert error.body() == {"code": "CONTENT_TOO_LARGE", "message": TOO_MUCH_MEMORY}
     assert [each.returncode for each in started] == [-signal.SIGKILL]

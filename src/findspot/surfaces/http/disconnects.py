@@ -3,22 +3,30 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from starlette.types import Message, Receive
+from starlette.types import Message, Receive, Send
 
 
-async def until_disconnect(receive: Receive, serve: Callable[[Receive], Awaitable[None]], *, has_body: bool) -> None:
-    """Serve a request. Cancel it if the client disconnects after its body has arrived."""
+async def until_disconnect(
+    receive: Receive, send: Send, serve: Callable[[Receive, Send], Awaitable[None]], *, has_body: bool
+) -> None:
+    """Serve a request. Cancel it if the client disconnects after its body has arrived and before the answer is sent."""
     watch = _Watch(receive)
     if not has_body:
         watch.start()
+
+    async def send_watched(message: Message) -> None:
+        if message["type"] == "http.response.body" and not message.get("more_body", False):
+            watch.stop()  # once the answer is complete, the server reports a disconnect in any case
+        await send(message)
+
     try:
-        await serve(watch.receive)
+        await serve(watch.receive, send_watched)
     except asyncio.CancelledError:
         if not watch.has_cancelled:
             raise
         watch.task.uncancel()
     finally:
-        watch.stop()
+        watch.close()
 
 
 class _Watch:
@@ -46,8 +54,13 @@ class _Watch:
         self._watching.add_done_callback(self._cancel)
 
     def stop(self) -> None:
+        """Cancel nothing from now on."""
         if self._watching is not None:
             self._watching.remove_done_callback(self._cancel)
+
+    def close(self) -> None:
+        self.stop()
+        if self._watching is not None:
             self._watching.cancel()
 
     async def _disconnect(self) -> Message:

@@ -66,7 +66,7 @@ async def list_documents(request: Request, project_id: int) -> models.Documents:
         return {"documents": [_document(each) for each in await rows.every(connection, project_id)]}
 
 
-@api.get("/api/v1/documents/{document_id}", answer=models.Document)
+@api.get("/api/v1/documents/{document_id}", answer=models.Document, errors=("CONTENT_TOO_LARGE",))
 async def get_document(request: Request, document_id: int) -> Response:
     """Show a document with its content, and its text: the characters that are searched and that offsets count."""
     await until_sent(request, app_of(request).documents.reserved(document_id))
@@ -101,7 +101,7 @@ async def list_versions(request: Request, document_id: int) -> models.Versions:
     return {"versions": [_version(each) for each in await app_of(request).documents.versions(document_id)]}
 
 
-@api.get("/api/v1/documents/{document_id}/versions/{version_id}", answer=models.Version)
+@api.get("/api/v1/documents/{document_id}/versions/{version_id}", answer=models.Version, errors=("CONTENT_TOO_LARGE",))
 async def get_version(request: Request, document_id: int, version_id: int) -> Response:
     """Show a version with its content and its text."""
     await until_sent(request, app_of(request).documents.reserved(document_id, version_id))

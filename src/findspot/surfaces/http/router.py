@@ -131,14 +131,11 @@ class GuardedRoute(APIRoute):
         async with contextlib.AsyncExitStack() as stack:
             scope[_UNTIL_SENT] = stack
             scope[_RESERVATION] = stack.enter_context(memory.bodies.reservation())
-            serve = functools.partial(self._serve, scope, send)
+            serve = functools.partial(super().handle, scope)
             if self._ends_with_client:
-                await until_disconnect(receive, serve, has_body=self.reads_body)
+                await until_disconnect(receive, send, serve, has_body=self.reads_body)
             else:
-                await serve(receive)
-
-    async def _serve(self, scope: AsgiScope, send: Send, receive: Receive) -> None:
-        await super().handle(scope, receive, send)
+                await serve(receive, send)
 
     @property
     def _ends_with_client(self) -> bool:

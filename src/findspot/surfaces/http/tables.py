@@ -41,7 +41,7 @@ async def list_tables(request: Request, project_id: int) -> models.Tables:
         return {"tables": [_summary(table) for table in await rows.every(connection, project_id)]}
 
 
-@api.get("/api/v1/tables/{table_id}", answer=models.Table)
+@api.get("/api/v1/tables/{table_id}", answer=models.Table, errors=("CONTENT_TOO_LARGE",))
 async def get_table(request: Request, table_id: int, json_pointer: str = "") -> Response:
     """Show a table with its value, or with the part of it at a JSON pointer."""
     table, text = await until_sent(request, app_of(request).tables.reading(table_id, json_pointer))
