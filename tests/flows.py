@@ -37,6 +37,12 @@ PARAGRAPHS = (
 )
 
 
+async def read_table(app: App, table_id: int, pointer: str = "") -> tuple[Table, bytes]:
+    """Return a table and the JSON text of its value at a pointer."""
+    async with app.tables.reading(table_id, pointer) as (table, text):
+        return table, b"".join(text)
+
+
 MIXED = (
     "The river runs past the mill. " * 3,
     "河水流过磨坊。臺灣的圖書館很安靜。",

@@ -39,6 +39,8 @@ SETTINGS: list[tuple[str, str, Any, str, Any]] = [
     ("FINDSPOT_LOG_FORMAT", "log_format", "auto", "json", "json"),
     ("FINDSPOT_MAX_BODY", "max_body", 64 * MiB, "1048576", MiB),
     ("FINDSPOT_BODY_MEMORY", "body_memory", 256 * MiB, "1048576", MiB),
+    ("FINDSPOT_HELPER_SECONDS", "helper_seconds", 10.0, "2.5", 2.5),
+    ("FINDSPOT_HELPER_MEMORY", "helper_memory", 512 * MiB, "104857600", 100 * MiB),
     ("FINDSPOT_MAX_TABLE", "max_table", 256 * MiB, "1048576", MiB),
     ("FINDSPOT_MAX_DOCUMENT", "max_document", 16 * MiB, "2048", 2048),
     ("FINDSPOT_ANSWER_TOKENS", "answer_tokens", 20_000, "500", 500),

@@ -21,10 +21,12 @@ from findspot.engines.protocol import Engine
 from findspot.indexing.status import IndexStatus
 from findspot.indexing.worker import IndexWorker
 from findspot.runtime import data_folder
+from findspot.runtime.call_limits import CallLimits
 from findspot.runtime.data_folder import DataFolder
 from findspot.runtime.embeddings import Embeddings
-from findspot.runtime.helpers import Helpers
+from findspot.runtime.helpers import BULK, Helpers
 from findspot.runtime.limits import Gate
+from findspot.runtime.memory import Memory
 from findspot.runtime.owner_token import owner_token
 from findspot.runtime.threads import Threads
 from findspot.search import Explainer, Recaller, Results, TableSearch, WorkspaceSearch
@@ -54,6 +56,7 @@ class App:
     index_worker: IndexWorker
     index_status: IndexStatus
     gate: Gate
+    memory: Memory
     recaller: Recaller
     table_search: TableSearch
     workspace_search: WorkspaceSearch
@@ -85,10 +88,12 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         closing.push_async_callback(store.close)
         async with store.write() as connection:
             await table_rows.sweep(connection)
-        helpers, bulk = Helpers(), Helpers()  # imports have their own: requests do not wait behind them
+        limits = CallLimits(settings.helper_seconds, settings.helper_memory)
+        helpers, bulk = Helpers(limits=limits), Helpers(limits=limits.times(BULK))  # requests do not wait for imports
         closing.push_async_callback(helpers.close)
         closing.push_async_callback(bulk.close)
-        tables = Tables(store, helpers, settings.max_table)
+        memory = Memory(settings.body_memory)
+        tables = Tables(store, helpers, memory.texts, settings.max_table)
         async with store.read() as connection:
             engine = await asyncio.to_thread(open_engine, settings, await identity(connection))
         closing.push_async_callback(asyncio.to_thread, engine.close)
@@ -105,7 +110,7 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         recaller = Recaller(store, engine, embeddings, index_status, threads)
         closing.push_async_callback(threads.search.close)
         table_search = TableSearch(store, recaller, embeddings, index_status, gate, threads)
-        documents = Documents(store, helpers, settings.max_document)
+        documents = Documents(store, helpers, memory.texts, settings.max_document)
         roots = ImportRoots(store, documents, tables)
         results = Results(store, documents, index_status)
         workspace_search = WorkspaceSearch(store, recaller, embeddings, index_status, results, gate, query_hash(token))
@@ -122,12 +127,13 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
             documents,
             Importing(store, bulk, tables, roots, settings.max_body, settings.max_document, settings.max_table),
             roots,
-            Exporting(store),
+            Exporting(store, memory.texts),
             engine,
             embeddings,
             index_worker,
             index_status,
             gate,
+            memory,
             recaller,
             table_search,
             workspace_search,

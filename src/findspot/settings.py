@@ -71,8 +71,17 @@ class Settings(BaseSettings):
         256 * MiB,
         ge=1024,
         alias="FINDSPOT_BODY_MEMORY",
-        description="Memory in bytes for all request bodies at once; past it, large requests wait or get 503.",
+        description="Memory in bytes for all large requests at once, half for bodies, half for tables and documents "
+        "being read or answered; past it, large requests wait or get 503.",
     )
+    helper_seconds: float = Field(
+        10.0, gt=0, alias="FINDSPOT_HELPER_SECONDS",
+        description="Processor time of one operation on content, such as a patch or a query; past it, it gets 413.",
+    )  # fmt: skip
+    helper_memory: int = Field(
+        512 * MiB, ge=64 * MiB, alias="FINDSPOT_HELPER_MEMORY",
+        description="Memory in bytes of one operation on content, beyond the content itself; past it, it gets 413.",
+    )  # fmt: skip
     max_table: int = Field(
         256 * MiB, ge=1024, le=900 * MiB, alias="FINDSPOT_MAX_TABLE",
         description="Largest JSON text of one table in bytes, also after edits.",

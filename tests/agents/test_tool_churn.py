@@ -38,7 +38,7 @@ class History:
 
 
 async def revision(app: App, table: Table) -> int:
-    return (await app.tables.read(table.id, ""))[0].revision
+    return (await flows.read_table(app, table.id))[0].revision
 
 
 async def write(app: App, table: Table, history: History, tools: dict[str, Tool], seed: int) -> None:
@@ -97,4 +97,4 @@ async def test_hits_are_never_older_than_one_change(app: App) -> None:
         near = range(max(1, before - 1), after + 1)
         assert any(history.at[each].get(key) == text for each in near), (before, after, key, text)
     await flows.settle(app)
-    assert await found(app, search) == last == json.loads(b"".join((await app.tables.read(table.id, ""))[1]))
+    assert await found(app, search) == last == json.loads((await flows.read_table(app, table.id))[1])

@@ -317,7 +317,7 @@ async def test_deleting_a_table_or_project_works_without_the_engine_which_is_cle
         async with app.store.write() as connection:
             assert await project_rows.delete(connection, table.project_id)
     with pytest.raises(FindspotError):
-        await app.tables.read(table.id, "")
+        await flows.read_table(app, table.id)
     async with app.store.read() as connection:
         assert (await connection.execute(sa.select(sa.func.count()).select_from(gone_chunks))).scalar_one() > 0
         assert (await connection.execute(sa.select(sa.func.count()).select_from(index_states))).scalar_one() == 0

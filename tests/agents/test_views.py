@@ -70,7 +70,9 @@ async def test_a_query_without_a_result_is_null_and_an_invalid_query_is_refused(
 async def test_a_query_that_needs_too_much_memory_or_space_is_stopped_or_cut(app: App) -> None:
     table = await make_table(app, {"text": "x" * 1000})
     doubled = " | ".join(["{text: join('', [text, text])}"] * 40)
-    assert (await refused(app, table, "query_data", {"query": doubled}, "CONTENT_TOO_LARGE")).startswith("There is not")
+    assert (await refused(app, table, "query_data", {"query": doubled}, "CONTENT_TOO_LARGE")).startswith(
+        "This takes more memory"
+    )
     shared = " | ".join(["[@, @]"] * 60)  # 2^60 lists
     answer = await call(app, table, "query_data", {"query": shared})
     assert answer["truncated"] is True
@@ -114,7 +116,37 @@ async def test_select_compares_types_and_values(app: App) -> None:
     assert [type(each) for each in await chosen("1", True)] == [str, bool]
     assert await chosen(None, "潮汐") == [None, "潮汐"]
     assert await chosen([1.0], {"a": 1}) == [[1], {"a": 1}]
+    assert await chosen([1, 1], {"a": 1.5}) == []
     assert await chosen() == []
+
+
+async def test_select_finds_values_however_they_are_spelled(app: App) -> None:
+    rows = '[{"v":1e2},{"v":100.0},{"v":{"b":[2.50],"a":"\\u6f6e\\u6c50"}},{"v":"\\u0031"},{"v":-0.0}]'
+    table = await make_table(app, None, raw=rows)
+
+    async def positions(*keys: Any) -> int:
+        answer = await call(app, table, "select", {"field": "v", "keys": list(keys)})
+        return int(answer["matched_count"])
+
+    assert await positions(100) == 2
+    assert await positions({"a": "潮汐", "b": [2.5]}) == 1
+    assert await positions("1") == 1
+    assert await positions(0) == 1
+    assert await positions(1, True, "100", {"a": "潮汐"}) == 0
+
+
+async def test_the_schema_of_a_long_list_covers_every_element(app: App) -> None:
+    rows: list[Any] = [{"n": number, "标签": ["x"]} for number in range(10_000)]
+    rows[7_000] = {"n": None, "late": {"deep": [[1.5, "🚗"]]}}
+    rows[9_999] = "text"
+    data = json.dumps({"rows": rows, "long": [rows, []], "digits": ["many"]}).replace('"many"', "1" * 5000)
+    table = await make_table(app, None, raw=data)
+    answer = await call(app, table, "get_data_schema", {})
+    element = {"n": "number | null", "标签": ["string"], "late": {"deep": [["number | string"]]}}
+    every = [{"anyOf": ["string", element]}]
+    assert answer["schema"] == {"rows": every, "long": [every], "digits": ["number"]}
+    inner = await call(app, table, "get_data_schema", {}, "/rows")
+    assert inner["meta"] == {"json_path": "/rows", "root_type": "array", "keys_preview": list(element)}
 
 
 async def test_a_scope_that_does_not_exist_or_has_another_type_is_refused(app: App) -> None:

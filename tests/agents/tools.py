@@ -10,6 +10,7 @@ from findspot.app import App
 from findspot.errors import FindspotError
 from findspot.models import OWNER, Table, Tool
 from tests import flows
+from tests.flows import read_table
 
 
 def new_tool(**spec: Any) -> NewTool:
@@ -32,8 +33,8 @@ async def make_tool(app: App, table: Table, type: str, pointer: str = "", **more
 
 
 async def data(app: App, table: Table, pointer: str = "") -> Any:
-    _, text = await app.tables.read(table.id, pointer)
-    return json.loads(b"".join(text))
+    _, text = await read_table(app, table.id, pointer)
+    return json.loads(text)
 
 
 async def call(app: App, table: Table, type: str, arguments: dict[str, Any], pointer: str = "", **more: Any) -> Any:

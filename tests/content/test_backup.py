@@ -45,7 +45,7 @@ from tests.content.backups import (
     save,
     shape,
 )
-from tests.flows import PATIENCE_S
+from tests.flows import PATIENCE_S, read_table
 from tests.store.test_schema import a_chunk, add, fill
 
 
@@ -81,7 +81,7 @@ async def test_a_restored_store_works_and_reuses_no_id(kind: str, new_settings: 
     async with open_app(target, worker=False) as app:
         async with app.store.write() as connection:
             assert (await projects.create(connection, "next")).id == gone.id + 1
-        texts = [b"".join((await app.tables.read(id, ""))[1]) for id in (2, 3, 4, 5)]
+        texts = [(await read_table(app, id))[1] for id in (2, 3, 4, 5)]
         assert texts == [TEXT, BIG, b"null", BIG]
         assert await app.tables.put(2, "/0", b"7", None) == 2
 
@@ -181,7 +181,7 @@ class _Writer:
                 await self._next.wait()
 
     async def number_in(self, app: App, table: int) -> int:
-        text = b"".join((await app.tables.read(table, ""))[1])
+        text = (await read_table(app, table))[1]
         number = int(json.loads(text)["n"])
         assert text in (self.value(number), b'{"n":0,"text":""}'), "number and text are of the same write"
         return number

@@ -14,6 +14,7 @@ from findspot.store import projects
 from findspot.store import tables as rows
 from findspot.store.database import Store
 from findspot.store.schema import pieces, tables
+from tests.flows import read_table
 
 BIG = b'["' + "大き な text ".encode() * 150_000 + b'"]'  # about 2 MB: many pieces, several transactions
 
@@ -34,7 +35,7 @@ async def pieces_in(store: Store) -> int:
 
 
 async def text_in(app: App, table_id: int) -> bytes:
-    return b"".join((await app.tables.read(table_id, ""))[1])
+    return (await read_table(app, table_id))[1]
 
 
 async def test_a_large_text_is_written_and_read_in_pieces(app: App, project: Project) -> None:
@@ -120,4 +121,4 @@ async def test_a_table_is_deleted_completely_in_small_transactions(app: App, pro
     await app.tables.delete_all(project.id)
     assert await pieces_in(app.store) == 0
     with pytest.raises(FindspotError):
-        await app.tables.read(kept.id, "")
+        await read_table(app, kept.id)

@@ -206,10 +206,10 @@ async def test_a_file_that_crashes_its_helper_process_is_skipped_alone(
 
     run: Any = Helpers.run
 
-    async def fragile(self: Helpers, function: Any, *arguments: Any) -> Any:
+    async def fragile(self: Helpers, project_id: int, function: Any, *arguments: Any) -> Any:
         if any(isinstance(each, list) and b"poison" in each for each in arguments):
             raise FindspotError("INTERNAL", "A helper process ended early.")
-        return await run(self, function, *arguments)
+        return await run(self, project_id, function, *arguments)
 
     monkeypatch.setattr(Helpers, "run", fragile)
     *_, last = await send(owner, project, tar_of({"a.md": b"a", "b.md": b"poison", "c.md": b"c"}))
@@ -224,8 +224,8 @@ async def test_a_project_deleted_meanwhile_ends_the_import_with_an_error_line(
 
     run: Any = Helpers.run
 
-    async def delete_project_after(self: Helpers, function: Any, *arguments: Any) -> Any:
-        converted = await run(self, function, *arguments)
+    async def delete_project_after(self: Helpers, project_id: int, function: Any, *arguments: Any) -> Any:
+        converted = await run(self, project_id, function, *arguments)
         await owner.delete(f"/api/v1/projects/{project}")
         return converted
 

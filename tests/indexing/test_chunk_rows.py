@@ -207,10 +207,10 @@ def before_the_cut(monkeypatch: pytest.MonkeyPatch, change: Callable[[], Any]) -
     """Make a change between reading a source and writing its rows, the first time."""
     left, run = [change], cast(Any, Helpers.run)
 
-    async def after_a_change(self: Helpers, function: Any, *arguments: Any) -> Any:
+    async def after_a_change(self: Helpers, project_id: int, function: Any, *arguments: Any) -> Any:
         if function in (cutting.cut_documents, cutting.cut_table) and left:
             await left.pop()()
-        return await run(self, function, *arguments)
+        return await run(self, project_id, function, *arguments)
 
     monkeypatch.setattr(Helpers, "run", after_a_change)
 

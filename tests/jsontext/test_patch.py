@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 
 from findspot.errors import FindspotError
+from findspot.jsontext.compare import equal
 from findspot.jsontext.operations import patch
-from findspot.jsontext.patch import changed_pointers, equal, read_steps
+from findspot.jsontext.patch import changed_pointers, read_steps
 from tests.jsontext.cases import TEXTS, meaning, nested, patch_cases
 from tests.jsontext.spelling import Spelled, no_time_limit, values
 
@@ -257,13 +258,6 @@ def test_the_test_operation_changes_nothing() -> None:
         path = "/" + text.replace("~", "~0").replace("/", "~1")
         assert meaning(patched(document, {"op": "test", "path": path, "value": {"n": 1}})) == meaning(document)
         assert refused(document, {"op": "test", "path": path, "value": {"n": True}}).code == "PATCH_CONFLICT"
-
-
-def test_a_patch_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("findspot.jsontext.patch.MAX_SECONDS", -1)
-    error = refused("[]", {"op": "add", "path": "/-", "value": 1})
-    assert error.code == "CONTENT_TOO_LARGE"
-    assert "send it in parts" in error.message
 
 
 @pytest.mark.parametrize(

@@ -116,13 +116,14 @@ class ToolCalls:
         if tool.type is ToolType.PREVIEW:
             parsed.setdefault("keys", tool.metadata.get("preview_keys"))
         request = View(tool.type.value, tool.json_pointer, parsed, self._settings.answer_tokens, language)
-        _, text = await self._tables.read(tool.table_id, "")
-        return await self._helpers.run(view, request, joined_there(text))
+        async with self._tables.reading(tool.table_id, "") as (_, text):
+            return await self._helpers.run(tool.project_id, view, request, joined_there(text))
 
     async def _edit(self, tool: Tool, arguments: bytes, language: str) -> bytes:
         """Edit the table and return the changed keys."""
         action, field = _EDITS[tool.type]
-        keys = await self._tables.edit(tool.table_id, action, tool.json_pointer, arguments)
+        edit = asyncio.ensure_future(self._tables.edit(tool.table_id, action, tool.json_pointer, arguments))
+        keys = await asyncio.shield(edit)  # an edit is finished, even if the caller has left
         answer = {field: keys, "total": len(keys)}
         text = encode(answer)
         if len(text) * 4 < self._settings.answer_tokens:

@@ -1,7 +1,8 @@
 """Documents: create, read, save with versions, compare and restore."""
 
 import asyncio
-from collections.abc import Sequence
+import contextlib
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -14,7 +15,8 @@ from findspot.content.tables import Part
 from findspot.errors import FindspotError, invalid, not_found
 from findspot.models import Caller, Document, Version
 from findspot.names import checked
-from findspot.runtime.helpers import Helpers
+from findspot.runtime.helpers import NO_PROJECT, Helpers
+from findspot.runtime.memory import MemoryBudget
 from findspot.runtime.remote_calls import joined_there
 from findspot.store import documents as rows
 from findspot.store import versions
@@ -22,6 +24,7 @@ from findspot.store.database import Store
 
 AUTOSAVE_INTERVAL = timedelta(minutes=5)  # autosaves within it share one version
 DELETE_BATCH = 100
+COPIES = 3  # of a content in an answer: as stored, as JSON, and as text
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +38,19 @@ class Saved:
 class Documents:
     """The documents of all projects."""
 
-    def __init__(self, store: Store, helpers: Helpers, max_document: int) -> None:
+    def __init__(self, store: Store, helpers: Helpers, memory: MemoryBudget, max_document: int) -> None:
         self._store = store
         self._helpers = helpers
+        self._memory = memory
         self._limit = max_document
 
     async def prepare(self) -> None:
         """Start a helper process and load the document parsers in it, before the first request needs them."""
-        await self._helpers.run(document_bodies.content_members, b"*ready*", "markdown")
+        await self._helpers.run(NO_PROJECT, document_bodies.content_members, b"*ready*", "markdown")
 
     async def create(self, project_id: int, body: Part) -> Document:
         """Create a document from the body `{title, type?, content, format}`."""
-        sent, content = await self._open(body, "")
+        sent, content = await self._open(project_id, body, "")
         for field in ("title", "format"):
             if getattr(sent, field) is None:
                 raise invalid(field, "is missing")
@@ -68,15 +72,27 @@ class Documents:
         except IntegrityError:
             raise not_found("project") from None
 
+    @contextlib.asynccontextmanager
+    async def reserved(self, document_id: int, *version_ids: int) -> AsyncIterator[None]:
+        """Reserve the memory for reading a document, or versions of it, while the block runs."""
+        async with self._store.lookup() as connection:
+            size = 0 if version_ids else await rows.size_of(connection, document_id)
+            for version_id in version_ids:
+                size += await versions.size_of(connection, document_id, version_id)
+        async with self._memory.hold(size * COPIES):
+            yield
+
     async def read(self, document_id: int) -> tuple[Document, bytes]:
         """Return a document, and its content and text as the JSON members `"content":…,"text":…`."""
         document, content = await self._load(document_id)
-        return document, await self._helpers.run(document_bodies.content_members, content, document.format)
+        return document, await self._members(document.project_id, content, document.format)
 
     async def read_text(self, document_id: int) -> tuple[str, list[bytes]]:
         """Return the text of a document, and its line index in pieces."""
         document, content = await self._load(document_id)
-        text, lines = await self._helpers.run(document_bodies.text_and_lines, content, document.format)
+        text, lines = await self._helpers.run(
+            document.project_id, document_bodies.text_and_lines, content, document.format
+        )
         return await asyncio.to_thread(text.decode), lines
 
     async def save(self, document_id: int, body: Part, caller: Caller, expected: int | None = None) -> Saved:
@@ -85,7 +101,7 @@ class Documents:
             present = await rows.get(connection, document_id)
         if present is None:
             raise not_found("document")
-        sent, content = await self._open(body, present.format)
+        sent, content = await self._open(present.project_id, body, present.format)
         if sent.type is not None:
             raise invalid("type", "cannot be changed")
         if sent.format not in (None, present.format) and not sent.has_content:
@@ -132,19 +148,19 @@ class Documents:
 
     async def version(self, document_id: int, version_id: int) -> tuple[Version, bytes]:
         """Return a version, and its content and text as JSON members."""
-        version, content = await self._version(document_id, version_id)
-        return version, await self._helpers.run(document_bodies.content_members, content, version.format)
+        project_id, version, content = await self._version(document_id, version_id)
+        return version, await self._members(project_id, content, version.format)
 
     async def diff(self, document_id: int, version_id: int, against: int | None) -> bytes:
         """Return the changes from a version to another one, or to the current document, as a JSON list."""
-        old, old_content = await self._version(document_id, version_id)
+        project_id, old, old_content = await self._version(document_id, version_id)
         new: Document | Version
         if against is not None:
-            new, new_content = await self._version(document_id, against)
+            _, new, new_content = await self._version(document_id, against)
         else:
             new, new_content = await self._load(document_id)
         return await self._helpers.run(
-            document_bodies.compare_documents, old_content, old.format, new_content, new.format
+            project_id, document_bodies.compare_documents, old_content, old.format, new_content, new.format
         )
 
     async def restore(self, document_id: int, version_id: int, caller: Caller) -> Saved:
@@ -168,8 +184,10 @@ class Documents:
             )
         return Saved(document, added)
 
-    async def _open(self, body: Part, default_format: str) -> tuple[DocumentBody, bytes]:
-        return await self._helpers.run(document_bodies.parse_body, joined_there(body), default_format, self._limit)
+    async def _open(self, project_id: int, body: Part, default_format: str) -> tuple[DocumentBody, bytes]:
+        return await self._helpers.run(
+            project_id, document_bodies.parse_body, joined_there(body), default_format, self._limit
+        )
 
     async def _load(self, document_id: int) -> tuple[Document, bytes]:
         async with self._store.read() as connection:
@@ -178,12 +196,17 @@ class Documents:
             raise not_found("document")
         return loaded
 
-    async def _version(self, document_id: int, version_id: int) -> tuple[Version, bytes]:
+    async def _members(self, project_id: int, content: bytes, format: str) -> bytes:
+        return await self._helpers.run(project_id, document_bodies.content_members, content, format)
+
+    async def _version(self, document_id: int, version_id: int) -> tuple[int, Version, bytes]:
+        """Return the project of a version, the version and its content."""
         async with self._store.read() as connection:
+            document = await rows.get(connection, document_id)
             loaded = await versions.load(connection, document_id, version_id)
-        if loaded is None:
+        if document is None or loaded is None:
             raise not_found("version")
-        return loaded
+        return document.project_id, *loaded
 
     @staticmethod
     async def _locked(connection: AsyncConnection, document_id: int) -> tuple[Document, bytes]:

@@ -14,6 +14,7 @@ import msgspec
 
 from findspot import __version__
 from findspot.models import Document, Project, Table, Version
+from findspot.runtime.memory import MemoryBudget
 from findspot.sources.exports import ExportNames, extension
 from findspot.sources.file_filter import tar_records_of
 from findspot.sources.files import ExportRecord
@@ -34,8 +35,9 @@ _LISTS = ("documents", "versions", "tables")
 class Exporting:
     """Exports projects as tar archives."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, memory: MemoryBudget) -> None:
         self._store = store
+        self._memory = memory
 
     async def tar(self, project: Project) -> AsyncIterator[bytes]:
         """Yield the archive: documents with their versions, tables, and a manifest that describes each file."""
@@ -95,16 +97,18 @@ class Exporting:
                 page = await table_rows.following(connection, project_id, last, _PAGE)
             for listed in page:
                 last = listed.id
-                async with self._store.read() as connection:
-                    loaded = await table_rows.load(connection, listed.id)
-                if loaded is None:
-                    continue
-                table, text = loaded
-                file = names.table(table.path or _file_name(table.name))
-                manifest.add("tables", _table(table, file))
-                known = ExportRecord("table", table.path or file, table.name)
-                for part in _entry(f"tables/{file}", text, table.updated_at, known):
-                    yield part
+                async with self._memory.hold(listed.size):
+                    async with self._store.read() as connection:
+                        loaded = await table_rows.load(connection, listed.id)
+                    if loaded is None:
+                        continue
+                    table, text = loaded
+                    file = names.table(table.path or _file_name(table.name))
+                    manifest.add("tables", _table(table, file))
+                    known = ExportRecord("table", table.path or file, table.name)
+                    for part in _entry(f"tables/{file}", text, table.updated_at, known):
+                        yield part
+                    del loaded, text
             if not page:
                 return
 

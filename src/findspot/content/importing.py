@@ -150,7 +150,7 @@ class Importing:
         changed = await self._changed(target, files)
         unchanged, files = len(files) - len(changed), changed
         converted = []
-        for each in await self._converted(files) if files else ():
+        for each in await self._converted(target.project_id, files) if files else ():
             if each.result.kind == "nothing":
                 skipped.append(Skipped(printable(each.path), each.result.reason))
             else:
@@ -174,18 +174,18 @@ class Importing:
 
         return await asyncio.to_thread(lambda: [each for each in files if differs(each)])
 
-    async def _converted(self, files: list[File]) -> list[ConvertedFile]:
+    async def _converted(self, project_id: int, files: list[File]) -> list[ConvertedFile]:
         """Convert files in a helper process. If one ends the helper, convert each file by itself."""
         described, data = [_described(each) for each in files], [each.data for each in files]
         try:
-            results, contents = await self._helpers.run(convert_files, described, self._limits, data)
+            results, contents = await self._helpers.run(project_id, convert_files, described, self._limits, data)
         except FindspotError as error:
             if error.code != "INTERNAL":
                 raise
             if len(files) == 1:
                 reason = "reading it ended a helper process; please report this file as a fault of Findspot"
                 return [_with_result(files[0], Converted("nothing", reason=reason), b"")]
-            return [each for file in files for each in await self._converted([file])]
+            return [each for file in files for each in await self._converted(project_id, [file])]
         known = zip(files, results, contents, strict=True)
         return await asyncio.to_thread(lambda: [_with_result(*each) for each in known])
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from typing import Literal, NoReturn, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -16,6 +17,7 @@ from findspot.jsontext.operations import Edit
 from findspot.models import Table
 from findspot.names import checked
 from findspot.runtime.helpers import Helpers
+from findspot.runtime.memory import MemoryBudget
 from findspot.runtime.remote_calls import joined_there
 from findspot.store import tables as rows
 from findspot.store.database import Store
@@ -32,41 +34,50 @@ _ATTEMPTS = 100  # writers of other processes may interfere; those of this proce
 class Tables:
     """The tables of all projects. Their texts are read and written in pieces, never as one large copy."""
 
-    def __init__(self, store: Store, helpers: Helpers, max_table: int) -> None:
+    def __init__(self, store: Store, helpers: Helpers, memory: MemoryBudget, max_table: int) -> None:
         self._store = store
         self._helpers = helpers
+        self._memory = memory
         self._limit = max_table
         self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     async def create(self, project_id: int, body: Part) -> Table:
         """Create a table from the body `{name, data}`."""
-        given, text = await self._helpers.run_unless_small(operations.open_table, joined_there(body), self._limit)
+        given, text = await self._helpers.run_unless_small(
+            project_id, operations.open_table, joined_there(body), self._limit
+        )
+        del body  # the text takes its place in memory
         name = checked(given)
         try:
             return await self._insert(project_id, name, text)
         except IntegrityError:
             raise not_found("project") from None
 
-    async def read(self, table_id: int, pointer: str) -> tuple[Table, list[bytes]]:
-        """Return a table and the JSON text of its value at a pointer."""
+    @contextlib.asynccontextmanager
+    async def reading(self, table_id: int, pointer: str) -> AsyncIterator[tuple[Table, list[bytes]]]:
+        """Load a table and the JSON text of its value at a pointer. Its memory is reserved while the block runs."""
         pointers.parse(pointer)
-        async with self._store.read() as connection:
-            loaded = await rows.load(connection, table_id)
-        if loaded is None:
-            raise not_found("table")
-        table, text = loaded
-        if pointer:
-            return table, [await self._helpers.run_unless_small(operations.read, joined_there(text), pointer)]
-        return table, list(text)
+        async with self._memory.hold(await self._size(table_id)):
+            table, text = await self._load(table_id)
+            if pointer:
+                text = [
+                    await self._helpers.run_unless_small(table.project_id, operations.read, joined_there(text), pointer)
+                ]
+            yield table, text
 
     async def put(self, table_id: int, pointer: str, body: Part, expected: int | None) -> int:
         """Set the value at a pointer. Return the new revision."""
         pointers.parse(pointer)
         if pointer:
-            return await self._edit(table_id, expected, lambda text: self._put(text, pointer, body))
-        if expected is not None:
-            await self._require(table_id, expected)  # fail early; `switch` checks again
-        text = await self._helpers.run_unless_small(operations.accept, joined_there(body), self._limit)
+            return await self._edit(table_id, expected, partial(self._put, pointer, body))
+        async with self._store.read() as connection:
+            table = await rows.get(connection, table_id)
+        if table is None or (expected is not None and table.revision != expected):
+            await self._raise_conflict(table_id)  # fail early; `switch` checks again
+        text = await self._helpers.run_unless_small(
+            table.project_id, operations.accept, joined_there(body), self._limit
+        )
+        del body  # the text takes its place in memory
         revision = await self._replace(table_id, text, expected, WHOLE_TABLE)
         if revision is None:
             await self._raise_conflict(table_id)
@@ -74,30 +85,32 @@ class Tables:
 
     async def patch(self, table_id: int, body: Part, expected: int | None) -> int:
         """Apply a JSON Patch completely or not at all. Return the new revision."""
-        return await self._edit(table_id, expected, lambda text: self._patch(text, body))
+        return await self._edit(table_id, expected, partial(self._patch, body))
 
     async def edit(self, table_id: int, action: Edit, scope: str, arguments: bytes) -> list[Key]:
         """Create, update or delete elements of the object or list at `scope`, all or none. Return their keys."""
         keys: list[Key] = []
 
-        async def change(text: list[bytes]) -> tuple[bytes, Sequence[str]]:
+        async def change(table: Table, text: list[bytes]) -> tuple[bytes, Sequence[str]]:
             nonlocal keys
             changed, places, keys = await self._helpers.run(
-                operations.edit, joined_there(text), action, scope, arguments, self._limit
+                table.project_id, operations.edit, joined_there(text), action, scope, arguments, self._limit
             )
             return changed, places
 
         await self._edit(table_id, None, change)
         return keys
 
-    async def _put(self, text: list[bytes], pointer: str, body: Part) -> tuple[bytes, Sequence[str]]:
+    async def _put(self, pointer: str, body: Part, table: Table, text: list[bytes]) -> tuple[bytes, Sequence[str]]:
         changed = await self._helpers.run_unless_small(
-            operations.put, joined_there(text), pointer, joined_there(body), self._limit
+            table.project_id, operations.put, joined_there(text), pointer, joined_there(body), self._limit
         )
         return changed, [pointer.removesuffix("/-")]
 
-    async def _patch(self, text: list[bytes], body: Part) -> tuple[bytes, Sequence[str]]:
-        return await self._helpers.run(operations.patch, joined_there(text), joined_there(body), self._limit)
+    async def _patch(self, body: Part, table: Table, text: list[bytes]) -> tuple[bytes, Sequence[str]]:
+        return await self._helpers.run(
+            table.project_id, operations.patch, joined_there(text), joined_there(body), self._limit
+        )
 
     async def import_file(self, project_id: int, path: str, name: str, text: bytes) -> tuple[int, Change]:
         """Create the table of a file, or make the existing one equal to the file. Return its id."""
@@ -117,24 +130,22 @@ class Tables:
         self,
         table_id: int,
         expected: int | None,
-        change: Callable[[list[bytes]], Awaitable[tuple[bytes, Sequence[str]]]],
+        change: Callable[[Table, list[bytes]], Awaitable[tuple[bytes, Sequence[str]]]],
     ) -> int:
         """Read, change and write a table. If another writer was faster, repeat the change on the new text."""
         async with self._turns.setdefault(table_id, asyncio.Lock()):
             for _ in range(_ATTEMPTS):
-                async with self._store.read() as connection:
-                    loaded = await rows.load(connection, table_id)
-                if loaded is None:
-                    raise not_found("table")
-                table, text = loaded
-                if expected is not None and table.revision != expected:
-                    await self._raise_conflict(table_id)
-                changed, places = await change(text)
-                if _equal(text, changed):
-                    return table.revision
-                revision = await self._replace(table_id, changed, table.revision, places)
-                if revision is not None:
-                    return revision
+                async with self._memory.hold(2 * await self._size(table_id)):  # the text before and after
+                    table, text = await self._load(table_id)
+                    if expected is not None and table.revision != expected:
+                        await self._raise_conflict(table_id)
+                    changed, places = await change(table, text)
+                    if _equal(text, changed):
+                        return table.revision
+                    del text
+                    revision = await self._replace(table_id, changed, table.revision, places)
+                    if revision is not None:
+                        return revision
         raise FindspotError(
             "VERSION_CONFLICT", "Other writers keep changing this table. Nothing was changed; try again."
         )
@@ -235,11 +246,19 @@ class Tables:
         async with self._store.write() as connection:
             await rows.delete_hidden(connection, table_id)
 
-    async def _require(self, table_id: int, expected: int) -> None:
-        async with self._store.read() as connection:
+    async def _size(self, table_id: int) -> int:
+        async with self._store.lookup() as connection:
             table = await rows.get(connection, table_id)
-        if table is None or table.revision != expected:
-            await self._raise_conflict(table_id)
+        if table is None:
+            raise not_found("table")
+        return table.size
+
+    async def _load(self, table_id: int) -> tuple[Table, list[bytes]]:
+        async with self._store.read() as connection:
+            loaded = await rows.load(connection, table_id)
+        if loaded is None:
+            raise not_found("table")
+        return loaded
 
     async def _raise_conflict(self, table_id: int) -> NoReturn:
         """Raise the reason why a write with an expected revision did not happen."""

@@ -48,25 +48,25 @@ class Batches:
             next_page.cancel()
             await asyncio.gather(next_page, return_exceptions=True)
 
-    async def make(self, some: Sequence[ChunkToIndex]) -> Batch:
+    async def make(self, project_id: int, some: Sequence[ChunkToIndex]) -> Batch:
         """Make a batch with keywords and vectors. Raises EMBEDDING_UNAVAILABLE if the embedder is."""
         texts = [row.text for row in some]
-        vectors, terms = await asyncio.gather(self._embeddings.documents(texts), self._terms(texts))
+        vectors, terms = await asyncio.gather(self._embeddings.documents(texts), self._terms(project_id, texts))
         return _batch(some, terms, vectors)
 
-    async def without_vectors(self, some: Sequence[ChunkToIndex], dimension: int) -> Batch:
+    async def without_vectors(self, project_id: int, some: Sequence[ChunkToIndex], dimension: int) -> Batch:
         """Make a batch with keywords only, while the embedder is unavailable. A zero vector counts as none."""
         import numpy as np
 
-        terms = await self._terms([row.text for row in some])
+        terms = await self._terms(project_id, [row.text for row in some])
         return _batch(some, terms, np.zeros((len(some), dimension), np.float32))
 
-    async def _terms(self, texts: list[str]) -> list[str]:
+    async def _terms(self, project_id: int, texts: list[str]) -> list[str]:
         """Return the terms of each text. A few texts are analysed here; many are shared by the helper processes."""
         if sum(map(len, texts)) <= CHARACTERS_AT_ONCE:
             return cutting.index_terms(texts)
         parts = [texts[start : start + TERMS_AT_ONCE] for start in range(0, len(texts), TERMS_AT_ONCE)]
-        terms = await asyncio.gather(*(self._helpers.run(cutting.index_terms, part) for part in parts))
+        terms = await asyncio.gather(*(self._helpers.run(project_id, cutting.index_terms, part) for part in parts))
         return list(chain.from_iterable(terms))
 
 

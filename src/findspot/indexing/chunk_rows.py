@@ -9,7 +9,7 @@ from findspot.errors import Failure, FindspotError
 from findspot.indexing import cutting
 from findspot.models import NamespaceKey, SourceState, Table
 from findspot.runtime import metrics
-from findspot.runtime.helpers import Helpers
+from findspot.runtime.helpers import NO_PROJECT, Helpers
 from findspot.runtime.remote_calls import encoded, joined_there
 from findspot.settings import Settings
 from findspot.store import chunks as chunk_rows
@@ -35,7 +35,7 @@ class ChunkRows:
     async def prepare(self) -> None:
         """Start a helper process and have it load the chunker, before a change waits for it."""
         any_text = cutting.DocumentToCut(0, "text", frozenset())
-        await self._helpers.run(cutting.cut_documents, [any_text], [b"Any text."])
+        await self._helpers.run(NO_PROJECT, cutting.cut_documents, [any_text], [b"Any text."])
 
     async def update(self, key: NamespaceKey) -> bool:
         """Follow sources of a namespace that have changed; return whether there were any."""
@@ -77,7 +77,7 @@ class ChunkRows:
         asked = [cutting.DocumentToCut(row.id, row.format, frozenset(known[row.id])) for row in pending]
         contents = [row.content for row in pending]
         with metrics.CHUNKING_DURATION.labels(key.project_id).time():
-            parts, lines = await self._helpers.run(cutting.cut_documents, asked, contents)
+            parts, lines = await self._helpers.run(key.project_id, cutting.cut_documents, asked, contents)
         found: dict[int, list[cutting.Passage]] = {row.id: [] for row in pending}
         for part in parts:
             for passage in part:
@@ -143,7 +143,7 @@ class ChunkRows:
             text = loaded[1] if loaded else b"null"
             with metrics.CHUNKING_DURATION.labels(key.project_id).time():
                 summary, gone, new = await self._helpers.run(
-                    cutting.cut_table, request, joined_there(text), iter(known)
+                    key.project_id, cutting.cut_table, request, joined_there(text), iter(known)
                 )
         self._complete.discard(table_id)
         if not await self._insert(key, table_id, new):

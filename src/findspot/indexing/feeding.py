@@ -114,11 +114,11 @@ class Feeding:
             async with aclosing(self._batches.pages(chunk_rows.every, key.namespace)) as pages:
                 async for some in pages:
                     try:
-                        batch = await self._batches.make(some)
+                        batch = await self._batches.make(key.project_id, some)
                     except FindspotError:
                         if not or_keywords:
                             raise
-                        batch = await self._batches.without_vectors(some, dimension)
+                        batch = await self._batches.without_vectors(key.project_id, some, dimension)
                         await self._mark_as_waiting(some)
                     if writing is not None:
                         await writing
@@ -157,7 +157,7 @@ class Feeding:
     async def _prepared(self, key: NamespaceKey, some: Sequence[ChunkToIndex]) -> Batch | None:
         """Return a batch of chunks. If it cannot be made, note the error with their sources and return None."""
         try:
-            return await self._batches.make(some)
+            return await self._batches.make(key.project_id, some)
         except FindspotError as error:
             log.warning("a batch of %d chunks could not be prepared: %s", len(some), error.message)
             await self._write_keywords(key, some)
@@ -173,7 +173,7 @@ class Feeding:
         if new and self._namespaces[key].phase is not Phase.REBUILDING:
             status = await self._threads.run(self._engine.status, key.namespace)
             fingerprint, dimension = (status.fingerprint, status.dimension) if status.fingerprint else KEYWORDS_ONLY
-            batch = await self._batches.without_vectors(new, dimension)
+            batch = await self._batches.without_vectors(key.project_id, new, dimension)
             await self._call_engine(key, self._engine.write, key.namespace, fingerprint, batch)
             self._keyword_only.update(batch.ids)
 

@@ -7,14 +7,13 @@ from itertools import accumulate
 import msgspec
 
 from findspot.errors import invalid
+from findspot.jsontext.lists import Shape, slices
 
 MAX_DEPTH = 500  # far more than real data has, far less than any of the parsers involved allows
 
 _SKIM = msgspec.json.Decoder(msgspec.Raw)
-_STRING = re.compile(rb'"[^"]*"')
 _PAIR = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]")
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
-_NOT_SHAPE = bytes(byte for byte in range(256) if byte not in b'"[]{}')
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _LONE_SURROGATE = "contains a lone surrogate, which is half a character"
 _WHITE = b" \t\n\r"
@@ -62,10 +61,12 @@ def scalar_text(text: str) -> str:
 
 def depth(text: bytes) -> int:
     """Return the maximum nesting depth of objects and lists. The text must be well-formed JSON."""
-    shape = text.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _NOT_SHAPE)
-    # Removing pairs of adjacent quotes does not change what is outside strings, and leaves few strings to match.
-    brackets = _STRING.sub(b"", shape.replace(b'""', b""))
-    return max(accumulate(memoryview(brackets.translate(_STEPS)).cast("b")), default=0)
+    shape, deepest, level = Shape(), 0, 0
+    for _, part in slices(text, 0, _SLICE):
+        brackets = shape.brackets(part)
+        deepest = max(deepest, *accumulate(memoryview(brackets.translate(_STEPS)).cast("b"), initial=level))
+        level = shape.level
+    return deepest
 
 
 def _has_lone_surrogate(text: bytes) -> bool:

@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import logging
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -17,6 +18,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from findspot.runtime import remote_calls
+from findspot.runtime.call_limits import (
+    ENDED_BY_TIME,
+    WATCH_MS,
+    CallLimits,
+    limit_time,
+    memory_of,
+    return_free_memory,
+    return_large_buffers,
+)
 
 log = logging.getLogger(__name__)
 
@@ -30,12 +40,22 @@ class ProcessEnded(Exception):
     """The process ended before it answered, or its replies are out of step with the calls."""
 
 
+class TimeExceeded(ProcessEnded):
+    """The call took more processor time than its limit."""
+
+
+class MemoryExceeded(ProcessEnded):
+    """The call took more memory than its limit."""
+
+
 class Process:
     """A process that answers one call at a time. One thread at a time may use it."""
 
-    def __init__(self, threads: int = 1, *, quiet: bool = False) -> None:
+    def __init__(self, threads: int = 1, *, quiet: bool = False, limits: CallLimits | None = None) -> None:
         # -P: files in the working directory are not imported as modules
-        program = f"from findspot.runtime.processes import answer_calls; answer_calls({threads})"
+        call = f"answer_calls({threads})" if limits is None else f"answer_limited({limits.seconds})"
+        program = f"from findspot.runtime.processes import answer_calls, answer_limited; {call}"
+        self._limits = limits
         self._numbers = itertools.count(1)
         self._connection, theirs = socket.socketpair()
         with theirs:
@@ -52,7 +72,10 @@ class Process:
         After any other error than a FindspotError, the process cannot be used again.
         """
         number = next(self._numbers)
-        self.send(remote_calls.write_call(number, function, arguments))
+        message = remote_calls.write_call(number, function, arguments)
+        most = self._allowed_memory(message)
+        self.send(message)
+        self._watch_memory(most)
         reply, message = self.receive()
         if reply.number != number:
             raise ProcessEnded(f"reply {reply.number} came for call {number}")
@@ -63,14 +86,38 @@ class Process:
         try:
             remote_calls.send(self._connection, message)
         except OSError as error:
-            raise ProcessEnded from error
+            raise self._ended() from error
 
     def receive(self) -> Answer:
         try:
             message = remote_calls.receive(self._connection)
         except (OSError, EOFError) as error:
-            raise ProcessEnded from error
+            raise self._ended() from error
         return remote_calls.read_reply(message), message
+
+    def _allowed_memory(self, call: list[Any]) -> int | None:
+        if self._limits is None:
+            return None
+        return memory_of(self._process.pid) + remote_calls.length(call) + self._limits.memory
+
+    def _watch_memory(self, most: int | None) -> None:
+        """Wait for a reply, and end the process if it takes more memory than allowed."""
+        if most is None:
+            return
+        reply = select.poll()
+        reply.register(self._connection, select.POLLIN)
+        while not reply.poll(WATCH_MS):
+            if memory_of(self._process.pid) > most:
+                raise MemoryExceeded
+
+    def _ended(self) -> ProcessEnded:
+        """Return why the connection broke. A process that has ended keeps its exit code, even if it is killed now."""
+        self._process.kill()
+        return TimeExceeded() if self._process.wait() == ENDED_BY_TIME else ProcessEnded()
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
 
     def kill(self) -> None:
         """End the process at once. A thread that waits for it gets ProcessEnded."""
@@ -189,20 +236,40 @@ class _Running:
 
 
 def answer_calls(threads: int) -> None:
-    """Answer calls until the connection closes.
+    """Answer calls until the connection closes, several at a time."""
+    connection = _connection()
+    with contextlib.suppress(EOFError, OSError):
+        _answer_in_threads(connection, threads)
+    os._exit(0)  # without waiting for calls that are still running
+
+
+def answer_limited(seconds: float) -> None:
+    """Answer calls one at a time, each within so many seconds of processor time.
+
+    Ends when the connection closes, or after a call that leaves much memory in use.
+    """
+    connection = _connection()
+    return_large_buffers()
+    with contextlib.suppress(EOFError, OSError):
+        while return_free_memory():
+            message = remote_calls.receive(connection)
+            limit_time(seconds)
+            reply = remote_calls.answer(message)
+            limit_time(0)
+            message.clear()
+            remote_calls.send(connection, reply)
+            del reply
+    os._exit(0)
+
+
+def _connection() -> socket.socket:
+    """Return the connection to the parent.
 
     A signal to the whole group, such as Ctrl-C, is ignored: the parent handles it and closes the connection.
-    With one thread, calls run in the main thread, where they may use signals.
     """
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
-    connection = socket.socket(fileno=0)
-    with contextlib.suppress(EOFError, OSError):
-        if threads == 1:
-            while True:
-                remote_calls.send(connection, remote_calls.answer(remote_calls.receive(connection)))
-        _answer_in_threads(connection, threads)
-    os._exit(0)  # without waiting for calls that are still running
+    return socket.socket(fileno=0)
 
 
 def _answer_in_threads(connection: socket.socket, threads: int) -> None:

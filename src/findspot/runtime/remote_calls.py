@@ -31,6 +31,7 @@ T = TypeVar("T")
 _PACKAGE = "findspot."  # only our own functions can be called
 _COUNT = struct.Struct("!I")
 _LENGTH = struct.Struct("!Q")
+TOO_MUCH_MEMORY = "This takes more memory than one operation may use (FINDSPOT_HELPER_MEMORY). Nothing was changed."
 _SENT_AT_ONCE = 1 << 17  # smaller pieces are sent together
 
 
@@ -229,7 +230,8 @@ def answer(message: list[bytes]) -> list[Any]:
     except FindspotError as error:
         return [_refusal(call.number, error)]
     except MemoryError:
-        return [_refusal(call.number, FindspotError("CONTENT_TOO_LARGE", "There is not enough memory for this."))]
+        message.clear()  # what is left may not be enough for the reply
+        return [_refusal(call.number, FindspotError("CONTENT_TOO_LARGE", TOO_MUCH_MEMORY))]
     except Exception as error:  # noqa: BLE001 - a fault of Findspot; the process can go on
         traceback.print_exc(file=sys.stderr)
         sentence = f"Something went wrong ({type(error).__name__}). Nothing was changed; the log has the details."
@@ -246,6 +248,11 @@ def _refusal(number: int, error: FindspotError) -> bytes:
 
 
 # ── messages on a socket ──
+
+
+def length(message: Sequence[Any]) -> int:
+    """Return the number of bytes in a message."""
+    return sum(sum(map(len, part)) if isinstance(part, _Pieces) else len(part) for part in message)
 
 
 def send(connection: socket.socket, message: Sequence[Any]) -> None:

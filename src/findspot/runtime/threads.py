@@ -21,6 +21,7 @@ NAMESPACES = 2  # that are indexed at the same time
 INDEX = NAMESPACES + 1  # one thread for each namespace, and one for the check of index files
 EMBED_QUERIES = 8  # these wait for a service, not for a core
 EMBED_TEXTS = 4  # separate from queries: a slow batch never delays a search
+HELPERS = 3  # that wait for as many helper processes, for requests, and again for imports and the index
 
 STAGE_POOLS = {
     "engines/embedded/engine.py": "keyword legs, at least 4 or twice the cores: run beside the vector leg of a recall",
@@ -39,7 +40,15 @@ class ThreadPool:
 
     async def run(self, call: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
         """Run a call in a thread. If the caller is cancelled before the call began, it never begins."""
-        return await asyncio.get_running_loop().run_in_executor(self._executor, call, *arguments)
+        return await self.submit(call, *arguments)
+
+    def submit(self, call: Callable[[*Arguments], T], *arguments: *Arguments) -> "asyncio.Future[T]":
+        """Start a call in a thread and return its future."""
+        return asyncio.get_running_loop().run_in_executor(self._executor, call, *arguments)
+
+    def stop(self) -> None:
+        """Accept no more calls. The others end on their own."""
+        self._executor.shutdown(wait=False)
 
     def cancel_waiting(self) -> None:
         """Accept no more calls, and drop those that have not begun."""

@@ -4,17 +4,18 @@ The projects that wait are served in rotation, one turn each. Within a project t
 """
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 
 class Turns:
-    """A number of turns for one kind of work."""
+    """A number of turns for one kind of work. One project never holds more than `per_project` of them."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, per_project: int | None = None) -> None:
         self._count = count
-        self._held = 0
+        self._per_project = count if per_project is None else per_project
+        self._held: Counter[int] = Counter()  # by project
         self._yielded = 0
         self._waiting: dict[int, deque[asyncio.Future[None]]] = {}  # by project, the next one first
 
@@ -40,8 +41,8 @@ class Turns:
 
     async def take(self, project_id: int) -> None:
         """Wait for a turn, which the caller gives back."""
-        if self._has_free and not self._waiting:
-            self._held += 1
+        if project_id not in self._waiting and self._may_take(project_id):
+            self._held[project_id] += 1
             return
         granted = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(project_id, deque()).append(granted)
@@ -49,28 +50,29 @@ class Turns:
             await granted
         except asyncio.CancelledError:
             if not granted.cancelled():  # granted and cancelled in the same step
-                self.give_back()
+                self.give_back(project_id)
             raise
 
-    def give_back(self) -> None:
-        """Pass a turn on to the next project that waits."""
-        self._held -= 1
+    def give_back(self, project_id: int) -> None:
+        """Pass the turn of a project on to the next one that waits."""
+        self._held[project_id] -= 1
+        if not self._held[project_id]:
+            del self._held[project_id]
         self._serve()
 
-    @property
-    def _has_free(self) -> bool:
-        return self._held < max(1, self._count - self._yielded)
+    def _may_take(self, project_id: int) -> bool:
+        free = max(1, self._count - self._yielded) - self._held.total()
+        return free > 0 and self._held[project_id] < self._per_project
 
     def _serve(self) -> None:
-        while self._waiting and self._has_free:
-            project_id = next(iter(self._waiting))
+        while (project_id := next(filter(self._may_take, self._waiting), None)) is not None:
             queue = self._waiting.pop(project_id)
             granted = queue.popleft()
             if queue:
                 self._waiting[project_id] = queue  # to the end of the rotation
             if not granted.done():  # its caller may be gone
                 granted.set_result(None)
-                self._held += 1
+                self._held[project_id] += 1
 
 
 class Turn:
@@ -88,7 +90,7 @@ class Turn:
     def give_back(self) -> None:
         if self._held:
             self._held = False
-            self._turns.give_back()
+            self._turns.give_back(self._project_id)
 
     @asynccontextmanager
     async def paused(self) -> AsyncIterator[None]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import ctypes
 import functools
 import gc
 import logging
@@ -11,7 +10,7 @@ import socket
 import sys
 from typing import TYPE_CHECKING, Any
 
-from findspot.runtime import descriptors
+from findspot.runtime import allocator, descriptors
 from findspot.server.banner import print_started, print_stopped
 from findspot.surfaces.cli.opening import open_api
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 _SHUTDOWN_S = 8  # a SIGTERM ends the process within 10 seconds
 KEEP_ALIVE_S = 75  # longer than clients keep idle connections; else a request may meet a connection that just closed
-_MALLOC_OPTIONS = {-8: 2, -3: 4 << 20, -1: 8 << 20}  # M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
 _SWITCH_S = 0.0005  # with Python's 5 ms a busy thread would delay every step of every request by 5 ms
 
 
@@ -104,10 +102,8 @@ def tune_process() -> None:
     """Tune the interpreter and the allocator for many concurrent requests, some of them large."""
     sys.setswitchinterval(_SWITCH_S)
     gc.set_threshold(50_000, 20, 100)  # a search makes thousands of short-lived values, none of them in a cycle
-    libc = ctypes.CDLL(None)
-    if hasattr(libc, "mallopt"):  # glibc: return large buffers to the system instead of keeping them per thread
-        for option, value in _MALLOC_OPTIONS.items():
-            libc.mallopt(option, value)
+    # Return large buffers to the system instead of keeping them per thread.
+    allocator.tune({allocator.ARENAS: 2, allocator.MMAP_THRESHOLD: 4 << 20, allocator.TRIM_THRESHOLD: 8 << 20})
 
 
 def configure_logs(settings: "Settings", token: str) -> None:

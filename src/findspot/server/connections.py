@@ -12,9 +12,9 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from findspot.errors import FindspotError
+from findspot.server.stalled_answers import StallTimeoutProtocol
 
 _log = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ def _close_first(idle: "dict[LimitedProtocol, None]") -> bool:
     return False
 
 
-class LimitedProtocol(HttpToolsProtocol):
+class LimitedProtocol(StallTimeoutProtocol):
     """uvicorn's HTTP protocol with limits on open connections, on request heads and on the time they may take.
 
     Above the limit a new connection replaces the one that has been idle longest. If every connection is busy with a

@@ -115,6 +115,13 @@ async def by_paths(
     return {row.path: (Document(*row[:-1]), row.content) for row in await connection.execute(query)}
 
 
+async def size_of(connection: Reader, document_id: int) -> int:
+    """Return the size of a document's content in bytes; 0 if there is no such document."""
+    query = sa.select(sa.func.length(documents.c.content)).where(documents.c.id == document_id)
+    row = (await connection.execute(query)).one_or_none()
+    return row[0] if row else 0
+
+
 async def sizes(connection: AsyncConnection, project_id: int, after: int, limit: int) -> list[tuple[int, int]]:
     """Return the ids and content sizes in bytes of the next documents of a project, by id."""
     query = (

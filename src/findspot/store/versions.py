@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Caller, Document, Version
+from findspot.store.database import Reader
 from findspot.store.schema import versions
 
 _columns = (
@@ -58,6 +59,13 @@ async def every(connection: AsyncConnection, document_id: int) -> list[Version]:
     """Return the versions of a document, newest first."""
     query = sa.select(*_columns).where(versions.c.document_id == document_id).order_by(versions.c.id.desc())
     return [Version(*row) for row in await connection.execute(query)]
+
+
+async def size_of(connection: Reader, document_id: int, version_id: int) -> int:
+    """Return the size of a version's content in bytes; 0 if there is no such version."""
+    where = (versions.c.document_id == document_id, versions.c.id == version_id)
+    row = (await connection.execute(sa.select(sa.func.length(versions.c.content)).where(*where))).one_or_none()
+    return row[0] if row else 0
 
 
 async def load(connection: AsyncConnection, document_id: int, version_id: int) -> tuple[Version, bytes] | None:

@@ -24,7 +24,6 @@ from findspot.surfaces.http import (
     workspace,
 )
 from findspot.surfaces.http.admission import Admission
-from findspot.surfaces.http.body_memory import BodyMemory
 from findspot.surfaces.http.openapi import describe
 from findspot.surfaces.http.request_log import Metrics, RequestLog
 from findspot.surfaces.http.router import GuardedRoute
@@ -61,7 +60,6 @@ def create_api(settings: Settings, folder: DataFolder | None = None, *, worker: 
         redirect_slashes=False,
     )
     api.state.metrics = Metrics()
-    api.state.body_memory = BodyMemory(settings.body_memory)
     routes = every_route()
     api.router.routes.extend(routes)
     api.state.openapi = functools.cache(lambda: describe(routes))

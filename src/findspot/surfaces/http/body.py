@@ -12,7 +12,7 @@ from starlette.types import Message
 from findspot.errors import FindspotError, invalid
 from findspot.jsontext.check import scalar_text
 from findspot.names import checked
-from findspot.surfaces.http.body_memory import RETRY_AFTER_MS, Reservation
+from findspot.runtime.memory import RETRY_AFTER_MS, Reservation
 
 STALL_S = 30.0  # the longest wait for a piece of a body
 MIN_RATE = 16 * 1024  # bytes per second of waiting that a body must bring after the first STALL_S

@@ -10,7 +10,7 @@ from findspot.store import documents as rows
 from findspot.surfaces.http.body import expected_revision, pieces
 from findspot.surfaces.http.encoding import framed, timestamp
 from findspot.surfaces.http.models import documents as models
-from findspot.surfaces.http.router import Router, access_of, app_of
+from findspot.surfaces.http.router import Router, access_of, app_of, until_sent
 
 api = Router("documents")
 
@@ -66,9 +66,10 @@ async def list_documents(request: Request, project_id: int) -> models.Documents:
         return {"documents": [_document(each) for each in await rows.every(connection, project_id)]}
 
 
-@api.get("/api/v1/documents/{document_id}", answer=models.Document)
+@api.get("/api/v1/documents/{document_id}", answer=models.Document, errors=("CONTENT_TOO_LARGE",))
 async def get_document(request: Request, document_id: int) -> Response:
     """Show a document with its content, and its text: the characters that are searched and that offsets count."""
+    await until_sent(request, app_of(request).documents.reserved(document_id))
     document, shown = await app_of(request).documents.read(document_id)
     return framed(_document(document), [shown], revision=document.revision)
 
@@ -100,9 +101,10 @@ async def list_versions(request: Request, document_id: int) -> models.Versions:
     return {"versions": [_version(each) for each in await app_of(request).documents.versions(document_id)]}
 
 
-@api.get("/api/v1/documents/{document_id}/versions/{version_id}", answer=models.Version)
+@api.get("/api/v1/documents/{document_id}/versions/{version_id}", answer=models.Version, errors=("CONTENT_TOO_LARGE",))
 async def get_version(request: Request, document_id: int, version_id: int) -> Response:
     """Show a version with its content and its text."""
+    await until_sent(request, app_of(request).documents.reserved(document_id, version_id))
     version, shown = await app_of(request).documents.version(document_id, version_id)
     return framed({**_version(version), "title": version.title, "format": version.format}, [shown])
 
@@ -112,6 +114,8 @@ async def get_version(request: Request, document_id: int, version_id: int) -> Re
 )
 async def diff_version(request: Request, document_id: int, version_id: int, against: _Against = None) -> Response:
     """Compare a version by word with the version `against`, or with the document as it is now."""
+    compared = (version_id,) if against is None else (version_id, against)
+    await until_sent(request, app_of(request).documents.reserved(document_id, *compared))
     changes = await app_of(request).documents.diff(document_id, version_id, against)
     return framed({"from": version_id, "to": against}, [b'"changes":', changes])
 

@@ -21,19 +21,24 @@ from starlette.types import Scope as AsgiScope
 
 from findspot.app import App
 from findspot.errors import KINDS
+from findspot.models import Role
+from findspot.runtime.memory import Memory
 from findspot.surfaces.access import access_of, grant
 from findspot.surfaces.http.body import limited
-from findspot.surfaces.http.body_memory import Reservation
+from findspot.surfaces.http.disconnects import until_disconnect
 from findspot.surfaces.http.encoding import encoded
 from findspot.surfaces.http.guard import authorise, require_caller
 from findspot.surfaces.http.rules import RULES, Scope
 
 _SMALL_BODY = 1024 * 1024
+_CALLS = (Scope.TOOL, Scope.ENDPOINT)
 _RESERVATION = "findspot.body_memory"
+_UNTIL_SENT = "findspot.until_sent"
 
+T = TypeVar("T")
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Awaitable[Any]])
 
-__all__ = ["GuardedRoute", "Media", "Router", "access_of", "app_of"]
+__all__ = ["GuardedRoute", "Media", "Router", "access_of", "app_of", "until_sent"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,12 @@ def app_of(request: Request) -> App:
     """Return the open application behind a request."""
     app: App = request.app.state.app
     return app
+
+
+async def until_sent(request: Request, resource: contextlib.AbstractAsyncContextManager[T]) -> T:
+    """Enter a context that is left when the answer to this request has been sent, or cannot be sent."""
+    stack: contextlib.AsyncExitStack = request.scope[_UNTIL_SENT]
+    return await stack.enter_async_context(resource)
 
 
 class GuardedRoute(APIRoute):
@@ -115,14 +126,21 @@ class GuardedRoute(APIRoute):
         return guarded
 
     async def handle(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        """Answer a request. Its share of the body memory is given back when the answer has been sent."""
-        if not self.reads_body:
-            await super().handle(scope, receive, send)
-            return
-        reservation: Reservation = scope["app"].state.body_memory.reservation()
-        with reservation:
-            scope[_RESERVATION] = reservation
-            await super().handle(scope, receive, send)
+        """Answer a request. Its share of the memory is given back when the answer has been sent."""
+        memory: Memory = scope["app"].state.app.memory
+        async with contextlib.AsyncExitStack() as stack:
+            scope[_UNTIL_SENT] = stack
+            scope[_RESERVATION] = stack.enter_context(memory.bodies.reservation())
+            serve = functools.partial(super().handle, scope)
+            if self._ends_with_client:
+                await until_disconnect(receive, send, serve, has_body=self.reads_body)
+            else:
+                await serve(receive, send)
+
+    @property
+    def _ends_with_client(self) -> bool:
+        """Whether the work ends when the client hangs up. Changes are finished; an editing tool sees to that itself."""
+        return self.rule.role is Role.READ and (self.method == "GET" or self.rule.scope in _CALLS)
 
 
 class Router:

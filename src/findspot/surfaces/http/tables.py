@@ -8,7 +8,7 @@ from findspot.surfaces.http.body import expected_revision, pieces
 from findspot.surfaces.http.encoding import framed, timestamp
 from findspot.surfaces.http.models import tables as models
 from findspot.surfaces.http.models.json import JsonValue
-from findspot.surfaces.http.router import Media, Router, app_of
+from findspot.surfaces.http.router import Media, Router, app_of, until_sent
 
 api = Router("tables")
 
@@ -41,10 +41,10 @@ async def list_tables(request: Request, project_id: int) -> models.Tables:
         return {"tables": [_summary(table) for table in await rows.every(connection, project_id)]}
 
 
-@api.get("/api/v1/tables/{table_id}", answer=models.Table)
+@api.get("/api/v1/tables/{table_id}", answer=models.Table, errors=("CONTENT_TOO_LARGE",))
 async def get_table(request: Request, table_id: int, json_pointer: str = "") -> Response:
     """Show a table with its value, or with the part of it at a JSON pointer."""
-    table, text = await app_of(request).tables.read(table_id, json_pointer)
+    table, text = await until_sent(request, app_of(request).tables.reading(table_id, json_pointer))
     return framed(_head(table), [b'"data":', *text], revision=table.revision)
 
 

@@ -139,10 +139,10 @@ class AgentServer:
             node = nodes.address_of(params.uri)
             if not nodes.shown_by(_access(ctx).tools, node):
                 raise not_found("resource")
-            _, parts = await self._app.tables.read(node.table_id, node.pointer)
+            async with self._app.tables.reading(node.table_id, node.pointer) as (_, parts):
+                return await asyncio.to_thread(answers.read, node, parts, self._app.settings.answer_tokens)
         except FindspotError as error:
             raise MCPError(INVALID_PARAMS, answers.sentence(error), {"uri": params.uri}) from None
-        return await asyncio.to_thread(answers.read, node, parts, self._app.settings.answer_tokens)
 
     # ── changes ──
 

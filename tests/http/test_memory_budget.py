@@ -10,16 +10,16 @@ from fastapi import Request
 from starlette.types import Message
 
 from findspot.errors import FindspotError
+from findspot.runtime.memory import STEP, UNCOUNTED, MemoryBudget
 from findspot.settings import Settings
 from findspot.surfaces.http import body
-from findspot.surfaces.http.body_memory import STEP, UNCOUNTED, BodyMemory
 from tests.http.world import open_api
 
 MiB = 1024 * 1024
 
 
 async def test_reservations_wait_for_each_other_in_order() -> None:
-    memory, done = BodyMemory(10 * MiB), list[int]()
+    memory, done = MemoryBudget(10 * MiB), list[int]()
 
     async def hold(number: int, size: int) -> None:
         with memory.reservation() as mine:
@@ -36,7 +36,7 @@ async def test_reservations_wait_for_each_other_in_order() -> None:
 
 
 async def test_small_bodies_never_wait() -> None:
-    memory = BodyMemory(MiB, wait_s=0)
+    memory = MemoryBudget(MiB, wait_s=0)
     with memory.reservation() as large, memory.reservation() as small:
         await large.announce(MiB)
         await small.announce(UNCOUNTED)
@@ -44,7 +44,7 @@ async def test_small_bodies_never_wait() -> None:
 
 
 async def test_a_request_that_waits_too_long_gets_a_retryable_error_and_the_next_one_its_turn() -> None:
-    memory = BodyMemory(10 * MiB, wait_s=0.01)
+    memory = MemoryBudget(10 * MiB, wait_s=0.01)
     with memory.reservation() as first:
         await first.announce(6 * MiB)
         with memory.reservation() as second, pytest.raises(FindspotError) as busy:
@@ -58,7 +58,7 @@ async def test_a_request_that_waits_too_long_gets_a_retryable_error_and_the_next
 
 
 async def test_a_cancelled_request_gives_its_turn_away() -> None:
-    memory = BodyMemory(MiB)
+    memory = MemoryBudget(MiB)
 
     async def hold() -> None:
         with memory.reservation() as mine:
@@ -74,7 +74,7 @@ async def test_a_cancelled_request_gives_its_turn_away() -> None:
 
 
 async def test_a_body_of_unknown_length_reserves_more_as_it_arrives_and_fails_at_once_when_there_is_none() -> None:
-    memory = BodyMemory(2 * STEP)
+    memory = MemoryBudget(2 * STEP)
     with memory.reservation() as one, memory.reservation() as other:
         one.received(UNCOUNTED)
         one.received(UNCOUNTED + 1)
@@ -87,7 +87,7 @@ async def test_a_body_of_unknown_length_reserves_more_as_it_arrives_and_fails_at
 
 
 async def test_a_body_larger_than_the_budget_takes_all_of_it() -> None:
-    memory = BodyMemory(MiB)
+    memory = MemoryBudget(MiB)
     with memory.reservation() as mine:
         await mine.announce(5 * MiB)
         mine.received(5 * MiB)
@@ -98,7 +98,7 @@ async def test_a_body_larger_than_the_budget_takes_all_of_it() -> None:
 async def test_parallel_large_bodies_never_take_more_than_the_budget(tmp_path: Path) -> None:
     size, began, going_on = 300_000, asyncio.Semaphore(0), asyncio.Event()
 
-    async with open_api(Settings(data=tmp_path, body_memory=2 * size)) as owner:
+    async with open_api(Settings(data=tmp_path, body_memory=4 * size)) as owner:
         project = (await owner.post("/api/v1/projects", json={"name": "p"})).json()["id"]
         path = f"/api/v1/projects/{project}/tables"
 
@@ -124,9 +124,9 @@ async def test_parallel_large_bodies_never_take_more_than_the_budget(tmp_path: P
 async def test_past_the_budget_a_request_gets_503_with_the_time_to_wait(
     tmp_path: Path,
 ) -> None:
-    async with open_api(Settings(data=tmp_path, body_memory=2 * STEP)) as owner:
+    async with open_api(Settings(data=tmp_path, body_memory=4 * STEP)) as owner:
         project = (await owner.post("/api/v1/projects", json={"name": "p"})).json()["id"]
-        memory: BodyMemory = owner._transport.app.state.body_memory  # type: ignore[attr-defined]
+        memory: MemoryBudget = owner._transport.app.state.app.memory.bodies  # type: ignore[attr-defined]
 
         async def chunks() -> AsyncIterator[bytes]:
             for _ in range(4):
@@ -150,7 +150,7 @@ async def test_a_body_that_stalls_is_refused_and_gives_its_memory_back(
         yield b'{"name":"t","data":"'
         await asyncio.Event().wait()
 
-    async with open_api(Settings(data=tmp_path, body_memory=MiB)) as owner:
+    async with open_api(Settings(data=tmp_path, body_memory=2 * MiB)) as owner:
         project = (await owner.post("/api/v1/projects", json={"name": "p"})).json()["id"]
         async with asyncio.timeout(60):
             answer = await owner.post(
@@ -158,7 +158,7 @@ async def test_a_body_that_stalls_is_refused_and_gives_its_memory_back(
             )
         assert (answer.status_code, answer.json()["code"]) == (503, "SERVER_BUSY")
         assert (answer.headers["retry-after"], answer.headers["connection"]) == ("1", "close")
-        memory: BodyMemory = owner._transport.app.state.body_memory  # type: ignore[attr-defined]
+        memory: MemoryBudget = owner._transport.app.state.app.memory.bodies  # type: ignore[attr-defined]
         with memory.reservation() as everything:
             await everything.announce(MiB)
 
@@ -192,7 +192,7 @@ async def test_after_its_last_piece_a_body_cannot_stall(monkeypatch: pytest.Monk
             await asyncio.sleep(0)
         return message
 
-    with BodyMemory(MiB).reservation() as mine:
+    with MemoryBudget(MiB).reservation() as mine:
         request = await body.limited(Request({"type": "http", "headers": []}, receive), MiB, mine)
         assert await request.body() == b"1"
         assert (await request.receive())["type"] == "http.disconnect"

@@ -1,21 +1,52 @@
-"""The memory that request bodies in flight share. Past the budget a request waits, then gets a retryable error."""
+"""The memory that requests in flight share. Past the budget a request waits, then gets a retryable error.
+
+Half of it is for the bodies of requests, half for the texts that requests load: to answer them, to query them or to
+edit them. A request takes its body first and its text second, and never the other way round, so two requests cannot
+wait for each other.
+"""
 
 import asyncio
+import contextlib
 from collections import deque
+from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 
 from findspot.errors import FindspotError
+from findspot.runtime import allocator
 
-UNCOUNTED = 64 * 1024  # smaller bodies, such as searches, never wait behind uploads
+UNCOUNTED = 64 * 1024  # smaller bodies and texts, such as searches, never wait behind large ones
 STEP = 1024 * 1024  # by which a body of unknown length reserves more
 WAIT_S = 10.0
+TRIM_FROM = 16 * 1024 * 1024
+TRIM_AFTER_S = 1.0
 RETRY_AFTER_MS = 1000
 
 
-class BodyMemory:
+class Memory:
+    """The memory of all requests in flight of one process."""
+
+    def __init__(self, budget: int) -> None:
+        self.bodies = MemoryBudget(budget // 2, freed=self._trim_soon)
+        self.texts = MemoryBudget(budget // 2, freed=self._trim_soon)
+        self._trimming: asyncio.TimerHandle | None = None
+
+    def _trim_soon(self) -> None:
+        """Return free memory to the system, a moment after the last large request has ended."""
+        if self._trimming is None:
+            self._trimming = asyncio.get_running_loop().call_later(TRIM_AFTER_S, self._trim)
+
+    def _trim(self) -> None:
+        self._trimming = None
+        asyncio.get_running_loop().run_in_executor(None, allocator.trim)
+
+
+class MemoryBudget:
     """A budget of bytes. Reservations are granted in the order in which they were asked for."""
 
-    def __init__(self, budget: int, wait_s: float = WAIT_S) -> None:
+    def __init__(self, budget: int, wait_s: float = WAIT_S, freed: Callable[[], None] = lambda: None) -> None:
+        """`freed` is called when large reservations have been given back and none is left."""
+        self._freed = freed
+        self._most = 0
         self._budget = budget
         self._wait_s = wait_s
         self._free = budget
@@ -24,6 +55,13 @@ class BodyMemory:
     def reservation(self) -> "Reservation":
         """Return the (still empty) reservation of one request."""
         return Reservation(self)
+
+    @contextlib.asynccontextmanager
+    async def hold(self, size: int) -> AsyncIterator[None]:
+        """Reserve bytes while the block runs."""
+        with self.reservation() as mine:
+            await mine.announce(size)
+            yield
 
     async def take(self, size: int) -> int:
         """Reserve bytes and return how many: at most the whole budget. Wait for them if others hold them."""
@@ -57,8 +95,12 @@ class BodyMemory:
         return size
 
     def give_back(self, size: int) -> None:
+        self._most = max(self._most, self._budget - self._free)
         self._free += size
         self._serve_queue()
+        if self._free == self._budget and self._most >= TRIM_FROM:
+            self._most = 0
+            self._freed()
 
     def _withdraw(self, entry: tuple[int, asyncio.Future[None]]) -> None:
         size, granted = entry
@@ -77,14 +119,14 @@ class BodyMemory:
 
 
 class Reservation:
-    """The bytes that one request holds, given back at the end of `with`."""
+    """The bytes that one request holds of a budget, given back at the end of `with`."""
 
-    def __init__(self, memory: BodyMemory) -> None:
+    def __init__(self, memory: MemoryBudget) -> None:
         self._memory = memory
         self._held = 0
 
     async def announce(self, length: int) -> None:
-        """Reserve the announced length of a body."""
+        """Reserve the announced length of a body, or the size of a text."""
         if length > UNCOUNTED:
             self._held = await self._memory.take(length)
 
@@ -105,5 +147,5 @@ class Reservation:
 
 
 def _busy() -> FindspotError:
-    message = "Other large requests use the memory for request bodies. Nothing was changed."
+    message = "Other large requests use the memory that they share (FINDSPOT_BODY_MEMORY). Nothing was changed."
     return FindspotError("SERVER_BUSY", message, retryAfterMs=RETRY_AFTER_MS)
