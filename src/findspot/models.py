@@ -177,7 +177,7 @@ class ChunkToIndex(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FoundChunk:
-    """A chunk with its source: the current revision, the revision that was chunked, and a document's title and file."""
+    """A chunk with its source: the current revision, the last one known to contain it, a document's title and file."""
 
     chunk: ChunkRow
     revision: int
