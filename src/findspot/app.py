@@ -83,7 +83,7 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         token = owner_token(settings)
         store = await Store.open(url, settings.data / "findspot.db")
         closing.push_async_callback(store.close)
-        async with store.write() as connection:
+        async with store.write(frees=True) as connection:
             await table_rows.sweep(connection)
         helpers, bulk = Helpers(), Helpers()  # imports have their own: requests do not wait behind them
         closing.push_async_callback(helpers.close)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from findspot.errors import Failure, FindspotError
+from findspot.errors import STORE_FAILURES, Failure, FindspotError
 from findspot.indexing import cutting
 from findspot.models import NamespaceKey, SourceState, Table
 from findspot.runtime import metrics
@@ -57,7 +57,7 @@ class ChunkRows:
         try:
             await self._cut(key, pending, known)
         except FindspotError as error:
-            if error.code == "STORE_UNAVAILABLE":
+            if error.code in STORE_FAILURES:
                 raise
             for row in pending:  # one of them cannot be cut; the others must not wait for it
                 await self._cut_alone(key, row, known)
@@ -67,7 +67,7 @@ class ChunkRows:
         try:
             await self._cut(key, [row], known)
         except FindspotError as error:
-            if error.code == "STORE_UNAVAILABLE":
+            if error.code in STORE_FAILURES:
                 raise
             async with self._store.write(durable=False) as connection:
                 document = index_states.is_document(row.id)

@@ -148,7 +148,7 @@ class Update:
             async with self._store.read() as connection:
                 ids = await replaced_chunks.superseded(connection, key, REMOVED_AT_ONCE)
             if ids:
-                async with self._store.write(durable=False) as connection:
+                async with self._store.write(durable=False, frees=True) as connection:
                     await chunk_rows.delete(connection, ids)
             if len(ids) < REMOVED_AT_ONCE:
                 return
@@ -169,6 +169,6 @@ class Update:
                 self._namespaces.forget(key)
         else:
             await self._threads.run(self._engine.delete, key.namespace, gone)
-        async with self._store.write(durable=False) as connection:
+        async with self._store.write(durable=False, frees=True) as connection:
             await chunk_rows.forgotten(connection, gone)
         return len(gone) == FORGOTTEN_AT_ONCE

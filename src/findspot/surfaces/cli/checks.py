@@ -8,19 +8,23 @@ import shutil
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from findspot import __version__
+from findspot.errors import KINDS
 from findspot.runtime import descriptors
 from findspot.runtime.owner_token import token_file
 from findspot.surfaces.cli.formatting import size
 
 if TYPE_CHECKING:
+    import httpx2
+
     from findspot.settings import Settings
 
 _LOW_DISK = 2_000_000_000
 _FEW_DESCRIPTORS = 1_024
 _PACKAGES = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "aiosqlite", "psycopg", "msgspec", "pydantic")
+_FIND_HOLDER = "To find the process, run: fuser -v"
 _PASSWORD = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 
 
@@ -122,12 +126,35 @@ def server(settings: "Settings") -> Finding:
         owner = None if settings.shared else owner_of(settings.data)
     except OSError:  # the folder is not readable, which another check reports
         owner = None
+    if owner is not None and owner.pid is None:
+        detail = "a process holds the data folder, but its file 'lock' was deleted: commands cannot find the server"
+        return Finding("server", "bad", detail, f"Restart the server. {_FIND_HOLDER} {settings.data.absolute()}")
     if owner is None or owner.url is None:
         return Finding("server", "note", "not running on this data folder; 'findspot serve' starts it")
     where = f"{owner.url} (process {owner.pid})"
     try:
         httpx2.get(f"{owner.url}/healthz", timeout=5, trust_env=False).raise_for_status()
+        ready = httpx2.get(f"{owner.url}/readyz", timeout=5, trust_env=False)
     except httpx2.HTTPError as error:
         advice = f"Read its log. To stop it, run: kill {owner.pid}"
         return Finding("server", "bad", f"{where} does not answer: {error}", advice)
+    if not ready.is_success:
+        return Finding("server", "bad", f"{where} is not ready. {_reason(ready)}", _advice(ready))
     return Finding("server", "ok", f"running at {where}")
+
+
+def _reason(answer: "httpx2.Response") -> str:
+    return str(_body(answer).get("message", f"It answers with status {answer.status_code}."))
+
+
+def _advice(answer: "httpx2.Response") -> str:
+    kind = KINDS.get(_body(answer).get("code", ""))
+    return kind.advice if kind else "Read its log."
+
+
+def _body(answer: "httpx2.Response") -> dict[str, Any]:
+    try:
+        body = answer.json()
+    except ValueError:  # something else answers at this address
+        return {}
+    return body if isinstance(body, dict) else {}

@@ -19,6 +19,7 @@ from findspot.surfaces.cli.printing import hang, show, styled
 if TYPE_CHECKING:
     from findspot.settings import Settings
 
+_UNLOCK = "Find that process with 'fuser' or 'lsof', and end its transaction or stop it."
 _MARKS = {"ok": ("✓", "green"), "note": ("·", "blue"), "warn": ("!", "yellow"), "bad": ("✗", "red")}
 
 
@@ -82,6 +83,8 @@ async def _database(settings: "Settings", silent: bool) -> Finding:
         return Finding("database", "bad", f"{error.message} {_reason(error.__cause__, url)}".strip(), _advice(url))
     if report.damage:
         return _damaged(report.damage, file)
+    if report.locked:
+        return Finding("database", "bad", f"{file} is locked: another process keeps all others from writing", _UNLOCK)
     version = f"{report.name}, schema {report.schema}"
     if not report.current:
         return Finding("database", "note", f"{version}; the next start migrates it")

@@ -60,7 +60,7 @@ async def delete_project(request: Request, project_id: int) -> Response:
     app = app_of(request)
     await app.tables.delete_all(project_id)
     await app.documents.delete_all(project_id)
-    async with app.store.write() as connection:
+    async with app.store.write(frees=True) as connection:
         if not await rows.delete(connection, project_id):
             raise not_found("project")
     return Response(status_code=204)
@@ -111,7 +111,7 @@ async def list_keys(request: Request, project_id: int) -> models.Keys:
 @api.delete("/api/v1/projects/{project_id}/keys/{key_id}")
 async def revoke_key(request: Request, project_id: int, key_id: int) -> Response:
     """Revoke a key, effective at once."""
-    async with app_of(request).store.write() as connection:
+    async with app_of(request).store.write(frees=True) as connection:
         if not await key_rows.delete(connection, project_id, key_id):
             raise not_found("key")
     return Response(status_code=204)
