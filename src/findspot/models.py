@@ -133,10 +133,12 @@ class SourceState:
 
 @dataclass(frozen=True, slots=True)
 class TableIndexState:
-    """What a search in a table has to know about its index: status, chunks the engine lacks, code of the last error."""
+    """What a search in a table has to know about its index: its status, `indexed` of `total` chunks, and the code of
+    the last error."""
 
     status: str
-    waiting: int
+    indexed: int
+    total: int
     error_code: str | None
 
 

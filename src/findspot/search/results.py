@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from findspot.content.documents import Documents
 from findspot.errors import FindspotError
-from findspot.indexing import status
 from findspot.indexing.status import IndexStatus, Problem
 from findspot.models import FoundChunk
 from findspot.ranking.workspace import Shown
@@ -46,10 +45,9 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class ReadResults:
-    """The results of a page, whether the index is being rebuilt, and whether hits were deleted since the recall."""
+    """The results of a page, and whether hits were deleted since the recall."""
 
     results: tuple[Result, ...]
-    rebuilding: bool
     missing: bool
 
 
@@ -64,13 +62,14 @@ class Results:
     async def read(self, namespace: str, query: "Query", hits: Sequence[tuple[int, Shown]]) -> ReadResults:
         """Return the hits that still exist, at their current positions."""
 
-        def read(connection: "sa.Connection") -> tuple[dict[int, FoundChunk], dict[Piece, bytes], bool]:
+        def read(connection: "sa.Connection") -> tuple[dict[int, FoundChunk], dict[Piece, bytes]]:
             found = rows.found(connection, [id for id, _ in hits])
-            lines = document_lines.read(connection, {piece for each in found.values() for piece in _line_pieces(each)})
-            return found, lines, status.rebuilding(connection, namespace)
+            return found, document_lines.read(
+                connection, {piece for each in found.values() for piece in _line_pieces(each)}
+            )
 
         async with self._store.lookup() as connection:
-            found, lines, rebuilding = await connection.run_sync(read)
+            found, lines = await connection.run_sync(read)
         mine = {id: each for id, each in found.items() if each.chunk.namespace == namespace}
         fitting = {id: each for id, each in mine.items() if _fits(each)}
         if len(fitting) < len(mine):
@@ -82,7 +81,7 @@ class Results:
             texts[id] = text
             lines.update(((id, number), piece) for number, piece in enumerate(pieces))
         results = await asyncio.to_thread(_results, query, fitting, texts, lines, hits)
-        return ReadResults(results, rebuilding, missing=len(found) < len(hits))
+        return ReadResults(results, missing=len(found) < len(hits))
 
     async def _text(self, document_id: int) -> tuple[str, list[bytes]]:
         try:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from findspot.engines.protocol import EVERYTHING, Recall, Vectors
 from findspot.errors import FindspotError
-from findspot.indexing.status import IndexStatus
+from findspot.indexing.status import DocumentIndexState, IndexStatus
 from findspot.ranking import workspace
 from findspot.ranking.normal import bm25_norm
 from findspot.ranking.scores import LegName, keyword_leg, vector_leg
@@ -55,7 +55,7 @@ class Page:
     page: int
     offset: int  # hits on the pages before
     cursor: str
-    rebuilding: bool
+    index: DocumentIndexState  # before the recall
     took_ms: float
     degraded: Degradation | None = None
 
@@ -119,6 +119,7 @@ class WorkspaceSearch:
     async def _search(self, request: SearchRequest, page: int | None, token: str | None) -> Page:
         began = time.perf_counter()
         with self._gate.admit_search(request.project_id):
+            index = await self._index_status.of_documents(request.project_id)
             cursor, following = self._cursors.find(request, token) if token else (await self._start(request), 1)
             number = page or following
             found = await self._read_page(cursor, number)
@@ -136,7 +137,7 @@ class WorkspaceSearch:
             page=number,
             offset=min(ranking.end_of(number - 1), len(ranking)),
             cursor=cursor.token(number + 1),
-            rebuilding=found.read.rebuilding,
+            index=index,
             took_ms=(time.perf_counter() - began) * 1000,
             degraded=degraded or next((ranking.degraded[id] for id, _ in hits if id in ranking.degraded), None),
         )
