@@ -301,6 +301,7 @@ class IndexStatus:
             held = self._engine.status(state.key.namespace)
         except Damaged:
             held, status = _NOTHING, "indexing"
+            errors.append(Failure("INDEX_REBUILDING", "The index is damaged. A running server rebuilds it."))
         except FindspotError as error:  # the engine is unavailable
             held, status = _NOTHING, "error"
             errors.append(Failure.of(error))
