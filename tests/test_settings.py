@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr, ValidationError
 
-from findspot.settings import Settings
+from findspot.settings import Settings, unknown_variables
 
 MiB = 1024 * 1024
 
@@ -177,6 +177,15 @@ def test_litellm_without_its_package_is_refused_with_the_command_that_installs_i
         Settings()
     clear(monkeypatch, FINDSPOT_EMBEDDER="openai/some-model")
     assert Settings().embedder == "openai/some-model"
+
+
+def test_a_variable_that_is_no_setting_is_found_with_the_nearest_one() -> None:
+    names = ["FINDSPOT_PROT", "findspot_port", "FINDSPOT_URL", "FINDSPOT_QQQQ", "HOME", "FINDSPOT_EMBEDER"]
+    assert unknown_variables(names) == {
+        "FINDSPOT_EMBEDER": "FINDSPOT_EMBEDDER",
+        "FINDSPOT_PROT": "FINDSPOT_PORT",
+        "FINDSPOT_QQQQ": None,
+    }
 
 
 def test_settings_are_frozen() -> None:

@@ -86,7 +86,7 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         token = owner_token(settings)
         store = await Store.open(url, settings.data / "findspot.db")
         closing.push_async_callback(store.close)
-        async with store.write() as connection:
+        async with store.write(frees=True) as connection:
             await table_rows.sweep(connection)
         limits = CallLimits(settings.helper_seconds, settings.helper_memory)
         helpers, bulk = Helpers(limits=limits), Helpers(limits=limits.times(BULK))  # requests do not wait for imports

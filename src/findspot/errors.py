@@ -38,12 +38,15 @@ _KINDS = (
     Kind("EMBEDDING_UNAVAILABLE", 503, True, "Check that the embedding service can be reached."),
     Kind("ENGINE_UNAVAILABLE", 503, True, "Check that the search engine can be reached, or that its disk has room."),
     Kind("STORE_UNAVAILABLE", 503, True, "Check the database and the disk with 'findspot doctor'."),
+    Kind("STORE_REPLACED", 503, False, "Stop the server, put the database file back or restore a backup, start again."),
+    Kind("DISK_FULL", 507, True, "Free disk space, or delete content: deleting still works."),
     Kind("INDEX_REBUILDING", 503, True, "Wait for retryAfterMs; the index is being rebuilt."),
     Kind("SERVER_BUSY", 503, True, "Wait for retryAfterMs, then send the request again."),
     Kind("INTERNAL", 500, True, "This is a fault of Findspot; report it with the request id."),
 )
 
 KINDS = {kind.code: kind for kind in _KINDS}
+STORE_FAILURES = ("STORE_UNAVAILABLE", "STORE_REPLACED", "DISK_FULL")
 
 
 class FindspotError(Exception):

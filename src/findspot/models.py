@@ -133,10 +133,12 @@ class SourceState:
 
 @dataclass(frozen=True, slots=True)
 class TableIndexState:
-    """What a search in a table has to know about its index: status, chunks the engine lacks, code of the last error."""
+    """What a search in a table has to know about its index: its status, `indexed` of `total` chunks, and the code of
+    the last error."""
 
     status: str
-    waiting: int
+    indexed: int
+    total: int
     error_code: str | None
 
 
@@ -177,7 +179,7 @@ class ChunkToIndex(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FoundChunk:
-    """A chunk with its source: the current revision, the revision that was chunked, and a document's title and file."""
+    """A chunk with its source: the current revision, the last one known to contain it, a document's title and file."""
 
     chunk: ChunkRow
     revision: int

@@ -1,7 +1,9 @@
 """Settings: read from the environment at start, validated, then frozen. docs/settings.md is generated from here."""
 
+import difflib
 import importlib.util
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -12,6 +14,8 @@ MiB = 1024 * 1024
 
 
 MIN_TOKEN = 16  # characters; a shorter one could be guessed
+PREFIX = "FINDSPOT_"
+CLIENT_VARIABLES = ("FINDSPOT_URL", "FINDSPOT_KEY")  # options of commands
 CHUNK_THRESHOLD = 10_000  # characters; a search tool indexes strings of at least this length
 
 
@@ -259,3 +263,16 @@ class Settings(BaseSettings):
         """Return the address of a server of this machine that listens on `port`."""
         host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def unknown_variables(names: Iterable[str]) -> dict[str, str | None]:
+    """Return the names of environment variables that look like settings but are none, each with the nearest setting."""
+    known = [field.alias for field in Settings.model_fields.values() if field.alias] + list(CLIENT_VARIABLES)
+    ours = {name.removeprefix(PREFIX): name for name in known if name.startswith(PREFIX)}
+    found: dict[str, str | None] = {}
+    for name in sorted(names):
+        rest = name.upper().removeprefix(PREFIX)
+        if name.upper().startswith(PREFIX) and rest not in ours:
+            nearest = difflib.get_close_matches(rest, ours, 1)
+            found[name] = ours[nearest[0]] if nearest else None
+    return found

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from findspot.app import App, open_app
 from findspot.errors import FindspotError
-from findspot.models import OWNER, Backoff, Table, Tool, table_namespace
+from findspot.models import OWNER, Backoff, Table, TableIndexState, Tool, table_namespace
 from findspot.runtime import messages
 from findspot.settings import Settings
 from findspot.store import chunks as chunk_rows
@@ -194,12 +194,17 @@ async def test_a_search_has_a_notice_while_the_index_is_not_up_to_date(app: App,
     await put(app, table, "/a", "the second tide")
     for language in ("en", "zh"):
         notice = (await ask(app, tool, "tide", language))["notice"]
-        assert notice in (messages.outdated("pending", 0, "", language), messages.outdated("indexing", 1, "", language))
+        assert notice in (
+            messages.outdated(TableIndexState("pending", 0, 0, None), "", language),
+            messages.outdated(TableIndexState("indexing", 0, 1, None), "", language),
+        )
     embedder.fails_on = "third"
     embedder.open.set()
     await put(app, table, "/a", "the third tide")
     await flows.settle(app, errors=True)
-    assert (await ask(app, tool, "tide"))["notice"] == messages.outdated("error", 1, "EMBEDDING_UNAVAILABLE", "en")
+    assert (await ask(app, tool, "tide"))["notice"] == messages.outdated(
+        TableIndexState("error", 0, 1, None), "EMBEDDING_UNAVAILABLE", "en"
+    )
     embedder.fails_on = "\0"
     await put(app, table, "/a", "the fourth tide")
     await flows.settle(app)

@@ -160,3 +160,34 @@ def test_the_owners_token_is_never_printed(alone: Command, used: Path) -> None:
 def test_an_invalid_setting_is_named(alone: Command) -> None:
     ended = alone("doctor", FINDSPOT_PORT="x")
     assert (ended.code, "FINDSPOT_PORT: " in ended.err) == (2, True)
+
+
+def test_an_unknown_variable_is_named_with_the_nearest_setting(alone: Command) -> None:
+    ended = alone("doctor", "--json", FINDSPOT_MAX_BODDY="1")
+    found = finding(ended, "unknown setting")
+    assert (ended.code, found["state"], found["advice"]) == (0, "warn", "Did you mean FINDSPOT_MAX_BODY?")
+    assert found["detail"] == "FINDSPOT_MAX_BODDY is not a setting and is ignored."
+
+
+def test_the_embedder_is_tried(alone: Command) -> None:
+    assert finding(alone("doctor", "--json"), "embedder")["state"] == "ok"
+    unreachable = {"FINDSPOT_EMBEDDER": "openai/m", "FINDSPOT_EMBEDDER_BASE_URL": "http://127.0.0.1:9/v1"}
+    ended = alone("doctor", "--json", FINDSPOT_EMBEDDER_API_KEY="hidden", **unreachable)
+    assert (ended.code, finding(ended, "embedder")["state"]) == (1, "bad")
+    assert "answer by keywords" in finding(ended, "embedder")["advice"]
+    assert "hidden" not in ended.out
+
+
+def test_engine_and_index_are_checked(alone: Command, used: Path) -> None:
+    assert alone("document", "create", "1", "t", "The lighthouse 灯塔").code == 0
+    ended = alone("doctor", "--json")
+    assert finding(ended, "engine")["detail"].startswith("embedded, ")
+    assert finding(ended, "index")["state"] == "note"
+    assert "not up to date; project_1_documents: 0 %, cutting texts into chunks" in finding(ended, "index")["detail"]
+    assert alone("reindex", "--documents", "1").code == 0
+    assert finding(alone("doctor", "--json"), "engine")["state"] == "ok"
+    for manifest in (used / "index").rglob("manifest*"):
+        manifest.write_bytes(b"damaged")
+    ended = alone("doctor", "--json")
+    found = finding(ended, "index")
+    assert (ended.code, found["state"], "The index is damaged" in found["detail"]) == (1, "bad", True)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from findspot.surfaces.cli.formatting import ago, count, size
+from findspot.surfaces.cli.formatting import ago, count, duration, size
 
 NOW = datetime(2026, 3, 14, 12, 0, tzinfo=UTC)
 
@@ -45,3 +45,11 @@ def test_a_size_has_a_unit_that_fits(bytes_: int, text: str) -> None:
 
 def test_one_is_singular() -> None:
     assert [count(n, "table") for n in (0, 1, 2, 12_000)] == ["0 tables", "1 table", "2 tables", "12,000 tables"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 seconds"), (1, "1 second"), (59, "59 seconds"), (60, "1 minute"), (170, "3 minutes"), (7300, "2 hours")],
+)
+def test_a_duration_has_its_largest_unit(seconds: float, text: str) -> None:
+    assert duration(seconds) == text

@@ -99,12 +99,22 @@ def test_a_notice_says_that_documents_are_not_indexed_yet(
 ) -> None:
     alone("project", "create", "novel")
     alone("document", "create", "1", "Chapter", "The lighthouse keeper.")
-    note = "Results may be incomplete: not everything is indexed yet. Run 'findspot serve' to update the index."
-    assert alone("search", "keeper").out == f"! {note}\n\nNothing was found.\n"
+    note = (
+        "0 of 1 documents are indexed; results may be incomplete. Try again soon. "
+        "No server is running: run 'findspot serve' to update the index."
+    )
+    shown = alone("search", "keeper").out
+    assert " ".join(shown.split()) == f"! {note} Nothing was found."
     answer = alone("search", "keeper", "--json").json
-    assert (answer["results"], answer["notice"]) == ([], note)
+    assert (answer["results"], answer["notice"], answer["indexState"]) == ([], note, "indexing")
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
-    assert "内容尚未全部建立索引" in alone("search", "keeper", "--json").json["notice"]
+    notice = alone("search", "keeper", "--json").json["notice"]
+    assert "共 1 篇文档，已索引 0 篇" in notice
+    assert "请运行 findspot serve 更新索引" in notice
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    status = alone("project", "status", "1").out
+    assert "1, 0 of them indexed" in status
+    assert "0 %, cutting texts into chunks" in status
 
 
 def test_a_page_after_the_last_shows_the_number_of_results(search: Callable[..., Outcome]) -> None:
@@ -240,7 +250,7 @@ def test_the_project_may_be_omitted_if_there_is_only_one(tmp_path: Path) -> None
     ended = findspot("search", "x", *data)
     assert (ended.code, "has no documents" in ended.out) == (0, True)
     findspot("document", "create", "2", "t", "some text", *data)
-    assert "not everything is indexed yet" in findspot("search", "text", *data).out
+    assert "0 of 1 documents are indexed" in findspot("search", "text", *data).out
     findspot("project", "create", "second", *data)
     ended = findspot("search", "x", *data)
     assert (ended.code, "There are 2 projects: 2 (only), 3 (second)." in ended.err) == (2, True)

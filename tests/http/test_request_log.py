@@ -114,6 +114,15 @@ async def test_head_answers_like_get(owner: httpx2.AsyncClient) -> None:
     assert (await owner.head("/api/v1/projects")).status_code == 405
 
 
+async def test_a_full_disk_makes_the_server_not_ready_for_writes(
+    owner: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("findspot.store.files.free_bytes", lambda folder: 0)
+    refused = await owner.get("/readyz")
+    assert refused.status_code == 507
+    assert {**refused.json(), "message": ""} == {"code": "DISK_FULL", "message": "", "reads": True, "writes": False}
+
+
 async def test_metrics_count_requests_by_route_pattern(owner: httpx2.AsyncClient) -> None:
     for _ in range(3):
         await owner.get("/api/v1/projects/12345")

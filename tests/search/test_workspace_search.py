@@ -466,9 +466,9 @@ async def test_the_old_index_answers_during_a_rebuild(app: App, project: int) ->
     await make_herons(app, project, 200)
     async with flows.held_rebuild(app, documents_namespace(project)):
         page = await find(app, project, "heron")
-        assert (len(page.results), page.rebuilding) == (PAGE_SIZE, True)
+        assert (len(page.results), page.index.state) == (PAGE_SIZE, "rebuilding")
     page = await find(app, project, "heron")
-    assert (len(page.results), page.rebuilding) == (PAGE_SIZE, False)
+    assert (len(page.results), page.index.state) == (PAGE_SIZE, "ready")
 
 
 @pytest.mark.one_database

@@ -113,6 +113,13 @@ def test_an_invalid_setting_is_named(environment: dict[str, str], arguments: lis
     assert "secret" not in ended.err
 
 
+def test_an_unknown_variable_is_named_at_start(start_server: Start) -> None:
+    server = start_server(FINDSPOT_ENGIN="embedded", FINDSPOT_SOMETHING_ELSE="x")
+    output = "".join(server.output)
+    assert "FINDSPOT_ENGIN is not a setting and is ignored. Did you mean FINDSPOT_ENGINE?" in output
+    assert "FINDSPOT_SOMETHING_ELSE is not a setting and is ignored. docs/settings.md" in output
+
+
 def test_an_unreachable_postgresql_is_reported_at_start_without_its_password(tmp_path: Path) -> None:
     options = ("serve", "--port", "0", "--data", str(tmp_path / "data"))
     variables = _SHARED | {"FINDSPOT_DATABASE_URL": "postgresql://me:s3cret@127.0.0.1:1/findspot"}

@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from findspot.server import stalled_answers
 from findspot.server.api_process import uvicorn_options
+from findspot.settings import Settings
 
 PIECE, PIECES = b"x" * 256 * 1024, 200
 PATIENCE_S = 120
@@ -36,7 +37,7 @@ class Answering:
 async def serving(app: Answering) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """Serve the app and yield a connection that has sent a request."""
     listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, lifespan="off", **uvicorn_options()))
+    server = uvicorn.Server(uvicorn.Config(app, lifespan="off", **uvicorn_options(Settings())))
     serving = asyncio.create_task(server.serve([listener]))
     reader, writer = await asyncio.open_connection(*listener.getsockname()[:2], limit=64 * 1024)
     writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")

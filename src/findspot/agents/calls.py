@@ -209,7 +209,7 @@ def _notice(found: Found, index_state: TableIndexState, language: str) -> str:
     notices = [messages.fallback(found.degraded.code, language)] if found.degraded else []
     code = index_state.error_code or ""
     if index_state.status != "ready":
-        notices.append(messages.outdated(index_state.status, index_state.waiting, code, language))
+        notices.append(messages.outdated(index_state, code, language))
     elif code == "SEARCH_CAPACITY_EXCEEDED":
         notices.append(messages.chunk_limit_reached(language))
     return " ".join(notices)

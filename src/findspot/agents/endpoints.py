@@ -45,7 +45,7 @@ class Endpoints:
             return await rows.every(connection, project_id)
 
     async def delete(self, endpoint_id: int) -> None:
-        async with self._store.write() as connection:
+        async with self._store.write(frees=True) as connection:
             if not await rows.delete(connection, endpoint_id):
                 raise not_found("endpoint")
 

@@ -98,7 +98,7 @@ class ToolIndex:
         """Delete the chunks of a tool. They come back with the next change of the table, or with a rebuild."""
         more = True
         while more:
-            async with self._store.write() as connection:
+            async with self._store.write(frees=True) as connection:
                 more = await rows.delete_in_scope(connection, *self._scope(tool), CHUNKS_AT_ONCE)
 
     async def lack_of_room(self, tool: Tool) -> FindspotError | None:

@@ -86,7 +86,7 @@ class Tools:
 
     async def delete(self, tool_id: int) -> None:
         """Delete a tool. Chunks that no other tool needs are deleted in the background."""
-        async with self._store.write() as connection:
+        async with self._store.write(frees=True) as connection:
             tool = await rows.delete(connection, tool_id)
             if tool is None:
                 raise not_found("tool")

@@ -131,7 +131,7 @@ class Documents:
         """Delete documents, in small transactions that do not block other writers. Return how many there were."""
         deleted = 0
         for start in range(0, len(ids), DELETE_BATCH):
-            async with self._store.write() as connection:
+            async with self._store.write(frees=True) as connection:
                 deleted += await rows.delete(connection, ids[start : start + DELETE_BATCH])
         return deleted
 
@@ -139,7 +139,7 @@ class Documents:
         """Delete every document of a project, in small transactions that do not block other writers."""
         more = True
         while more:
-            async with self._store.write(durable=False) as connection:
+            async with self._store.write(durable=False, frees=True) as connection:
                 more = await rows.delete_some(connection, project_id, DELETE_BATCH)
 
     async def versions(self, document_id: int) -> list[Version]:

@@ -205,7 +205,7 @@ class Tables:
     async def _delete_text(self, table_id: int, text_id: int) -> None:
         more = True
         while more:
-            async with self._store.write(durable=False) as connection:
+            async with self._store.write(durable=False, frees=True) as connection:
                 more = await rows.delete_pieces(connection, table_id, text_id)
 
     @contextlib.asynccontextmanager
@@ -221,19 +221,19 @@ class Tables:
         with contextlib.suppress(FindspotError):  # without the database the pieces stay; a later start removes them
             await self._delete_text(table_id, text_id)
             if new:
-                async with self._store.write() as connection:
+                async with self._store.write(frees=True) as connection:
                     await rows.delete_hidden(connection, table_id)
 
     async def delete(self, table_id: int) -> None:
         """Hide a table at once, then delete it in small transactions that do not block other writers."""
-        async with self._store.write() as connection:
+        async with self._store.write(frees=True) as connection:
             if not await rows.hide(connection, table_id):
                 raise not_found("table")
         await self._remove(table_id)
 
     async def delete_all(self, project_id: int) -> None:
         """Delete every table of a project."""
-        async with self._store.write() as connection:
+        async with self._store.write(frees=True) as connection:
             hidden = await rows.hide_all(connection, project_id)
         for table_id in hidden:
             await self._remove(table_id)
@@ -241,9 +241,9 @@ class Tables:
     async def _remove(self, table_id: int) -> None:
         more = True
         while more:
-            async with self._store.write(durable=False) as connection:
+            async with self._store.write(durable=False, frees=True) as connection:
                 more = await rows.delete_any_pieces(connection, table_id)
-        async with self._store.write() as connection:
+        async with self._store.write(frees=True) as connection:
             await rows.delete_hidden(connection, table_id)
 
     async def _size(self, table_id: int) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from findspot.errors import Failure, FindspotError
+from findspot.errors import STORE_FAILURES, Failure, FindspotError
 from findspot.indexing import cutting
 from findspot.models import NamespaceKey, SourceState, Table
 from findspot.runtime import metrics
@@ -13,7 +13,7 @@ from findspot.runtime.helpers import NO_PROJECT, Helpers
 from findspot.runtime.remote_calls import encoded, joined_there
 from findspot.settings import Settings
 from findspot.store import chunks as chunk_rows
-from findspot.store import document_lines, index_states
+from findspot.store import document_lines, index_states, replaced_chunks
 from findspot.store import tables as table_rows
 from findspot.store import tools as tool_rows
 from findspot.store.database import Store
@@ -21,6 +21,7 @@ from findspot.store.database import Store
 DOCUMENTS_AT_ONCE = 256
 BYTES_AT_ONCE = 8 << 20
 WRITTEN_AT_ONCE = 32  # documents
+ROWS_AT_ONCE = 1000  # chunk rows deleted in one transaction
 
 
 class ChunkRows:
@@ -56,7 +57,7 @@ class ChunkRows:
         try:
             await self._cut(key, pending, known)
         except FindspotError as error:
-            if error.code == "STORE_UNAVAILABLE":
+            if error.code in STORE_FAILURES:
                 raise
             for row in pending:  # one of them cannot be cut; the others must not wait for it
                 await self._cut_alone(key, row, known)
@@ -66,7 +67,7 @@ class ChunkRows:
         try:
             await self._cut(key, [row], known)
         except FindspotError as error:
-            if error.code == "STORE_UNAVAILABLE":
+            if error.code in STORE_FAILURES:
                 raise
             async with self._store.write(durable=False) as connection:
                 document = index_states.is_document(row.id)
@@ -97,7 +98,9 @@ class ChunkRows:
         async with self._store.write(durable=False) as connection:
             now = await index_states.lock_revisions(connection, [row.id for row in followed])
             existing = [row for row in followed if row.id in now]
-            await chunk_rows.delete(connection, [id for row in existing for id in changes[row.id].gone])
+            gone = [(id, bool(changes[row.id].new)) for row in existing for id in changes[row.id].gone]
+            await replaced_chunks.replace_passages(connection, [id for id, is_replaced in gone if is_replaced])
+            await chunk_rows.delete(connection, [id for id, is_replaced in gone if not is_replaced])
             new = [new for row in existing for new in changes[row.id].new]
             await chunk_rows.insert(connection, new)
             metrics.CHUNKS_CREATED.labels(key.project_id, metrics.DOCUMENTS).inc(len(new))
@@ -122,6 +125,8 @@ class ChunkRows:
             state = await index_states.of_table(connection, table_id)
         if state is None or not state.is_due(datetime.now(UTC)):
             return False
+        if state.status == "pending":
+            await self._remove_replaced(key)
         await self._remove_incomplete_nodes(state, table_id)
         async with self._store.read() as connection:
             room = self._settings.max_chunks
@@ -148,10 +153,18 @@ class ChunkRows:
         self._complete.discard(table_id)
         if not await self._insert(key, table_id, new):
             return False
-        await self._delete(table_id, gone)
+        await self._replace(table_id, gone)
         self._complete.add(table_id)
         await self._finish_table(table, scopes, summary)
         return True
+
+    async def _remove_replaced(self, key: NamespaceKey) -> None:
+        """Delete chunks that an earlier revision replaced: from now on they are too old to be hits."""
+        async with self._store.read() as connection:
+            replaced = await replaced_chunks.every(connection, key.namespace)
+        for start in range(0, len(replaced), ROWS_AT_ONCE):
+            async with self._store.write(durable=False) as connection:
+                await chunk_rows.delete(connection, replaced[start : start + ROWS_AT_ONCE])
 
     async def _remove_incomplete_nodes(self, state: SourceState, table_id: int) -> None:
         """Delete the chunk rows of nodes that lack some, so that they are cut again.
@@ -178,8 +191,8 @@ class ChunkRows:
             cuts.setdefault((size, overlap), []).append((pointer, threshold))
         return tuple(cutting.Cut(size, overlap, tuple(scopes)) for (size, overlap), scopes in cuts.items())
 
-    # Rows are added and deleted in short transactions, so that no writer waits long. No row is older than the revision
-    # that `_finish_table` writes, and searches rely on nothing else.
+    # Rows are added and replaced in short transactions, so that no writer waits long. No row is older than the revision
+    # that it or `_finish_table` names, and searches rely on nothing else.
 
     async def _insert(self, key: NamespaceKey, table_id: int, parts: Iterator[list[cutting.NodeChunk]]) -> bool:
         """Add chunk rows; return False if the table has been deleted."""
@@ -192,10 +205,10 @@ class ChunkRows:
             metrics.CHUNKS_CREATED.labels(key.project_id, table_id).inc(len(new))
         return True
 
-    async def _delete(self, table_id: int, parts: Iterator[list[cutting.Known]]) -> None:
+    async def _replace(self, table_id: int, parts: Iterator[list[cutting.Known]]) -> None:
         for part in parts:
             async with self._store.write(durable=False) as connection:
-                await chunk_rows.delete_nodes(connection, table_id, part)
+                await replaced_chunks.replace_nodes(connection, table_id, part)
 
     async def _finish_table(
         self, table: Table, scopes: Sequence[tuple[str, dict[str, Any]]], summary: cutting.TableSummary
@@ -225,7 +238,10 @@ def no_room(chunks: int, limit: int) -> FindspotError:
 
 
 class _Changes(NamedTuple):
-    """The changes that make the chunk rows of a document fit its passages. A chunk with the same text keeps its id."""
+    """The changes that make the chunk rows of a document fit its passages. A chunk with the same text keeps its id.
+
+    `gone` are replaced by `new`, or deleted if there are none.
+    """
 
     gone: list[int]
     new: list[chunk_rows.NewChunk]
@@ -235,14 +251,14 @@ class _Changes(NamedTuple):
 
 def _changes(key: NamespaceKey, known: dict[str, Any], found: Sequence[cutting.Passage]) -> _Changes:
     names = {passage.doc_id for passage in found}
-    gone = [old.id for name, old in known.items() if name not in names]
+    gone = [old.id for name, old in known.items() if name not in names and old.last_revision is None]
     new = [_document_row(key, each) for each in found if each.doc_id not in known]
     moved = [
         {"which": old.id, "start": each.start, "end": each.end, "index": each.index, "total": each.total}
         for each in found
         if (old := known.get(each.doc_id)) is not None
-        and (old.char_start, old.char_end, old.chunk_index, old.total_chunks)
-        != (each.start, each.end, each.index, each.total)
+        and (old.char_start, old.char_end, old.chunk_index, old.total_chunks, old.last_revision)
+        != (each.start, each.end, each.index, each.total, None)
     ]
     return _Changes(gone, new, moved, len(found))
 

@@ -7,16 +7,16 @@ a rebuild. The worker, in whatever process it runs, reads the requests and does 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from cachetools import LRUCache
+from cachetools import LRUCache, TTLCache
 
 from findspot.engines.protocol import Damaged, Engine, Status
 from findspot.errors import Failure, FindspotError
-from findspot.models import NamespaceKey
+from findspot.models import NamespaceKey, documents_namespace
 from findspot.runtime.limits import REBUILDS
 from findspot.settings import Settings
 from findspot.store import chunks as chunk_rows
@@ -24,16 +24,20 @@ from findspot.store import index_requests as requests
 from findspot.store import index_states, namespace_states
 from findspot.store.database import Store
 from findspot.store.index_requests import IndexRequest, RequestKind
-from findspot.store.namespace_states import NamespaceState, Phase, RebuildReason, rebuilding
+from findspot.store.index_states import SourceGroup
+from findspot.store.namespace_states import NamespaceState, Phase, RebuildReason, phase, rebuilding
 
 if TYPE_CHECKING:
+    import sqlalchemy as sa
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-__all__ = ["IndexStatus", "NamespaceReport", "Problem", "rebuilding"]
+__all__ = ["DocumentIndexState", "IndexStatus", "NamespaceReport", "Problem", "Step", "rebuilding"]
 
 log = logging.getLogger(__name__)
 
 HITS_REMEMBERED = 200_000  # chunks
+COUNTS_KEPT_S = 1.0  # counts of documents: a project may have many, and every search needs them while they are indexed
+PROJECTS_COUNTED = 1000
 CHECK_EVERY_S = 1.0  # by `wait_until`, if the worker of this process announces nothing
 _NOTHING = Status(0, 0, 0, "", 0)
 
@@ -47,12 +51,46 @@ class Problem(StrEnum):
     WRONG_RANGES = "wrong_ranges"  # the chunk rows of some documents do not fit their text
 
 
+class Step(StrEnum):
+    """What happens to the index of a namespace."""
+
+    READY = "ready"  # nothing
+    CHECKING = "checking"  # store and engine are compared
+    CUTTING = "cutting"  # changed sources are cut into chunks, and chunks are indexed at the same time
+    INDEXING = "indexing"  # chunks are embedded and written to the engine
+    QUEUED = "queued"  # a rebuild waits for its turn
+    REBUILDING = "rebuilding"  # a new index is written
+    RETRYING = "retrying"  # an error is retried after a delay
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentIndexState:
+    """Whether everything that was saved in a project's documents can be found: `ready` says so.
+
+    `indexed` of `total` documents are searchable as they were saved; both are 0 if the index is ready.
+    """
+
+    state: Literal["ready", "indexing", "rebuilding"]
+    indexed: int = 0
+    total: int = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether a search misses nothing, though the index may be rebuilt."""
+        return self.state != "indexing" and self.indexed == self.total
+
+
 @dataclass(frozen=True, slots=True)
 class NamespaceReport:
-    """How far the index of one namespace is: `done` of `chunks`, at `rate` chunks per second."""
+    """How far the index of one namespace is: `done` of `chunks`, at `rate` chunks per second.
+
+    `expected` is how many chunks there will be when all sources are cut, estimated from those that are.
+    """
 
     namespace: str
     status: str
+    step: Step
+    expected: int
     chunks: int
     done: int
     vectors: int
@@ -60,6 +98,17 @@ class NamespaceReport:
     bytes: int
     rate: float
     errors: tuple[str, ...]
+
+    @property
+    def percent(self) -> float:
+        if self.step is Step.READY:
+            return 100.0
+        return min(99.9, 100 * self.done / self.expected) if self.expected else 0.0
+
+    @property
+    def left_s(self) -> float | None:
+        """How long the rest takes at the current rate, if that is known."""
+        return max(0, self.expected - self.done) / self.rate if self.rate and self.step is not Step.READY else None
 
 
 class IndexStatus:
@@ -70,6 +119,7 @@ class IndexStatus:
         self._engine = engine
         self._settings = settings
         self._hits: LRUCache[int, None] = LRUCache(HITS_REMEMBERED)
+        self._counts: TTLCache[int, tuple[int, int]] = TTLCache(PROJECTS_COUNTED, COUNTS_KEPT_S)
         self._unsent: set[IndexRequest] = set()
         self._sending: asyncio.Task[None] | None = None
         self._advanced = asyncio.Condition()
@@ -136,6 +186,27 @@ class IndexStatus:
         async with self._store.lookup() as connection:
             return await connection.run_sync(rebuilding, namespace)
 
+    async def of_documents(self, project_id: int) -> DocumentIndexState:
+        """Return whether everything that has been saved in a project's documents can be found by a search now."""
+        namespace = documents_namespace(project_id)
+
+        def read(connection: "sa.Connection") -> tuple[bool, Phase]:
+            return index_states.any_document_behind(connection, project_id), phase(connection, namespace)
+
+        async with self._store.lookup() as connection:
+            is_behind, found = await connection.run_sync(read)
+        if found is not Phase.REBUILDING and not is_behind and found is not Phase.UNCHECKED:
+            return DocumentIndexState("ready")
+        state: Literal["indexing", "rebuilding"] = "rebuilding" if found is Phase.REBUILDING else "indexing"
+        return DocumentIndexState(state, *await self._count_documents(project_id, is_behind=is_behind))
+
+    async def _count_documents(self, project_id: int, *, is_behind: bool) -> tuple[int, int]:
+        counts = self._counts.get(project_id)
+        if counts is None or (is_behind and counts[0] == counts[1]):
+            async with self._store.read() as connection:
+                counts = self._counts[project_id] = await index_states.indexed_documents(connection, project_id)
+        return counts
+
     async def is_at_rest(self) -> bool:
         """Return whether there is nothing to index, delete, compare or rebuild."""
         async with self._store.read() as connection:
@@ -196,9 +267,9 @@ class IndexStatus:
     async def of_project(self, project_id: int) -> list[NamespaceReport]:
         """Report on each namespace of a project that has something to index."""
         async with self._store.read() as connection:
-            sources: dict[NamespaceKey, list[tuple[str, Failure | None]]] = {}
-            for table_id, status, error in await index_states.of_project(connection, project_id):
-                sources.setdefault(NamespaceKey(project_id, table_id), []).append((status, error))
+            sources: dict[NamespaceKey, list[SourceGroup]] = {}
+            for table_id, group in await index_states.of_project(connection, project_id):
+                sources.setdefault(NamespaceKey(project_id, table_id), []).append(group)
             counts = await chunk_rows.counts(connection, [key.namespace for key in sources])
             states = await namespace_states.of_project(connection, project_id)
             requested = {each.request.namespace for each in await requests.every(connection) if each.is_rebuild}
@@ -211,25 +282,26 @@ class IndexStatus:
                 is_requested=key.namespace in requested,
             )
             for key, mine in sources.items()
-            if key.table_id is None or key.namespace in counts or any(status != "ready" for status, _ in mine)
+            if key.table_id is None or key.namespace in counts or any(each.status != "ready" for each in mine)
         ]
 
     def _report(
         self,
         state: NamespaceState,
-        sources: Sequence[tuple[str, Failure | None]],
+        sources: Sequence[SourceGroup],
         total: int,
         done: int,
         *,
         is_requested: bool,
     ) -> NamespaceReport:
-        statuses = {status for status, _ in sources} | ({"error"} if state.error else set())
+        statuses = {each.status for each in sources} | ({"error"} if state.error else set())
         status = next((each for each in ("error", "indexing", "pending") if each in statuses), "ready")
-        errors = [error for _, error in sources] + [state.error]
+        errors = [each.error for each in sources] + [state.error]
         try:
             held = self._engine.status(state.key.namespace)
         except Damaged:
             held, status = _NOTHING, "indexing"
+            errors.append(Failure("INDEX_REBUILDING", "The index is damaged. A running server rebuilds it."))
         except FindspotError as error:  # the engine is unavailable
             held, status = _NOTHING, "error"
             errors.append(Failure.of(error))
@@ -240,6 +312,8 @@ class IndexStatus:
         return NamespaceReport(
             state.key.namespace,
             status,
+            _step(state.phase, status, statuses),
+            total if state.phase is Phase.REBUILDING else _expected(total, sources),
             total,
             done,
             held.vectors,
@@ -248,3 +322,21 @@ class IndexStatus:
             state.rate,
             tuple(dict.fromkeys(str(error) for error in errors if error)),
         )
+
+
+_STEPS = {Phase.UNCHECKED: Step.CHECKING, Phase.QUEUED: Step.QUEUED, Phase.REBUILDING: Step.REBUILDING}
+
+
+def _step(phase: Phase, status: str, statuses: Set[str]) -> Step:
+    if phase in _STEPS:
+        return _STEPS[phase]
+    if status == "pending" or "pending" in statuses:
+        return Step.CUTTING if "pending" in statuses else Step.QUEUED
+    return {"ready": Step.READY, "error": Step.RETRYING}.get(status, Step.INDEXING)
+
+
+def _expected(chunks: int, sources: Sequence[SourceGroup]) -> int:
+    """Return how many chunks there will be, if sources that are yet to be cut have as many as the others."""
+    all_sources = sum(each.count for each in sources)
+    cut = sum(each.count for each in sources if each.status != "pending")
+    return round(chunks * all_sources / cut) if cut else chunks

@@ -1,4 +1,8 @@
-"""Bring the index of one namespace up to date: reconcile, update chunk rows, feed the engine, delete, mark as ready."""
+"""Bring the index of one namespace up to date: reconcile, update chunk rows, feed the engine, delete, mark as ready.
+
+New chunks are written before the chunks that they replace are deleted, so that a text that is changed can always be
+found.
+"""
 
 import asyncio
 import contextlib
@@ -15,11 +19,12 @@ from findspot.indexing.status import IndexStatus
 from findspot.models import NamespaceKey
 from findspot.runtime.threads import ThreadPool
 from findspot.store import chunks as chunk_rows
-from findspot.store import index_states
+from findspot.store import index_states, replaced_chunks
 from findspot.store.database import Store
 from findspot.store.namespace_states import Phase, RebuildReason
 
 FORGOTTEN_AT_ONCE = 10_000  # chunks
+REMOVED_AT_ONCE = 1000  # chunk rows in one transaction, so that no writer waits long
 
 
 class Update:
@@ -115,10 +120,10 @@ class Update:
 
     async def _catch_up(self, key: NamespaceKey) -> bool:
         """Bring the engine up to date with the chunk rows; return whether there may be more to forget."""
-        more = await self._forget(key)
-        if not self._is_stopped and await self._feeding.feed(key, self._may_feed):
+        if await self._feeding.feed(key, self._may_feed):
             await self._eviction.make_room(key.project_id)
-        return more
+        await self._remove_superseded(key)
+        return not self._is_stopped and await self._forget(key)
 
     async def _may_feed(self, key: NamespaceKey) -> bool:
         return not self._is_stopped and await self._has_right_vectors(key)
@@ -137,6 +142,17 @@ class Update:
         self._namespaces.want_rebuild(key, RebuildReason.WRONG_FINGERPRINT)
         return False
 
+    async def _remove_superseded(self, key: NamespaceKey) -> None:
+        """Delete the rows of chunks that were replaced, as soon as the engine holds their successors."""
+        while not self._is_stopped:
+            async with self._store.read() as connection:
+                ids = await replaced_chunks.superseded(connection, key, REMOVED_AT_ONCE)
+            if ids:
+                async with self._store.write(durable=False, frees=True) as connection:
+                    await chunk_rows.delete(connection, ids)
+            if len(ids) < REMOVED_AT_ONCE:
+                return
+
     async def _forget(self, key: NamespaceKey) -> bool:
         """Delete from the engine what the store has deleted; return whether there may be more.
 
@@ -153,6 +169,6 @@ class Update:
                 self._namespaces.forget(key)
         else:
             await self._threads.run(self._engine.delete, key.namespace, gone)
-        async with self._store.write(durable=False) as connection:
+        async with self._store.write(durable=False, frees=True) as connection:
             await chunk_rows.forgotten(connection, gone)
         return len(gone) == FORGOTTEN_AT_ONCE

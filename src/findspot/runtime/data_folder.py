@@ -1,5 +1,7 @@
 """The data folder: created on first use, private, and owned by one process at a time."""
 
+import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -11,6 +13,7 @@ from typing import Self
 _PROBE_S = 0.2  # other processes may hold the lock this long to read who owns it
 _POLL_S = 0.01
 _EXIT_S = 2.0
+_NO_FOLDER_LOCKS = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP)  # file systems that lock files only
 
 
 class FolderInUse(Exception):
@@ -42,31 +45,30 @@ class Owner:
 class DataFolder:
     """A lock on the data folder. The operating system releases it when the process ends, also after a crash.
 
-    A forked process shares the lock: it is held until both processes have ended.
+    Two things are locked: the folder itself, so that deleting a file in it does not free it, and the file `lock`, which
+    names the owner. A forked process shares the locks: they are held until both processes have ended.
     """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder
-        self._handle: int | None = None
+        self._handle: int | None = None  # of the lock file
+        self._folder: int | None = None
         self._pid: int | None = None  # of the process that claimed the folder, also after a fork
 
     def claim(self) -> Self:
         """Create the folder if it is missing and lock it, or raise FolderInUse."""
         make(self.path)
-        handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handles = [_open_folder(self.path), _open_lock_file(self.path, os.O_CREAT)]
         started = time.monotonic()
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                owner = _read_owner(handle)
-                # a holder without a pid is a command that reads who owns the folder
-                if time.monotonic() - started > (_PROBE_S if owner.pid is None else owner.lingers_s):
+        while not all(_lock(handle, fcntl.LOCK_EX) for handle in handles):
+            owner = _read_owner(self.path)
+            # a holder without a pid is a command that reads who owns the folder
+            if time.monotonic() - started > (_PROBE_S if owner.pid is None else owner.lingers_s):
+                for handle in handles:
                     os.close(handle)
-                    raise FolderInUse(self.path, owner) from None
-                time.sleep(_POLL_S)
-        self._handle = handle
+                raise FolderInUse(self.path, owner) from None
+            time.sleep(_POLL_S)
+        self._folder, self._handle = handles
         self._pid = os.getpid()
         self.announce(None)
         return self
@@ -80,10 +82,11 @@ class DataFolder:
         os.pwrite(self._handle, text, 0)
 
     def release(self) -> None:
-        if self._handle is not None:
+        if self._handle is not None and self._folder is not None:
             os.ftruncate(self._handle, 0)
             os.close(self._handle)
-            self._handle = None
+            os.close(self._folder)
+            self._handle = self._folder = None
 
 
 def make(folder: Path) -> None:
@@ -100,16 +103,36 @@ def owner_of(folder: Path) -> Owner | None:
 
 def _current_owner(folder: Path) -> Owner | None:
     try:
-        handle = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
+        handles = [_open_folder(folder)]
+    except (FileNotFoundError, NotADirectoryError):
         return None
     try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return _read_owner(handle)
+        with contextlib.suppress(FileNotFoundError):  # it was deleted, or the folder has not been used
+            handles.append(_open_lock_file(folder))
+        return None if all(_lock(handle, fcntl.LOCK_SH) for handle in handles) else _read_owner(folder)
     finally:
-        os.close(handle)
-    return None
+        for handle in handles:
+            os.close(handle)
+
+
+def _open_folder(folder: Path) -> int:
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+def _open_lock_file(folder: Path, more: int = 0) -> int:
+    return os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC | more, 0o600)
+
+
+def _lock(handle: int, kind: int) -> bool:
+    """Lock a file or folder, and return False if another process has locked it."""
+    try:
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_FOLDER_LOCKS:
+            raise
+    return True
 
 
 def _alive(pid: int) -> bool:
@@ -122,9 +145,9 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def _read_owner(handle: int) -> Owner:
+def _read_owner(folder: Path) -> Owner:
     try:
-        found = json.loads(os.pread(handle, 4096, 0))
+        found = json.loads((folder / "lock").read_bytes())
         return Owner(found["pid"], found["url"])
-    except (ValueError, KeyError):  # the owner is writing it
+    except (OSError, ValueError, KeyError):  # the file was deleted, or the owner is writing it
         return Owner(None, None)

@@ -2,6 +2,8 @@
 
 from typing import Literal, TypeAlias
 
+from findspot.models import TableIndexState
+
 Language: TypeAlias = Literal["en", "zh"]
 
 _TRUNCATED = {
@@ -77,26 +79,31 @@ _TOO_MANY_BY_DATE = {
     "zh": "匹配的片段超过 {most:,} 个，仅提供最近更新的文档中的片段。请增加关键词或更早的截止日期以缩小范围。",
 }
 
-_NOT_ALL_INDEXED = {
+_NOTHING_INDEXES = {
+    "en": "No server is running: run 'findspot serve' to update the index.",
+    "zh": "服务器未运行，请运行 findspot serve 更新索引。",
+}
+
+_INDEXING = {
     "en": {
-        True: "Results may be incomplete: not everything is indexed yet. Run 'findspot serve' to update the index.",
-        False: "Results may be incomplete: not everything is indexed yet. Try again soon.",
+        True: "{indexed:,} of {total:,} documents are indexed; results may be incomplete. Try again soon.",
+        False: "The index is being checked; results may be incomplete. Try again soon.",
     },
     "zh": {
-        True: "内容尚未全部建立索引，结果可能不完整。请运行 findspot serve 更新索引。",
-        False: "内容尚未全部建立索引，结果可能不完整，请稍后再试。",
+        True: "共 {total:,} 篇文档，已索引 {indexed:,} 篇，结果可能不完整，请稍后再试。",
+        False: "正在检查索引，结果可能不完整，请稍后再试。",
     },
 }
 
 _OUTDATED = {
     "en": {
         "pending": "The table has changed since it was indexed; new content may be missing. Try again soon.",
-        "indexing": "{waiting} chunks are not indexed yet; results may be incomplete. Try again soon.",
+        "indexing": "{indexed:,} of {total:,} chunks are indexed; results may be incomplete. Try again soon.",
         "error": "The index cannot be updated at present ({code}); results may be incomplete.",
     },
     "zh": {
         "pending": "表格内容已更改，索引尚未更新，可能搜不到新内容，请稍后再试。",
-        "indexing": "还有 {waiting} 个片段尚未建立索引，结果可能不完整，请稍后再试。",
+        "indexing": "共 {total:,} 个片段，已索引 {indexed:,} 个，结果可能不完整，请稍后再试。",
         "error": "索引暂时无法更新（{code}），结果可能不完整。",
     },
 }
@@ -142,9 +149,14 @@ def fallback(code: str, language: str) -> str:
     return _FALLBACK[language].format(code=code)
 
 
-def outdated(status: str, waiting: int, code: str, language: str) -> str:
+def outdated(state: TableIndexState, code: str, language: str) -> str:
     """Say that the index of a table is not up to date."""
-    return _OUTDATED[language][status].format(waiting=waiting, code=code)
+    return _OUTDATED[language][state.status].format(indexed=state.indexed, total=state.total, code=code)
+
+
+def indexing(indexed: int, total: int, language: str) -> str:
+    """Say that not every document is searchable yet. If all are indexed, store and engine are being compared."""
+    return _INDEXING[language][indexed < total].format(indexed=indexed, total=total)
 
 
 def chunk_limit_reached(language: str) -> str:
@@ -165,6 +177,6 @@ def too_many_matches(most: int, language: str, *, by_date: bool = False) -> str:
     return (_TOO_MANY_BY_DATE if by_date else _TOO_MANY_MATCHES)[language].format(most=most)
 
 
-def not_all_indexed(in_process: bool, language: str) -> str:
-    """Say that results may be incomplete. In-process, without a server, nothing updates the index."""
-    return _NOT_ALL_INDEXED[language][in_process]
+def nothing_indexes(language: str) -> str:
+    """Say that without a server nothing updates the index."""
+    return _NOTHING_INDEXES[language]

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from findspot.content.documents import Documents
 from findspot.errors import FindspotError
-from findspot.indexing import status
 from findspot.indexing.status import IndexStatus, Problem
 from findspot.models import FoundChunk
 from findspot.ranking.workspace import Shown
 from findspot.search.paging import RankedHit
+from findspot.search.relocation import place
 from findspot.search.snippets import snippet
 from findspot.sources.lines import PIECE, LinePiece
 from findspot.store import chunks as rows
@@ -22,7 +22,9 @@ from findspot.store.document_lines import Piece
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-    from findspot.words import Query
+    from findspot.words import Highlights, Query
+
+KEPT_SHARE = 0.25  # of a changed passage, in one piece; with less, its vector says nothing about the new text
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,14 @@ class Result:
     column: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ReadResults:
+    """The results of a page, and whether hits were deleted since the recall."""
+
+    results: tuple[Result, ...]
+    missing: bool
+
+
 class Results:
     """Reads passages of documents for a page of hits."""
 
@@ -51,16 +61,17 @@ class Results:
         self._documents = documents
         self._index_status = index_status
 
-    async def read(self, namespace: str, query: "Query", hits: Sequence[RankedHit]) -> tuple[tuple[Result, ...], bool]:
-        """Return the hits that still exist, at their current positions, and whether the index is being rebuilt."""
+    async def read(self, namespace: str, query: "Query", hits: Sequence[RankedHit]) -> ReadResults:
+        """Return the hits that still exist, at their current positions."""
 
-        def read(connection: "sa.Connection") -> tuple[dict[int, FoundChunk], dict[Piece, bytes], bool]:
+        def read(connection: "sa.Connection") -> tuple[dict[int, FoundChunk], dict[Piece, bytes]]:
             found = rows.found(connection, [hit.id for hit in hits])
-            lines = document_lines.read(connection, {piece for each in found.values() for piece in _line_pieces(each)})
-            return found, lines, status.rebuilding(connection, namespace)
+            return found, document_lines.read(
+                connection, {piece for each in found.values() for piece in _line_pieces(each)}
+            )
 
         async with self._store.lookup() as connection:
-            found, lines, rebuilding = await connection.run_sync(read)
+            found, lines = await connection.run_sync(read)
         mine = {id: each for id, each in found.items() if each.chunk.namespace == namespace}
         fitting = {id: each for id, each in mine.items() if _fits(each)}
         if len(fitting) < len(mine):
@@ -71,7 +82,8 @@ class Results:
         for id, (text, pieces) in zip(behind, await asyncio.gather(*map(self._text, behind)), strict=True):
             texts[id] = text
             lines.update(((id, number), piece) for number, piece in enumerate(pieces))
-        return await asyncio.to_thread(_results, query, fitting, texts, lines, hits), rebuilding
+        results = await asyncio.to_thread(_results, query, fitting, texts, lines, hits)
+        return ReadResults(results, missing=len(found) < len(hits))
 
     async def _text(self, document_id: int) -> tuple[str, list[bytes]]:
         try:
@@ -100,24 +112,6 @@ def _fits(found: FoundChunk) -> bool:
     return found.chunk.char_end - found.chunk.char_start == len(found.chunk.text)
 
 
-def _at_current_position(found: FoundChunk, texts: Mapping[int, str]) -> FoundChunk | None:
-    """Return the chunk at its position in the current document, or None if its text is gone.
-
-    Where the index is behind, that is the occurrence of its text nearest to the indexed position.
-    """
-    chunk = found.chunk
-    text = texts.get(chunk.document_id or 0)
-    if text is None:
-        return found
-    after = text.find(chunk.text, chunk.char_start)
-    before = text.rfind(chunk.text, 0, chunk.char_start + len(chunk.text))
-    places = [place for place in (before, after) if place >= 0]
-    if not places:
-        return None
-    start = min(places, key=lambda place: abs(place - chunk.char_start))
-    return replace(found, chunk=replace(chunk, char_start=start, char_end=start + len(chunk.text)))
-
-
 def _results(
     query: "Query",
     found: Mapping[int, FoundChunk],
@@ -127,17 +121,72 @@ def _results(
 ) -> tuple[Result, ...]:
     from findspot.words import Highlights
 
-    results, highlights, positions = [], Highlights(query), _Positions(lines)
+    highlights = Highlights(query)
+    relocated = _Relocated(query, highlights, texts)
+    present = [hit for hit in hits if hit.id in found]
+    current = {hit.id: each for hit in present if (each := relocated(found[hit.id], hit.score)) is not None}
+    results, hidden, positions = list[Result](), _repeated(found, current), _Positions(lines)
     for id, score, duplicates in hits:
-        current = _at_current_position(found[id], texts) if id in found else None
-        if current is not None:
-            chunk = current.chunk
+        if id in current and id not in hidden:
+            chunk = current[id].chunk
             start, end, marks = snippet(highlights, chunk.text)
             span = chunk.char_start + start, chunk.char_start + end
             first_match = span[0] + (marks[0][0] if marks else 0)
-            line, column = positions.of(current, first_match)
-            results.append(Result(current, chunk.text[start:end], marks, *span, score, duplicates, line, column))
+            line, column = positions.of(current[id], first_match)
+            results.append(Result(current[id], chunk.text[start:end], marks, *span, score, duplicates, line, column))
     return tuple(results)
+
+
+class _Relocated:
+    """Finds passages in the current texts of documents that the index is behind of."""
+
+    def __init__(self, query: "Query", highlights: "Highlights", texts: Mapping[int, str]) -> None:
+        from findspot.words import Acceptance
+
+        self._accepts = Acceptance(query)
+        self._highlights = highlights
+        self._texts = texts
+
+    def __call__(self, found: FoundChunk, score: Shown) -> FoundChunk | None:
+        """Return the passage as it is now, or None if it is gone or does not match any more."""
+        chunk = found.chunk
+        if not _is_behind(found):
+            return found
+        text = self._texts[chunk.document_id or 0]
+        start, end, kept = place(chunk, text)
+        if kept < len(chunk.text) and not self._still_matches(chunk.text, text[start:end], kept, score):
+            return None
+        return replace(found, chunk=replace(chunk, text=text[start:end], char_start=start, char_end=end))
+
+    def _still_matches(self, before: str, now: str, kept: int, score: Shown) -> bool:
+        """Return whether a passage that has changed is still a hit: by its words, or else by what is left of it."""
+        if not now.strip() or not self._accepts(now):
+            return False
+        if score.keyword and self._highlights(before):
+            return bool(self._highlights(now))
+        return kept >= KEPT_SHARE * len(before)
+
+
+def _repeated(found: Mapping[int, FoundChunk], current: Mapping[int, FoundChunk]) -> set[int]:
+    """Return the passages of earlier revisions that overlap a newer one of the same document, and the changed ones
+    that overlap any other."""
+    ranges: dict[int | None, list[tuple[int, int, int]]] = {}
+    repeated = set()
+
+    def age(id: int) -> tuple[int, bool]:
+        return current[id].revision - current[id].indexed_revision, current[id].chunk.text != found[id].chunk.text
+
+    for id in sorted(current, key=age):
+        chunk, (revisions, is_changed) = current[id].chunk, age(id)
+        others = ranges.setdefault(chunk.document_id, [])
+        if any(
+            chunk.char_start < end and start < chunk.char_end and (is_changed or newer < revisions)
+            for start, end, newer in others
+        ):
+            repeated.add(id)
+        else:
+            others.append((chunk.char_start, chunk.char_end, revisions))
+    return repeated
 
 
 class _Positions:

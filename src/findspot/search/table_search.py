@@ -73,8 +73,12 @@ class TableSearch:
         began = time.perf_counter()
         async with self._gate.search(request.project_id) as turn:
             query = await self._recaller.parse(request)
-            recalled = await self._recall(request, query, Deadline.within(request.timeout_s), turn)
-            hits = await self._hits(request, query, self._ranked(request, recalled.recall))
+            deadline = Deadline.within(request.timeout_s)
+            recalled = await self._recall(request, query, deadline, turn)
+            hits, missing = await self._hits(request, query, self._ranked(request, recalled.recall))
+            if missing:  # chunks were replaced since the recall, which finds the new ones
+                recalled = await self._recall(request, query, deadline, turn)
+                hits, _ = await self._hits(request, query, self._ranked(request, recalled.recall))
         self._index_status.note_hits(hit.ranked.id for hit in hits)
         took_ms = (time.perf_counter() - began) * 1000
         return Found(hits, len(recalled.recall.keyword), len(recalled.recall.vector), took_ms, recalled.degraded)
@@ -98,28 +102,33 @@ class TableSearch:
             return iter(rrf(keyword, vector, weights))
         return convex(keyword, vector, weights, embedder.calibration.closeness)
 
-    async def _hits(self, request: SearchRequest, query: "Query", ranked: Iterator[Ranked[int]]) -> tuple[Hit, ...]:
+    async def _hits(
+        self, request: SearchRequest, query: "Query", ranked: Iterator[Ranked[int]]
+    ) -> tuple[tuple[Hit, ...], bool]:
         """Return the best candidates that are still current, read from the store batch by batch until there are
-        enough."""
+        enough, and whether some have no row any more."""
         kept: list[Hit] = []
+        missing = False
         rescored = request.fusion != "convex" or request.strategy is not Strategy.HYBRID
         while len(kept) < request.limit and (some := list(islice(ranked, max(READ_AT_ONCE, request.limit)))):
-            found = await self._current(request, [each.id for each in some])
+            found, are_missing = await self._current(request, [each.id for each in some])
+            missing = missing or are_missing
             hits = [Hit(found[each.id], each) for each in some if each.id in found]
             if query.phrases or query.excluded:
                 hits = await self._in_thread(_accepted, query, hits)
             if not rescored:
                 hits, rescored = await self._rescored(query, hits), True
             kept = _without_overlaps([*kept, *hits])
-        return tuple(kept[: request.limit])
+        return tuple(kept[: request.limit]), missing
 
-    async def _current(self, request: SearchRequest, ids: Sequence[int]) -> dict[int, FoundChunk]:
-        """Return those of these chunks that belong to the namespace and are still current (see `_is_current`)."""
+    async def _current(self, request: SearchRequest, ids: Sequence[int]) -> tuple[dict[int, FoundChunk], bool]:
+        """Return those of these chunks that belong to the namespace and are still current (see `_is_current`), and
+        whether others have no row any more."""
         async with self._store.lookup() as connection:
             found = await connection.run_sync(rows.found, ids)
             mine = {id: each for id, each in found.items() if each.chunk.namespace == request.namespace}
             changed = await _changes(connection, next(iter(mine.values()), None))
-        return {id: each for id, each in mine.items() if _is_current(each, changed)}
+        return {id: each for id, each in mine.items() if _is_current(each, changed)}, len(found) < len(ids)
 
     async def _rescored(self, query: "Query", hits: list[Hit]) -> list[Hit]:
         """Return the hits with the best of them rescored by their segments."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from findspot.engines.protocol import EVERYTHING, Recall, Vectors, Within
 from findspot.errors import FindspotError
-from findspot.indexing.status import IndexStatus
+from findspot.indexing.status import DocumentIndexState, IndexStatus
 from findspot.ranking import workspace
 from findspot.ranking.normal import bm25_norm
 from findspot.ranking.scores import LegName, keyword_leg, vector_leg
@@ -29,10 +29,10 @@ from findspot.search.candidates import Candidates, best_with_phrase, full_matche
 from findspot.search.counts import HitCounts, count_hits
 from findspot.search.filters import DocumentFilters
 from findspot.search.listing import list_results
-from findspot.search.paging import Cursor, Cursors, Ranking, extended
+from findspot.search.paging import Cursor, Cursors, RankedHit, Ranking, extended
 from findspot.search.recall import Degradation, Recalled, Recaller, words_of
 from findspot.search.request import SearchRequest, Sort, Strategy
-from findspot.search.results import Result, Results
+from findspot.search.results import ReadResults, Result, Results
 from findspot.search.total import Total
 from findspot.store import chunks as rows
 from findspot.store.database import LOOKUP_ROWS, Store
@@ -58,10 +58,22 @@ class Page:
     page: int
     offset: int  # hits on the pages before
     cursor: str
-    rebuilding: bool
+    index: DocumentIndexState  # before the recall
     took_ms: float
     degraded: Degradation | None = None
     counts: HitCounts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadPage:
+    """A page of a ranking and its results. With `exhausted`, there are no more hits until vectors can be used."""
+
+    ranking: Ranking
+    hits: Sequence[RankedHit]
+    read: ReadResults
+    degraded: Degradation | None
+    exhausted: bool
+    counts: HitCounts | None
 
 
 class WorkspaceSearch:
@@ -111,34 +123,45 @@ class WorkspaceSearch:
             return await self._embeddings.embed_unstored(texts)
 
     async def _search(self, request: SearchRequest, page: int | None, token: str | None) -> Page:
-        began, project_id = time.perf_counter(), request.project_id
-        with self._gate.admit_search(project_id):
+        began = time.perf_counter()
+        with self._gate.admit_search(request.project_id):
+            index = await self._index_status.of_documents(request.project_id)
             cursor, following = self._cursors.find(request, token) if token else (await self._start(request), 1)
             number = page or following
-            async with cursor.lock, self._gate.search_turn(project_id) as turn:
-                # The grace time is for the fall-back to keywords, then for reading the results.
-                deadline = Deadline.within(request.timeout_s + 2 * recall.GRACE_S)
-                async with _in_time(deadline):
-                    degraded, exhausted = await self._fill(cursor, number, deadline.before(recall.GRACE_S), turn)
-                    ranking = cursor.ranking = cursor.ranking.with_page(number)
-                    self._cursors.keep(cursor)
-                    hits = ranking.page(number)
-                    results, rebuilding = await self._results.read(request.namespace, ranking.query, hits)
-                    counts = await count_hits(self._store, ranking.documents) if request.counts else None
-        self._index_status.note_hits(each.found.chunk.id for each in results)
+            found = await self._read_page(cursor, number)
+            if token is None and found.read.missing:  # they were replaced since the recall, which finds the new ones
+                cursor = await self._start(request)
+                found = await self._read_page(cursor, number)
+        self._cursors.keep(cursor)
+        ranking, hits, degraded = found.ranking, found.hits, found.degraded
+        self._index_status.note_hits(each.found.chunk.id for each in found.read.results)
         return Page(
-            results=results,
+            results=found.read.results,
             total=ranking.total,
             is_capped=ranking.capped,
-            has_more=ranking.listed > ranking.end_of(number) or not (ranking.complete or exhausted),
+            has_more=ranking.listed > ranking.end_of(number) or not (ranking.complete or found.exhausted),
             page=number,
             offset=min(ranking.end_of(number - 1), ranking.listed),
             cursor=cursor.token(number + 1),
-            rebuilding=rebuilding,
+            index=index,
             took_ms=(time.perf_counter() - began) * 1000,
             degraded=degraded or next((ranking.degraded[hit.id] for hit in hits if hit.id in ranking.degraded), None),
-            counts=counts,
+            counts=found.counts,
         )
+
+    async def _read_page(self, cursor: Cursor, number: int) -> "_ReadPage":
+        """Rank enough hits for a page and read its results."""
+        request = cursor.ranking.request
+        async with cursor.lock, self._gate.search_turn(request.project_id) as turn:
+            # The grace time is for the fall-back to keywords, then for reading the results.
+            deadline = Deadline.within(request.timeout_s + 2 * recall.GRACE_S)
+            async with _in_time(deadline):
+                degraded, exhausted = await self._fill(cursor, number, deadline.before(recall.GRACE_S), turn)
+                ranking = cursor.ranking = cursor.ranking.with_page(number)
+                hits = ranking.page(number)
+                read = await self._results.read(request.namespace, ranking.query, hits)
+                counts = await count_hits(self._store, ranking.documents) if request.counts else None
+        return _ReadPage(ranking, hits, read, degraded, exhausted, counts)
 
     async def _start(self, request: SearchRequest) -> Cursor:
         query = await self._recaller.parse(request)

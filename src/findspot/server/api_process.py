@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from findspot.runtime.data_folder import DataFolder
     from findspot.server.supervisor import SupervisorLink
     from findspot.settings import Settings
+    from findspot.store.database import Store
     from findspot.surfaces.http.agents import Agents
 
-_SHUTDOWN_S = 8  # a SIGTERM ends the process within 10 seconds
+_SHUTDOWN_S = 7  # a SIGTERM ends the process within 10 seconds; the supervisor kills it after 9
+_LOCK_WAIT_S = 4
 KEEP_ALIVE_S = 75  # longer than clients keep idle connections; else a request may meet a connection that just closed
 _SWITCH_S = 0.0005  # with Python's 5 ms a busy thread would delay every step of every request by 5 ms
 
@@ -59,9 +61,10 @@ async def _serve(settings: "Settings", listener: socket.socket, folder: "DataFol
     async with contextlib.AsyncExitStack() as closing:
         api = await open_api(settings, closing, folder)
         token = api.state.app.token
+        await api.state.app.store.keep_reserve()
         configure_logs(settings, token)
         server = uvicorn.Server(uvicorn.Config(api, lifespan="off", **uvicorn_options(settings)))
-        _end_streams_on_shutdown(server, api.state.agents)
+        _prepare_shutdown(server, api.state.agents, api.state.app.store)
         _stop_on_signals(server, link)
         folder.announce(settings.url(port))
         if not link.has_printed:
@@ -87,15 +90,17 @@ def _stop_on_signals(server: "Server", link: "SupervisorLink") -> None:
     link.on_force_stop = force_stop
 
 
-def _end_streams_on_shutdown(server: "Server", agents: "Agents") -> None:
-    """End the event streams of agents before uvicorn shuts down: it waits for all responses to end."""
+def _prepare_shutdown(server: "Server", agents: "Agents", store: "Store") -> None:
+    """Before uvicorn shuts down, which waits for all responses to end, end the event streams of agents and the waits
+    for a database that another process has locked."""
     shut_down = server.shutdown
 
-    async def end_streams_first(sockets: list[socket.socket] | None = None) -> None:
+    async def end_waits_first(sockets: list[socket.socket] | None = None) -> None:
+        store.stop_waiting(_LOCK_WAIT_S)
         await agents.end_streams()
         await shut_down(sockets)
 
-    server.shutdown = end_streams_first  # type: ignore[method-assign]
+    server.shutdown = end_waits_first  # type: ignore[method-assign]
 
 
 def tune_process() -> None:

@@ -8,7 +8,7 @@ from findspot.runtime import descriptors
 from findspot.server.startup import claim_folder, listen, require_free_folder
 from findspot.server.supervisor import Supervisor
 from findspot.surfaces.cli.failure import Failure
-from findspot.surfaces.cli.opening import read_settings
+from findspot.surfaces.cli.opening import read_settings, unknown_settings
 
 
 @click.command()
@@ -33,6 +33,8 @@ def command(host: str | None, port: int | None, data: Path | None, workers: int)
             "Omit --workers, or set FINDSPOT_DATABASE_URL and FINDSPOT_ENGINE=turbopuffer.",
             2,
         )
+    for problem, advice in unknown_settings():
+        click.echo(f"! {problem} {advice}", err=True)
     require_free_folder(settings)
     descriptors.raise_limit()
     with listen(settings.host, settings.port) as listener:

@@ -25,6 +25,7 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _NO_RESTART = (*_STOP_SIGNALS, signal.SIGHUP)  # a child killed by one of these was ended on purpose
 _WINDOW_S = 30
 _DELAYS_S = (0, 0.25, 0.5, 1)  # before the first restart in the window, the second, …; one more death is the last
+_STOP_S = 9  # after a stop signal; then the API process is killed
 _PR_SET_PDEATHSIG = 1
 _STARTED, _FORCE_STOP = b"g", b"!"
 
@@ -57,6 +58,7 @@ class Supervisor:
         self._listener = listener
         self._has_printed = False
         self._stop_signal: int | None = None
+        self._kill_at: float | None = None
         self._deaths: list[float] = []
         self._signals, self._wakeup = socket.socketpair()
         self._wakeup.setblocking(False)
@@ -85,9 +87,17 @@ class Supervisor:
         return SupervisorLink(end, self._has_printed)
 
     def _wait(self, child: int, link: socket.socket) -> int:
-        """Wait for the child to end. Return its exit code, or the signal that killed it as a negative number."""
+        """Wait for the child to end. Return its exit code, or the signal that killed it as a negative number.
+
+        A child that does not stop in time is killed: something that it cannot interrupt holds it up.
+        """
         while True:
-            ready, _, _ = select.select([self._signals, link], [], [])
+            left_s = None if self._kill_at is None else max(0.0, self._kill_at - time.monotonic())
+            ready, _, _ = select.select([self._signals, link], [], [], left_s)
+            if not ready:
+                self._kill_at = None
+                click.echo("The server did not stop in time and was killed. No saved data is lost.", err=True)
+                os.kill(child, signal.SIGKILL)
             if self._signals in ready:
                 for number in self._signals.recv(64):
                     self._forward(number, child, link)
@@ -101,7 +111,9 @@ class Supervisor:
             with contextlib.suppress(OSError):  # the child has ended
                 link.send(_FORCE_STOP)
             return
-        self._stop_signal = self._stop_signal or number
+        if self._stop_signal is None:
+            self._stop_signal = number
+            self._kill_at = time.monotonic() + _STOP_S
         self._listener.close()  # the child closes its own copy: then new connections are refused
         os.kill(child, signal.SIGTERM)
 

@@ -10,18 +10,21 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from findspot.errors import FindspotError
 from findspot.store import migrate
 from findspot.store.database import Store
+from findspot.store.failures import is_locked
 
+_LOCK_WAIT_MS = 3000
 _SQLITE_SIZE = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of a check. `damage` is None if SQLite finds its file intact."""
+    """The result of a check. `damage` is None if SQLite finds its file intact; `locked` if no one else can write."""
 
     name: str
     schema: str | None
     size: int
     damage: str | None
+    locked: bool = False
 
     @property
     def current(self) -> bool:
@@ -49,7 +52,21 @@ async def _check_sqlite(connection: AsyncConnection, schema: str | None) -> Repo
     version = (await connection.execute(sa.text("SELECT sqlite_version()"))).scalar_one()
     found = (await connection.execute(sa.text("PRAGMA quick_check(1)"))).scalar_one()
     size = (await connection.execute(sa.text(_SQLITE_SIZE))).scalar_one()
-    return Report(f"SQLite {version}", schema, size, None if found == "ok" else found)
+    damage = None if found == "ok" else found
+    return Report(f"SQLite {version}", schema, size, damage, await _is_locked(connection))
+
+
+async def _is_locked(connection: AsyncConnection) -> bool:
+    """Return whether another process keeps the lock for writing. A server holds it for milliseconds at a time."""
+    await connection.exec_driver_sql(f"PRAGMA busy_timeout = {_LOCK_WAIT_MS}")
+    try:
+        await connection.exec_driver_sql("BEGIN IMMEDIATE")
+    except OperationalError as error:
+        if is_locked(error):
+            return True
+        raise
+    await connection.exec_driver_sql("ROLLBACK")
+    return False
 
 
 async def _check_postgres(connection: AsyncConnection, schema: str | None) -> Report:

@@ -81,7 +81,7 @@ async def insert(connection: AsyncConnection, rows: Sequence[NewChunk]) -> None:
 
 
 async def move(connection: AsyncConnection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Update the positions of chunks whose text has not changed: `{which, start, end, index, total}`."""
+    """Update the positions of chunks whose text is in the current revision: `{which, start, end, index, total}`."""
     query = (
         sa.update(chunks)
         .where(chunks.c.id == sa.bindparam("which"))
@@ -90,6 +90,7 @@ async def move(connection: AsyncConnection, rows: Sequence[Mapping[str, Any]]) -
             char_end=sa.bindparam("end"),
             chunk_index=sa.bindparam("index"),
             total_chunks=sa.bindparam("total"),
+            last_revision=None,
         )
     )
     for some in _groups(rows, _AT_ONCE):
@@ -112,6 +113,7 @@ async def of_documents(connection: AsyncConnection, document_ids: Sequence[int])
         chunks.c.char_end,
         chunks.c.chunk_index,
         chunks.c.total_chunks,
+        chunks.c.last_revision,
     ).where(chunks.c.document_id.in_(document_ids))
     return [row async for part in _parts(connection, query) for row in part]
 
@@ -261,7 +263,7 @@ async def forgotten(connection: AsyncConnection, ids: Sequence[int]) -> None:
 _FOUND = f"""\
 SELECT {", ".join(f"chunks.{column.name}" for column in _columns)},
   COALESCE(tables.revision, documents.revision),
-  COALESCE(of_table.indexed_revision, of_document.indexed_revision, 0),
+  COALESCE(chunks.last_revision, of_table.indexed_revision, of_document.indexed_revision, 0),
   documents.title, documents.type, import_files.path, documents.updated_at
 FROM chunks
 LEFT JOIN tables ON tables.id = chunks.table_id

@@ -5,18 +5,18 @@ import contextlib
 import logging
 import os
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from findspot.errors import FindspotError
 from findspot.store import migrate
+from findspot.store.failures import database_errors, is_locked, raised_as_findspot_errors
+from findspot.store.files import DatabaseFiles, disk_full, make_room_to_open
 from findspot.store.sqlite_connection import connector
 
 _log = logging.getLogger(__name__)
@@ -28,7 +28,9 @@ LOOKUP_ROWS = 500  # more rows than this are for `read`: they would keep the eve
 
 _READERS = 8
 _WAIT_S = 30
+_POLL_MS = 250  # how often a writer that waits for a lock of SQLite checks whether it may go on waiting
 _LOOKUP_WAIT_S = 0.05  # for a lock of SQLite; then another thread waits, so that the event loop can go on
+_ANY_WRITE = sa.text("UPDATE installation SET identity = identity")
 _DO_NOT_WAIT_FOR_DISK = sa.text("SET LOCAL synchronous_commit = off")
 _SQLITE_PRAGMAS = (
     "PRAGMA journal_mode = WAL",
@@ -72,6 +74,26 @@ class _Engines:
     snapshots: AsyncEngine
     writer: AsyncEngine
     lookups: sa.Engine | None  # SQLite only
+    sqlite: "_SqliteAccess"
+
+
+class _SqliteAccess:
+    """The files of an SQLite database, and how long writers wait for a lock that another process holds."""
+
+    def __init__(self) -> None:
+        self.files: DatabaseFiles | None = None  # of a database that was opened to be used
+        self._until = float("inf")
+
+    def require_present(self) -> None:
+        """Raise STORE_REPLACED if the files are gone. A new connection would create an empty database."""
+        if self.files is not None:
+            self.files.require_present()
+
+    def shorten(self, seconds: float) -> None:
+        self._until = time.monotonic() + seconds
+
+    def is_over(self, began: float) -> bool:
+        return time.monotonic() >= min(began + _WAIT_S, self._until)
 
 
 class Store:
@@ -79,6 +101,7 @@ class Store:
 
     def __init__(self, engines: _Engines) -> None:
         self._engines = engines
+        self._is_full = False  # the last write failed because the disk is full
         self.written = asyncio.Event()  # set by every durable write; the task that waits for it clears it
 
     @classmethod
@@ -86,9 +109,13 @@ class Store:
         """Open PostgreSQL at `url`, or SQLite in `file`, and apply missing migrations."""
         if not url:
             make_private(file)
+            make_room_to_open(file)
         store = cls.unprepared(url, file)
         try:
             await store._migrate()
+            if not url:
+                with raised_as_findspot_errors():
+                    store._engines.sqlite.files = await asyncio.to_thread(DatabaseFiles, file)
         except BaseException:
             await store.close()
             raise
@@ -100,13 +127,17 @@ class Store:
         return cls(_postgres(url) if url else _sqlite(file))
 
     @property
+    def _files(self) -> DatabaseFiles | None:
+        return self._engines.sqlite.files
+
+    @property
     def kind(self) -> str:
         return self._engines.writer.dialect.name
 
     @contextlib.asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
         """Give a connection for queries of any size. On SQLite each statement sees the newest state."""
-        async with _database_errors(), self._engines.reader.connect() as connection:
+        async with database_errors(), self._engines.reader.connect() as connection:
             yield connection
 
     @contextlib.asynccontextmanager
@@ -116,7 +147,7 @@ class Store:
         On SQLite the queries run in the thread of the event loop, because the way to another thread and back takes
         longer than they do: docs/decisions/010 has the figures. If the database is locked, they run in another thread.
         """
-        async with _database_errors():
+        async with database_errors():
             if self._engines.lookups is None:
                 async with self._engines.snapshots.connect() as connection:
                     yield connection
@@ -134,7 +165,7 @@ class Store:
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncConnection]:
         """Give a snapshot of the whole database, for as long as it takes to read it. It delays no writer."""
-        async with _database_errors(), self._engines.snapshots.connect() as connection:
+        async with database_errors(), self._engines.snapshots.connect() as connection:
             if self.kind == "sqlite":
                 # SQLite readers are not reset when they return to the pool, so this one must not return.
                 await connection.run_sync(sa.Connection.detach)
@@ -143,25 +174,65 @@ class Store:
             yield connection
 
     @contextlib.asynccontextmanager
-    async def write(self, *, durable: bool = True) -> AsyncIterator[AsyncConnection]:
+    async def write(self, *, durable: bool = True, frees: bool = False) -> AsyncIterator[AsyncConnection]:
         """Give a transaction that writes.
 
         With `durable=False` the commit does not wait for the disk. The transaction becomes durable with the next
-        durable one. Use it for steps that can be repeated after a power cut.
+        durable one. Use it for steps that can be repeated after a power cut. With `frees`, the transaction deletes
+        content, and may use the disk space that is reserved for that.
         """
-        async with _database_errors(), self._engines.writer.execution_options(durable=durable).begin() as connection:
-            if not durable and self.kind == "postgresql":
-                await connection.execute(_DO_NOT_WAIT_FOR_DISK)
-            yield connection
+        async with database_errors(self._note_full):
+            await self._check_files(frees=frees)
+            async with self._engines.writer.execution_options(durable=durable).begin() as connection:
+                if not durable and self.kind == "postgresql":
+                    await connection.execute(_DO_NOT_WAIT_FOR_DISK)
+                yield connection
+        if self._files is not None:
+            self._files.require_present()  # before the write is acknowledged
+        self._is_full = False
         if durable:
             self.written.set()
 
+    async def _check_files(self, *, frees: bool) -> None:
+        files = self._files
+        if files is None:
+            return
+        files.require_present()
+        if files.can_refill:
+            await asyncio.to_thread(files.refill)
+        if frees:
+            files.make_room()
+        else:
+            files.require_room()
+
+    def _note_full(self) -> None:
+        self._is_full = True
+
+    async def keep_reserve(self) -> None:
+        """Set disk space aside for deleting when the disk is full. Only SQLite on a local disk needs it."""
+        if self._files is not None:
+            await asyncio.to_thread(self._files.keep_reserve)
+
+    async def require_writable(self) -> None:
+        """Raise an error if nothing can be saved: the database file is gone, or its disk is full."""
+        if self._files is not None:
+            self._files.require_present()
+            if self._files.is_full():
+                raise disk_full()
+        if self._is_full:
+            async with self.write(durable=False) as connection:
+                await connection.execute(_ANY_WRITE)
+
+    def stop_waiting(self, within_s: float) -> None:
+        """Let writers wait no longer than this for a lock that another process holds, from now on."""
+        self._engines.sqlite.shorten(within_s)
+
     async def _migrate(self) -> None:
-        async with _database_errors(), self._engines.writer.connect() as connection:
+        async with database_errors(), self._engines.writer.connect() as connection:
             current = await migrate.revision(connection)
             await connection.rollback()
         if current != migrate.HEAD:
-            async with _database_errors(), self._engines.writer.begin() as connection:
+            async with database_errors(), self._engines.writer.begin() as connection:
                 await migrate.upgrade(connection)
 
     async def close(self) -> None:
@@ -169,17 +240,8 @@ class Store:
         await self._engines.writer.dispose()
         if self._engines.lookups is not None:
             self._engines.lookups.dispose()
-
-
-@contextlib.asynccontextmanager
-async def _database_errors() -> AsyncIterator[None]:
-    """Raise STORE_UNAVAILABLE, without the SQL, if the database is unreachable, full, locked or damaged."""
-    try:
-        yield
-    except (sa.exc.IntegrityError, sa.exc.ProgrammingError, sa.exc.DataError):
-        raise  # the statement is wrong, not the database
-    except (DBAPIError, sqlite3.Error, PoolTimeout, OSError) as error:
-        raise FindspotError("STORE_UNAVAILABLE", "The database cannot be used right now.") from error
+        if self._files is not None:
+            await asyncio.to_thread(self._files.close)
 
 
 def make_private(file: Path) -> None:
@@ -194,7 +256,8 @@ def _sqlite(file: Path) -> _Engines:
     Readers run without a transaction, which saves a round trip or two: each statement sees a consistent state anyway.
     """
     address = f"sqlite+aiosqlite:///{file}"
-    connect = connector(file, _WAIT_S)
+    access = _SqliteAccess()
+    connect = connector(file, _WAIT_S, access.require_present)
     common = {"max_overflow": 0, "pool_timeout": _WAIT_S, "hide_parameters": True, "async_creator": connect}
     reader = create_async_engine(address, pool_size=_READERS, pool_reset_on_return=None, **common)
     writer = create_async_engine(address, pool_size=1, **common)
@@ -203,8 +266,10 @@ def _sqlite(file: Path) -> _Engines:
     lookups = sa.create_engine(f"sqlite:///{file}", connect_args={"timeout": _LOOKUP_WAIT_S}, **unbounded)
     for engine in (reader.sync_engine, writer.sync_engine, lookups):
         sa.event.listen(engine, "connect", _prepare_sqlite)
-    sa.event.listen(writer.sync_engine, "begin", _begin_immediate)
-    return _Engines(reader, reader, writer, lookups)
+    sa.event.listen(lookups, "do_connect", lambda *_: access.require_present())
+    sa.event.listen(writer.sync_engine, "connect", _poll_for_locks)
+    sa.event.listen(writer.sync_engine, "begin", lambda connection: _begin_immediate(connection, access))
+    return _Engines(reader, reader, writer, lookups, access)
 
 
 def _prepare_sqlite(connection: Any, record: object) -> None:
@@ -215,12 +280,24 @@ def _prepare_sqlite(connection: Any, record: object) -> None:
     cursor.close()
 
 
-def _begin_immediate(connection: sa.Connection) -> None:
+def _poll_for_locks(connection: Any, record: object) -> None:
+    """Have SQLite return soon when the database is locked: `_begin_immediate` tries again."""
+    connection.cursor().execute(f"PRAGMA busy_timeout = {_POLL_MS}")
+
+
+def _begin_immediate(connection: sa.Connection, access: _SqliteAccess) -> None:
     wanted = "FULL" if connection.get_execution_options().get("durable", True) else "NORMAL"
     if connection.info.get("synchronous", "FULL") != wanted:
         connection.exec_driver_sql(f"PRAGMA synchronous = {wanted}")
         connection.info["synchronous"] = wanted
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    cursor, began = connection.connection.cursor(), time.monotonic()
+    while True:
+        try:
+            cursor.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError as error:
+            if not is_locked(error) or access.is_over(began):
+                raise
 
 
 def _begin_snapshot(engine: sa.Engine) -> sa.Connection | None:
@@ -237,7 +314,7 @@ def _begin_snapshot(engine: sa.Engine) -> sa.Connection | None:
     except BaseException as error:
         if connection is not None:
             _end_snapshot(connection)
-        if _is_locked(error):
+        if is_locked(error):
             return None
         raise
     return connection
@@ -255,12 +332,6 @@ def _end_snapshot(connection: sa.Connection) -> None:
     connection.close()
 
 
-def _is_locked(error: BaseException) -> bool:
-    cause = error.orig if isinstance(error, DBAPIError) else error
-    code = cause.sqlite_errorcode if isinstance(cause, sqlite3.OperationalError) else sqlite3.SQLITE_OK
-    return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-
-
 def _postgres(url: str) -> _Engines:
     engine = create_async_engine(
         sa.make_url(url).set(drivername="postgresql+psycopg"),
@@ -273,7 +344,7 @@ def _postgres(url: str) -> _Engines:
     )
     sa.event.listen(engine.sync_engine, "connect", _stream_in_binary)
     snapshots = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-    return _Engines(engine, snapshots, engine, None)
+    return _Engines(engine, snapshots, engine, None, _SqliteAccess())
 
 
 def _stream_in_binary(connection: Any, record: object) -> None:

@@ -2,6 +2,7 @@
 rest."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.errors import Failure
 from findspot.models import Backoff, NamespaceKey, SourceState, TableIndexState, table_namespace
+from findspot.store import driver
 from findspot.store.schema import changes, chunks, documents, index_states, installation, tables
 
 SOURCE_BACKOFF = Backoff(first_s=1.0, longest_s=60.0)
@@ -77,6 +79,15 @@ def _is_in(key: NamespaceKey) -> sa.ColumnElement[bool]:
 # ── reading ──
 
 
+@dataclass(frozen=True, slots=True)
+class SourceGroup:
+    """How many sources have the same status and last error."""
+
+    status: str
+    error: Failure | None
+    count: int
+
+
 async def due_namespaces(connection: AsyncConnection) -> list[NamespaceKey]:
     """Return the namespaces with a source to index. A table that is being deleted is left out."""
     is_visible = sa.exists().where(tables.c.id == index_states.c.table_id, tables.c.revision > 0)
@@ -142,22 +153,40 @@ async def _one(connection: AsyncConnection, source: sa.ColumnElement[bool]) -> S
     return SourceState(*before, error, *after)  # type: ignore[call-arg]
 
 
-_TABLE_INDEX_STATE = sa.select(index_states.c.project_id, index_states.c.status, index_states.c.error_code).where(
-    index_states.c.table_id == sa.bindparam("which")
-)  # built once: every search with a tool needs it
+_TABLE_INDEX_STATE = sa.select(
+    index_states.c.project_id, index_states.c.status, index_states.c.error_code, index_states.c.total
+).where(index_states.c.table_id == sa.bindparam("which"))  # built once: every search with a tool needs it
 
 
 async def table_index_state(connection: AsyncConnection, table_id: int) -> TableIndexState:
     """Return what a search in a table has to know about its index."""
     row = (await connection.execute(_TABLE_INDEX_STATE, {"which": table_id})).one_or_none()
     if row is None:
-        return TableIndexState("pending", 0, None)
+        return TableIndexState("pending", 0, 0, None)
     waiting = 0
     if row[1] == "indexing":
         is_mine = chunks.c.turbopuffer_namespace == table_namespace(row[0], table_id)
         query = sa.select(sa.func.count()).where(is_mine, sa.text("NOT chunks.indexed"))
         waiting = int((await connection.execute(query)).scalar_one())
-    return TableIndexState(row[1], waiting, row[2])
+    return TableIndexState(row[1], max(0, row[3] - waiting), row[3], row[2])
+
+
+_ANY_BEHIND = """\
+SELECT 1 FROM index_states
+WHERE project_id = ? AND document_id IS NOT NULL AND status IN (??) LIMIT 1"""
+
+
+def any_document_behind(connection: sa.Connection, project_id: int) -> bool:
+    """Return whether a saved document of a project is not searchable yet. Reads an index: every search asks."""
+    return bool(driver.rows(connection, _ANY_BEHIND, project_id, among=("pending", "indexing", "error")))
+
+
+async def indexed_documents(connection: AsyncConnection, project_id: int) -> tuple[int, int]:
+    """Return how many documents of a project are searchable as they were saved, and how many there are."""
+    query = sa.select(index_states.c.status, sa.func.count()).group_by(index_states.c.status)
+    mine = query.where(index_states.c.project_id == project_id, index_states.c.document_id.is_not(None))
+    counts = {row[0]: int(row[1]) for row in await connection.execute(mine)}
+    return counts.get("ready", 0), sum(counts.values())
 
 
 async def chunks_of_project(connection: AsyncConnection, project_id: int, *, but_table: int = 0) -> int:
@@ -167,16 +196,19 @@ async def chunks_of_project(connection: AsyncConnection, project_id: int, *, but
     return int((await connection.execute(query.where(index_states.c.project_id == project_id, others))).scalar_one())
 
 
-async def of_project(connection: AsyncConnection, project_id: int) -> list[tuple[int | None, str, Failure | None]]:
-    """Return the distinct states of the sources of a project: table (None for documents), status and last error."""
+async def of_project(connection: AsyncConnection, project_id: int) -> list[tuple[int | None, SourceGroup]]:
+    """Return the sources of a project by table (None for documents), status and last error."""
     columns = (
         index_states.c.table_id,
         index_states.c.status,
         index_states.c.error_code,
         index_states.c.error_message,
     )
-    query = sa.select(*columns).where(index_states.c.project_id == project_id).distinct()
-    return [(row[0], row[1], error_of(row[2], row[3], None)) for row in await connection.execute(query)]
+    query = sa.select(*columns, sa.func.count()).where(index_states.c.project_id == project_id).group_by(*columns)
+    return [
+        (row[0], SourceGroup(row[1], error_of(row[2], row[3], None), int(row[4])))
+        for row in await connection.execute(query)
+    ]
 
 
 # ── requesting ──

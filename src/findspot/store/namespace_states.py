@@ -68,12 +68,18 @@ _COLUMNS = (
     namespace_states.c.rate,
 )
 
-_REBUILDING = "SELECT 1 FROM namespace_states WHERE phase = 'rebuilding' AND namespace IN (??)"
+_PHASE = "SELECT phase FROM namespace_states WHERE namespace IN (??)"
+
+
+def phase(connection: sa.Connection, namespace: str) -> Phase:
+    """Return the phase of a namespace. One row by its key: every search asks."""
+    found = driver.rows(connection, _PHASE, among=[namespace])
+    return Phase(found[0][0]) if found else Phase.IN_SERVICE
 
 
 def rebuilding(connection: sa.Connection, namespace: str) -> bool:
-    """Return whether a namespace is being rebuilt. One row by its key: every search asks."""
-    return bool(driver.rows(connection, _REBUILDING, among=[namespace]))
+    """Return whether a namespace is being rebuilt."""
+    return phase(connection, namespace) is Phase.REBUILDING
 
 
 async def get(connection: Reader, namespace: str) -> NamespaceState | None:

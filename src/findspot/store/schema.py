@@ -236,7 +236,10 @@ bindings = sa.Table(
 )
 
 _WAITING = sa.text("NOT indexed")
+_REPLACED = sa.text("last_revision IS NOT NULL")
 
+# A chunk whose text was replaced stays, and answers, until the engine holds what replaces it. `last_revision` is then
+# the last revision of the source that is known to contain it; otherwise it is NULL.
 chunks = _table(
     "chunks",
     _id(),
@@ -254,6 +257,7 @@ chunks = _table(
     sa.Column("turbopuffer_doc_id", sa.Text, nullable=False, unique=True),
     sa.Column("node_length", Id, nullable=False, server_default="0"),
     sa.Column("indexed", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("last_revision", Id),
     _created_at(),
     _updated_at(),
     sa.Column("chunk_text", ExactText, nullable=False),
@@ -263,6 +267,7 @@ chunks = _table(
     sa.CheckConstraint("(table_id IS NULL) <> (document_id IS NULL)", name="one_source"),
     sa.CheckConstraint("char_start >= 0 AND char_end > char_start", name="range"),
     sa.Index("ix_chunks_waiting", "turbopuffer_namespace", sqlite_where=_WAITING, postgresql_where=_WAITING),
+    sa.Index("ix_chunks_replaced", "turbopuffer_namespace", sqlite_where=_REPLACED, postgresql_where=_REPLACED),
 )
 
 # What an engine still has to forget. A trigger adds a row for every chunk that is deleted, however that came about.

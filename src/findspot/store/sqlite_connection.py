@@ -17,10 +17,13 @@ T = TypeVar("T")
 _FIRST_ROWS = 32  # fetched with the statement; a result with more takes another trip
 
 
-def connector(file: Path, wait_s: float) -> Callable[[], aiosqlite.Connection]:
-    """Return a function that opens connections which wait this long for a lock."""
+def connector(
+    file: Path, wait_s: float, check: Callable[[], None] = lambda: None
+) -> Callable[[], aiosqlite.Connection]:
+    """Return a function that opens connections which wait this long for a lock. It calls `check` before each."""
 
     def connect() -> aiosqlite.Connection:
+        check()
         connection = _Connection(lambda: sqlite3.connect(file, timeout=wait_s), 64)
         connection._thread.daemon = True  # as SQLAlchemy does for connections that it opens itself
         return connection

@@ -1,26 +1,34 @@
-"""Checks of `findspot doctor`, except the database: versions, settings, data folder, disk, limits, running server."""
+"""Checks of `findspot doctor`, except the database: versions, settings, data folder, disk, limits, server, search."""
 
+import contextlib
 import importlib.metadata
 import os
 import platform
 import re
 import shutil
 import sqlite3
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from findspot import __version__
+from findspot.errors import KINDS
 from findspot.runtime import descriptors
 from findspot.runtime.owner_token import token_file
-from findspot.surfaces.cli.formatting import size
+from findspot.surfaces.cli import opening
+from findspot.surfaces.cli.formatting import count, size
+from findspot.surfaces.cli.index_status import progress_line
 
 if TYPE_CHECKING:
+    import httpx2
+
     from findspot.settings import Settings
 
 _LOW_DISK = 2_000_000_000
 _FEW_DESCRIPTORS = 1_024
 _PACKAGES = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "aiosqlite", "psycopg", "msgspec", "pydantic")
+_FIND_HOLDER = "To find the process, run: fuser -v"
 _PASSWORD = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 
 
@@ -55,6 +63,51 @@ def changed_settings(settings: "Settings") -> Finding:
             shown = "(set)" if isinstance(value, SecretStr) else _PASSWORD.sub("…", str(value))
             changed.append(f"{field.alias}={shown}")
     return Finding("settings", "ok", ", ".join(changed) or "all are at their defaults")
+
+
+def unknown_settings() -> list[Finding]:
+    return [Finding("unknown setting", "warn", *each) for each in opening.unknown_settings()]
+
+
+def embedder(settings: "Settings") -> Finding:
+    """Embed a short text, as a search does."""
+    from findspot.errors import FindspotError
+    from findspot.runtime.embedders import open_embedder
+
+    try:
+        with contextlib.closing(open_embedder(settings)) as opened:
+            vector = opened.query("A short text 短文")
+            return Finding("embedder", "ok", f"{opened.id}, {len(vector)} dimensions")
+    except FindspotError as error:
+        advice = f"{error.kind.advice} Until then searches answer by keywords."
+        return Finding("embedder", "bad", f"{settings.embedder}: {error.message}", advice)
+
+
+def indexes(statuses: Sequence[Mapping[str, Any]], engine: str) -> list[Finding]:
+    """Report the indexes of all projects, from their statuses."""
+    errors = [f"{each['namespace']}: {each['message']}" for status in statuses for each in status["last_errors"]]
+    found = [index for status in statuses for index in status["namespaces"]]
+    used = size(sum(status["disk"]["index_bytes"] for status in statuses))
+    behind = [index for index in found if index["step"] != "ready"]
+    unavailable = [error for error in errors if "ENGINE_UNAVAILABLE" in error]
+    if unavailable:
+        first = Finding("engine", "bad", f"{engine}: {unavailable[0]}", KINDS["ENGINE_UNAVAILABLE"].advice)
+    else:
+        number = "1 index" if len(found) == 1 else f"{len(found):,} indexes"
+        first = Finding("engine", "ok", f"{engine}, {number}, {used}")
+    if errors:
+        more = f" ({len(errors) - 1} more)" if len(errors) > 1 else ""
+        advice = "'findspot project status' shows all errors; 'findspot reindex --all' builds new indexes."
+        return [first, Finding("index", "bad", errors[0] + more, advice)]
+    if behind:
+        detail = (
+            f"{len(behind)} of {len(found)} are not up to date; {behind[0]['namespace']}: {progress_line(behind[0])}"
+        )
+        return [first, Finding("index", "note", detail)]
+    return [
+        first,
+        Finding("index", "ok", f"{count(sum(each['chunks'] for each in statuses), 'chunk')}, all up to date"),
+    ]
 
 
 def data_folder(folder: Path) -> Finding:
@@ -122,12 +175,35 @@ def server(settings: "Settings") -> Finding:
         owner = None if settings.shared else owner_of(settings.data)
     except OSError:  # the folder is not readable, which another check reports
         owner = None
+    if owner is not None and owner.pid is None:
+        detail = "a process holds the data folder, but its file 'lock' was deleted: commands cannot find the server"
+        return Finding("server", "bad", detail, f"Restart the server. {_FIND_HOLDER} {settings.data.absolute()}")
     if owner is None or owner.url is None:
         return Finding("server", "note", "not running on this data folder; 'findspot serve' starts it")
     where = f"{owner.url} (process {owner.pid})"
     try:
         httpx2.get(f"{owner.url}/healthz", timeout=5, trust_env=False).raise_for_status()
+        ready = httpx2.get(f"{owner.url}/readyz", timeout=5, trust_env=False)
     except httpx2.HTTPError as error:
         advice = f"Read its log. To stop it, run: kill {owner.pid}"
         return Finding("server", "bad", f"{where} does not answer: {error}", advice)
+    if not ready.is_success:
+        return Finding("server", "bad", f"{where} is not ready. {_reason(ready)}", _advice(ready))
     return Finding("server", "ok", f"running at {where}")
+
+
+def _reason(answer: "httpx2.Response") -> str:
+    return str(_body(answer).get("message", f"It answers with status {answer.status_code}."))
+
+
+def _advice(answer: "httpx2.Response") -> str:
+    kind = KINDS.get(_body(answer).get("code", ""))
+    return kind.advice if kind else "Read its log."
+
+
+def _body(answer: "httpx2.Response") -> dict[str, Any]:
+    try:
+        body = answer.json()
+    except ValueError:  # something else answers at this address
+        return {}
+    return body if isinstance(body, dict) else {}

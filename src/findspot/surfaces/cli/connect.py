@@ -144,7 +144,7 @@ def _command(
     @functools.wraps(function)
     def run(*args: Any, as_json: bool, url: str | None, key: str | None, data: Path | None, **kwargs: Any) -> None:
         async def call() -> None:
-            async with _opened(url, key, data, as_json, worker, creates) as api:
+            async with opened_api(url, key, data, as_json=as_json, worker=worker, creates=creates) as api:
                 await function(api, *args, **kwargs)
 
         asyncio.run(call())
@@ -153,9 +153,16 @@ def _command(
 
 
 @contextlib.asynccontextmanager
-async def _opened(
-    url: str | None, key: str | None, data: Path | None, as_json: bool, worker: bool, creates: bool
+async def opened_api(
+    url: str | None,
+    key: str | None,
+    data: Path | None,
+    *,
+    as_json: bool,
+    worker: bool = False,
+    creates: bool = False,
 ) -> AsyncIterator[Api]:
+    """Give the API of a remote server, of the server that owns the data folder, or opened in this process."""
     import httpx2
 
     async with contextlib.AsyncExitStack() as closing:

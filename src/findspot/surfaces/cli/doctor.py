@@ -11,14 +11,18 @@ import click
 
 from findspot.surfaces.cli import checks
 from findspot.surfaces.cli.checks import Finding
+from findspot.surfaces.cli.connect import opened_api
 from findspot.surfaces.cli.elapsed import show_elapsed
+from findspot.surfaces.cli.failure import Failure
 from findspot.surfaces.cli.formatting import count, size
+from findspot.surfaces.cli.index_status import status_of
 from findspot.surfaces.cli.opening import read_settings
 from findspot.surfaces.cli.printing import hang, show, styled
 
 if TYPE_CHECKING:
     from findspot.settings import Settings
 
+_UNLOCK = "Find that process with 'fuser' or 'lsof', and end its transaction or stop it."
 _MARKS = {"ok": ("✓", "green"), "note": ("·", "blue"), "warn": ("!", "yellow"), "bad": ("✗", "red")}
 
 
@@ -26,7 +30,8 @@ _MARKS = {"ok": ("✓", "green"), "note": ("·", "blue"), "warn": ("!", "yellow"
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--data", type=click.Path(path_type=Path), metavar="DIR", help="The data folder (FINDSPOT_DATA).")
 def command(as_json: bool, data: Path | None) -> None:
-    """Check versions, settings, data folder, disk, limits and database, and print what to do.
+    """Check versions, settings, data folder, disk, limits, embedder, database, engine and indexes, and print what to
+    do.
 
     The exit code is 1 if there is a problem. A warning alone is not a problem.
     """
@@ -34,12 +39,14 @@ def command(as_json: bool, data: Path | None) -> None:
     findings = [
         *checks.versions(),
         checks.changed_settings(settings),
+        *checks.unknown_settings(),
         checks.data_folder(settings.data),
         *checks.token(settings.data),
         checks.disk(settings.data),
         checks.open_files(settings),
         checks.server(settings),
-        asyncio.run(_database(settings, as_json)),
+        checks.embedder(settings),
+        *asyncio.run(_database_and_indexes(settings, data, as_json)),
     ]
     failed = any(finding.state == "bad" for finding in findings)
     report = {"ok": not failed, "findings": [asdict(each) for each in findings]}
@@ -67,6 +74,19 @@ def _verdict(findings: Sequence[Finding]) -> str:
     return f"{' and '.join(found)} found." if found else "No problems found."
 
 
+async def _database_and_indexes(settings: "Settings", data: Path | None, silent: bool) -> list[Finding]:
+    database = await _database(settings, silent)
+    if database.state != "ok":
+        return [database]
+    try:
+        async with opened_api(None, None, data, as_json=silent) as api:
+            projects = (await api.call("GET", "/api/v1/projects"))["projects"]
+            statuses = [await status_of(api, project["id"]) for project in projects]
+    except Failure as failure:
+        return [database, Finding("index", "bad", f"not checked: {failure.message}", failure.advice or "")]
+    return [database, *checks.indexes(statuses, settings.engine)]
+
+
 async def _database(settings: "Settings", silent: bool) -> Finding:
     from findspot.errors import FindspotError
     from findspot.store.checkup import examine
@@ -82,6 +102,8 @@ async def _database(settings: "Settings", silent: bool) -> Finding:
         return Finding("database", "bad", f"{error.message} {_reason(error.__cause__, url)}".strip(), _advice(url))
     if report.damage:
         return _damaged(report.damage, file)
+    if report.locked:
+        return Finding("database", "bad", f"{file} is locked: another process keeps all others from writing", _UNLOCK)
     version = f"{report.name}, schema {report.schema}"
     if not report.current:
         return Finding("database", "note", f"{version}; the next start migrates it")

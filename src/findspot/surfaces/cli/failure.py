@@ -23,6 +23,7 @@ EXIT_CODES = {
     130: "interrupted with Ctrl-C",
 }
 _BY_STATUS = {401: 4, 403: 4, 404: 3, 409: 5, 412: 5, 413: 6, 422: 2, 429: 7, 503: 7, 504: 7, 507: 6}
+_BY_CODE = {"DISK_FULL": 7}
 _CODES = {2: "INVALID_ARGUMENT", 3: "NOT_FOUND", 7: "UNREACHABLE"}
 # Replaces the advice for API callers where it would not help a user of the command line.
 _ADVICE = {
@@ -63,7 +64,9 @@ class Failure(Exception):
         if missing := _NO_SUCH.match(str(body.get("message", ""))):
             list_command = _LIST_COMMANDS.get(missing[1])
             advice = f"'findspot {list_command}' lists the ones that exist." if list_command else advice
-        return cls(str(body.get("message", f"HTTP {status}")), advice, _BY_STATUS.get(status, 1), body)
+        return cls(
+            str(body.get("message", f"HTTP {status}")), advice, _BY_CODE.get(code) or _BY_STATUS.get(status, 1), body
+        )
 
     def show(self, as_json: bool) -> None:
         if as_json:

@@ -33,3 +33,12 @@ def size(size_in_bytes: int) -> str:
 def count(number: int, noun: str) -> str:
     """Return a number with its noun: '1 table', '2 tables', '12,000 tables'."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time in its largest unit: '40 seconds', '3 minutes', '2 hours'."""
+    length = timedelta(seconds=seconds)
+    for unit, name in _UNITS:
+        if length >= unit:
+            return count(round(length / unit), name)
+    return count(round(seconds), "second")

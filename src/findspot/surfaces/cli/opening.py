@@ -1,6 +1,7 @@
 """Read the settings and open the API in this process. Errors become a Failure with advice."""
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from findspot.settings import Settings
 
 _FIRST_FILES = {"findspot.db", "owner-token", "lock"}  # created by the first start in a data folder
+_ALL_SETTINGS = "docs/settings.md describes every setting."
 _NO_DATA_ADVICE = "Check the path (--data or FINDSPOT_DATA). 'findspot serve' creates a new data folder there."
 
 
@@ -31,7 +33,7 @@ def read_settings(data: Path | None = None, **overrides: Any) -> "Settings":
         return Settings(**given)
     except ValidationError as error:
         wrong = error.errors(include_input=False, include_url=False)
-        raise Failure("\n".join(map(_sentence, wrong)), "docs/settings.md describes every setting.", 2) from None
+        raise Failure("\n".join(map(_sentence, wrong)), _ALL_SETTINGS, 2) from None
 
 
 def _sentence(wrong: "ErrorDetails") -> str:
@@ -43,6 +45,16 @@ def _sentence(wrong: "ErrorDetails") -> str:
     name = str(wrong["loc"][0])
     field = Settings.model_fields.get(name)
     return f"{field.alias if field else name}: {message[:1].lower()}{message[1:]}."
+
+
+def unknown_settings() -> list[tuple[str, str]]:
+    """Return a sentence and advice for each variable of the environment that looks like a setting but is none."""
+    from findspot.settings import unknown_variables
+
+    return [
+        (f"{name} is not a setting and is ignored.", f"Did you mean {nearest}?" if nearest else _ALL_SETTINGS)
+        for name, nearest in unknown_variables(os.environ).items()
+    ]
 
 
 def require_data(settings: "Settings") -> None:

@@ -1,11 +1,14 @@
 """`findspot project …`: create, list, show and delete projects."""
 
+from typing import Any
+
 import click
 
 from findspot.surfaces.cli.arguments import TEXT, confirm_first
 from findspot.surfaces.cli.connect import Api, api_command, creating_command
 from findspot.surfaces.cli.formatting import ago, size
 from findspot.surfaces.cli.groups import Group
+from findspot.surfaces.cli.index_status import progress_line
 from findspot.surfaces.cli.printing import done, facts, show, show_rows, styled
 
 
@@ -43,13 +46,19 @@ async def status(api: Api, project_id: int) -> None:
     lines = [
         ("created", ago(project["created_at"])),
         ("tables", f"{found['tables']:,}, {size(found['disk']['table_bytes'])}"),
-        ("documents", f"{found['documents']:,}"),
+        ("documents", _documents(found)),
         ("chunks", f"{found['chunks']:,}"),
         ("index", found["index_state"]),
+        *((index["namespace"], progress_line(index)) for index in found["namespaces"] if index["step"] != "ready"),
         *(("error", f"{error['namespace']}: {error['message']}") for error in found["last_errors"]),
     ]
     title = f"{styled(project['name'], bold=True)} (project {project_id})"
     show(found, api.as_json, f"{title}\n{facts(lines)}")
+
+
+def _documents(found: dict[str, Any]) -> str:
+    total, indexed = found["documents"], found["indexed_documents"]
+    return f"{total:,}" if indexed == total else f"{total:,}, {indexed:,} of them indexed"
 
 
 @command.command()

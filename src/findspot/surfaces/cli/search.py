@@ -10,7 +10,7 @@ from findspot.surfaces.cli.arguments import TEXT, TIME
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.failure import Failure
 from findspot.surfaces.cli.formatting import count
-from findspot.surfaces.cli.index_status import is_behind, status_of
+from findspot.surfaces.cli.index_status import status_of
 from findspot.surfaces.cli.printing import hang, show, styled
 from findspot.surfaces.cli.results import report
 
@@ -102,10 +102,9 @@ async def command(
     found = await search_page(api, project_id, body | filters, page)
     if explain and found["results"]:
         await _add_explanations(api, project_id, query, found["results"])
-    behind = (api.in_process or not found["results"]) and is_behind(await status_of(api, project_id))
-    if behind:
-        note = messages.not_all_indexed(api.in_process, api.language)
-        found["notice"] = " ".join(filter(None, (found.get("notice"), note)))
+    behind = found["indexState"] == "indexing"
+    if behind and api.in_process:
+        found["notice"] = f"{found['notice']} {messages.nothing_indexes(api.language)}"
     if found["results"]:
         text = report(found, found["offset"], mode, api.language)
     elif found["offset"]:

@@ -12,6 +12,7 @@ from starlette.types import Send
 
 from findspot import __version__
 from findspot.content import backup as backups
+from findspot.errors import STORE_FAILURES, FindspotError
 from findspot.runtime import metrics as project_metrics
 from findspot.store import status as status_rows
 from findspot.surfaces.http.models.operations import Health, OpenApiDocument, Readiness
@@ -28,12 +29,18 @@ async def health(request: Request) -> Health:
 
 
 @api.head("/readyz")
-@api.get("/readyz", errors=("STORE_UNAVAILABLE",))
+@api.get("/readyz", errors=STORE_FAILURES)
 async def readiness(request: Request) -> Readiness:
-    """Answer that the process can do its work: the database answers."""
+    """Answer that the process can do its work: the database answers, and can save. An error says what cannot be
+    done; with `reads`, searches still work."""
     app = app_of(request)
     async with app.store.read() as connection:
         await connection.execute(sa.text("SELECT 1"))
+    try:
+        await app.store.require_writable()
+    except FindspotError as error:
+        error.fields.update(reads=True, writes=False)
+        raise
     return {"status": "ready", "database": app.store.kind, "engine": app.settings.engine}
 
 

@@ -1,9 +1,15 @@
 """Projects, their keys and their status over HTTP."""
 
+import math
+from collections.abc import Sequence
+from typing import Literal
+
 from fastapi import Request, Response
 
 from findspot.errors import not_found
+from findspot.indexing.status import NamespaceReport, Step
 from findspot.models import Key, Project, Role
+from findspot.store import index_states
 from findspot.store import keys as key_rows
 from findspot.store import projects as rows
 from findspot.store import status as status_rows
@@ -60,7 +66,7 @@ async def delete_project(request: Request, project_id: int) -> Response:
     app = app_of(request)
     await app.tables.delete_all(project_id)
     await app.documents.delete_all(project_id)
-    async with app.store.write() as connection:
+    async with app.store.write(frees=True) as connection:
         if not await rows.delete(connection, project_id):
             raise not_found("project")
     return Response(status_code=204)
@@ -72,6 +78,7 @@ async def get_project_status(request: Request, project_id: int) -> models.Projec
     app = app_of(request)
     async with app.store.read() as connection:
         holds = await status_rows.contents(connection, project_id)
+        indexed, _ = await index_states.indexed_documents(connection, project_id)
     index = await app.index_status.of_project(project_id)
     return {
         "project_id": project_id,
@@ -81,17 +88,31 @@ async def get_project_status(request: Request, project_id: int) -> models.Projec
         "vectors": sum(each.vectors for each in index),
         "evicted_vectors": sum(each.evicted for each in index),
         "disk": {"table_bytes": holds.table_bytes, "index_bytes": sum(each.bytes for each in index)},
-        "index_state": "ready" if all(each.status == "ready" for each in index) else "rebuilding",
+        "index_state": _index_state(index),
+        "indexed_documents": indexed,
         "namespaces": [
             {
                 "namespace": each.namespace,
                 "status": each.status,
-                "progress": {"done": each.done, "total": each.chunks, "chunks_per_second": round(each.rate, 1)},
+                "step": each.step.value,
+                "progress": {
+                    "done": each.done,
+                    "total": each.chunks,
+                    "chunks_per_second": round(each.rate, 1),
+                    "percent": round(each.percent, 1),
+                    "seconds_left": None if each.left_s is None else math.ceil(each.left_s),
+                },
             }
             for each in index
         ],
         "last_errors": [{"namespace": each.namespace, "message": error} for each in index for error in each.errors],
     }
+
+
+def _index_state(index: Sequence[NamespaceReport]) -> Literal["ready", "indexing", "rebuilding"]:
+    if any(each.step is Step.REBUILDING for each in index):
+        return "rebuilding"
+    return "ready" if all(each.step is Step.READY for each in index) else "indexing"
 
 
 @api.post("/api/v1/projects/{project_id}/keys", status=201)
@@ -111,7 +132,7 @@ async def list_keys(request: Request, project_id: int) -> models.Keys:
 @api.delete("/api/v1/projects/{project_id}/keys/{key_id}")
 async def revoke_key(request: Request, project_id: int, key_id: int) -> Response:
     """Revoke a key, effective at once."""
-    async with app_of(request).store.write() as connection:
+    async with app_of(request).store.write(frees=True) as connection:
         if not await key_rows.delete(connection, project_id, key_id):
             raise not_found("key")
     return Response(status_code=204)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from findspot.errors import STORE_FAILURES
 from findspot.models import Role
 
 
@@ -43,7 +44,7 @@ class Rule:
         """Yield the codes that every route with this rule can answer, given what its address and body hold."""
         yield from ("MALFORMED_REQUEST", "HEADERS_TOO_LARGE", "INTERNAL", "SERVER_BUSY")
         if self.role is not None:
-            yield from ("UNAUTHORIZED", "STORE_UNAVAILABLE")
+            yield from ("UNAUTHORIZED", *STORE_FAILURES)
         if self.agents or (self.role is not None and not Role.READ.covers(self.role)):
             yield "FORBIDDEN"
         if self.agents:

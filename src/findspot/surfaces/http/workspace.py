@@ -146,11 +146,15 @@ def _page(page: Page, search: SearchRequest, language: messages.Language) -> mod
         "offset": page.offset,
         "cursor": page.cursor,
         "strategy": search.strategy.value,
-        "indexState": "rebuilding" if page.rebuilding else "ready",
+        "indexState": page.index.state,
         "fallback": page.degraded.fallback if page.degraded else "none",
         "tookMs": round(page.took_ms, 2),
     }
     notices = [messages.workspace_fallback(page.degraded.code, language)] if page.degraded else []
+    if page.index.state != "ready":
+        answer["indexedDocuments"], answer["totalDocuments"] = page.index.indexed, page.index.total
+    if not page.index.is_complete:
+        notices.append(messages.indexing(page.index.indexed, page.index.total, language))
     if not page.total.exact:
         answer["totalIsLowerBound"] = True
     if page.is_capped:

@@ -49,14 +49,20 @@ class Disk(TypedDict):
 
 
 class Progress(TypedDict):
+    """`done` of `total` chunks are indexed. `percent` and `seconds_left` include sources that are yet to be cut;
+    `seconds_left` is null while the rate is unknown."""
+
     done: int
     total: int
     chunks_per_second: float
+    percent: float
+    seconds_left: int | None
 
 
 class NamespaceStatus(TypedDict):
     namespace: str
     status: IndexStatus
+    step: Annotated[str, one_of("ready", "checking", "cutting", "indexing", "queued", "rebuilding", "retrying")]
     progress: Progress
 
 
@@ -73,6 +79,7 @@ class ProjectStatus(TypedDict):
     vectors: int
     evicted_vectors: int
     disk: Disk
-    index_state: Literal["ready", "rebuilding"]
+    index_state: Literal["ready", "indexing", "rebuilding"]
+    indexed_documents: int
     namespaces: list[NamespaceStatus]
     last_errors: list[NamespaceError]

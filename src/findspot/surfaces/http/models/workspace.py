@@ -65,7 +65,11 @@ class HitCounts(TypedDict):
 
 
 class SearchPage(TypedDict):
-    """One page of results. `code` and `notice` say what could not be done."""
+    """One page of results. `code` and `notice` say what could not be done.
+
+    `indexState` is `ready` if everything that was saved before the request is searchable; otherwise
+    `indexedDocuments` of `totalDocuments` are. While it is `rebuilding`, the index before answers.
+    """
 
     results: list[SearchResult]
     total: int
@@ -76,6 +80,8 @@ class SearchPage(TypedDict):
     cursor: str
     strategy: Literal["fts", "semantic", "hybrid"]
     indexState: Literal["ready", "indexing", "rebuilding"]
+    indexedDocuments: NotRequired[int]
+    totalDocuments: NotRequired[int]
     fallback: Fallback
     code: NotRequired[ErrorCode]
     notice: NotRequired[str]
