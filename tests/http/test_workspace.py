@@ -38,7 +38,7 @@ CHAPTERS = {
 RESULT = {
     "documentId", "documentTitle", "documentType", "chunkId", "snippet", "highlights", "startOffset", "endOffset",
     "chunkStart", "chunkEnd", "finalScore", "scoreBreakdown", "updatedAt",
-    "duplicates",
+    "path", "line", "column", "duplicates",
 }  # fmt: skip
 PAGE = {"results", "total", "hasMore", "page", "offset", "cursor", "strategy", "indexState", "fallback", "tookMs"}
 
