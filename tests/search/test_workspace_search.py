@@ -362,6 +362,7 @@ async def test_a_slow_embedder_costs_the_vectors_but_not_the_answer(
         return flows.FakeEmbedder.query(embedder, text)
 
     monkeypatch.setattr(embedder, "query", slow)
+    monkeypatch.setattr(embedder, "is_quick", False)  # as a service: searches give up their turn while it is asked
     try:
         for strategy in ("semantic", "hybrid"):
             page = await find(app, project, "pool", strategy, timeout_s=0.05)
@@ -410,7 +411,7 @@ async def test_paging_goes_on_with_keywords_when_the_embedder_fails_and_with_vec
         pages.append(await find(app, project, "heron", "hybrid", low_scores=True, cursor=pages[-1].cursor))
     assert {page.degraded for page in pages} == {None}
 
-    async def query(text: str) -> Any:
+    async def query(text: str, turn: Any) -> Any:
         raise FindspotError("EMBEDDING_UNAVAILABLE", "unavailable")
 
     with monkeypatch.context() as patch:
