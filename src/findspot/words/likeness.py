@@ -36,6 +36,8 @@ _NUMBER = re.compile(r"\d+")
 
 def fold_texts(texts: Sequence[str]) -> list[str]:
     """Return texts in which different spellings of the same words are equal. Many at once take little longer."""
+    if not texts:
+        return []
     joined = _BREAK.join(text.replace(_BREAK, " ") for text in texts)
     joined = joined.lower() if joined.isascii() else unicodedata.normalize("NFKC", joined).casefold()
     if not joined.isascii():
