@@ -17,7 +17,7 @@ from findspot.runtime import messages, metrics
 from findspot.runtime.helpers import Helpers
 from findspot.search import Found, SearchRequest, TableSearch
 from findspot.settings import Settings
-from findspot.store import document_scopes
+from findspot.store import document_scopes, index_states
 from findspot.store.database import Store
 from findspot.store.document_scopes import DocumentScope
 
@@ -38,15 +38,15 @@ class DocumentCalls:
         """Return the best passages. Ranking, second stage and fallback are those of a search in a table."""
         scope = scope_of(tool)
         async with self._store.read() as connection:
-            unindexed = await document_scopes.unindexed(connection, tool.project_id)
+            indexed, total = await index_states.indexed_documents(connection, tool.project_id)
             ids = None if scope.is_everything else await document_scopes.ids(connection, tool.project_id, scope)
         within = EVERYTHING if ids is None else Within(document_ids=ids)
         with metrics.search(tool.project_id, tool.id) as record:
             found = await self._search.search(SearchRequest(tool.project_id, query, within=within, limit=limit))
             record(len(found.hits), found.degraded.code if found.degraded else None)
         notices = [messages.fallback(found.degraded.code, language)] if found.degraded else []
-        if unindexed:
-            notices.append(messages.not_all_indexed(False, language))
+        if indexed < total:
+            notices.append(messages.indexing(indexed, total, language))
         answer: dict[str, Any] = {
             "query": query,
             "total_results": found.total,

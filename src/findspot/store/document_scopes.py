@@ -7,7 +7,7 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from findspot.store.schema import chunks, documents, index_states
+from findspot.store.schema import chunks, documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +96,3 @@ async def load(connection: AsyncConnection, document_ids: Sequence[int]) -> dict
     query = sa.select(documents.c.id, documents.c.title, documents.c.path, documents.c.format, documents.c.content)
     found = await connection.execute(query.where(documents.c.id.in_(document_ids)))
     return {row.id: LoadedDocument(*row) for row in found}
-
-
-async def unindexed(connection: AsyncConnection, project_id: int) -> int:
-    """Return how many documents of a project the index has yet to follow."""
-    query = sa.select(sa.func.count()).where(
-        index_states.c.project_id == project_id,
-        index_states.c.document_id.is_not(None),
-        index_states.c.status != "ready",
-    )
-    return int((await connection.execute(query)).scalar_one())
