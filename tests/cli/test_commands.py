@@ -120,7 +120,7 @@ def test_a_table_can_be_created_read_set_patched_and_deleted(command: Command) -
     assert command("table", "set", table, "", "7").out == f"✓ Table {table} is at revision 4.\n"
     (listed,) = command("table", "list", project, "--json").json["tables"]
     assert listed == {**listed, "id": int(table), "name": NAME, "revision": 4, "size": 1}
-    assert command("table", "list", project).out.splitlines()[0].split() == ["id", "name", "revision", "size"]
+    assert command("table", "list", project).out.splitlines()[0].split() == ["id", "name", "path", "revision", "size"]
     assert command("table", "delete", table, "--yes", "--json").json["deleted"] == int(table)
     assert "has no table" in command("table", "list", project).out
 
