@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.servers import Server
 
-from bench import speed_data
+from bench import answers, speed_data
 from bench.agents import Order, Outcome, plain, sdk
 from bench.report import Figure, Report, percentile
 from findspot.agents.schemas import NewTool
@@ -38,12 +38,17 @@ def run() -> Report:
     report = Report(
         "mcp",
         "What a call over MCP costs",
-        "First, medians for a small answer (`query_data`), in process and over HTTP, with one client. Then "
+        "First, tokens of what agents receive, on ten real tables (`python -m bench.answers --data DIR`): the "
+        "passages of five hits, the text block and the structured content of the answer, both without ids and hashes "
+        "(lean), and the aim for one of them (1.25 times the passages, and 40 for each hit). Then medians for a small "
+        "answer (`query_data`), in process and over HTTP, with one client. Then "
         f"{AGENTS} agents in {PROCESSES} processes, one search in flight each, for {SECONDS:g} seconds "
         f"against a table with {CHUNKS:,} chunks. 'Plain' sends the newest revision's requests over HTTP; 'SDK' is the "
         "official client, which needs about as much CPU as the server. Clients and server share the cores; load "
         f"average at the start: {os.getloadavg()[0]:.1f}.",
     )
+    report.tables |= answers.tables()  # measured by `python -m bench.answers`, which needs the real tables
+    report.unranked |= set(report.tables)
     with tempfile.TemporaryDirectory() as folder:
         server = Server.start(Path(folder) / "served", FINDSPOT_LOG_LEVEL="warning")
         try:

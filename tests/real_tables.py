@@ -72,6 +72,7 @@ async def make_table(app: App, project_id: int, value: Any) -> Table:
 
 async def make_tool(app: App, table: Table, scope: str, **config: Any) -> Tool:
     spec = {"project_id": table.project_id, "table_id": table.id, "name": "search", "json_pointer": scope}
+    spec["allow_missing"] = True
     made = await app.tools.create(table.project_id, NewSearchTool.model_validate({**spec, "search_config": config}))
     assert made.status == "ready", made
     return made.tool
@@ -80,7 +81,7 @@ async def make_tool(app: App, table: Table, scope: str, **config: Any) -> Tool:
 async def check(app: App, tool: Tool, value: Any, query: str) -> int:
     """Search, check the pointer and range of every hit, and return the number of hits."""
     answer = await app.tool_calls.call(tool, {"query": query, "top_k": 20}, OWNER)
-    assert answer["total_results"] == len(answer["results"])
+    assert answer["total_results"] >= len(answer["results"])
     for result in answer["results"]:
         chunk = result["chunk"]
         pointer = chunk["json_pointer"]

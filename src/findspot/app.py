@@ -138,7 +138,7 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
             table_search,
             workspace_search,
             Explainer(store, recaller, embeddings, gate),
-            Tools(store, ToolIndex(store, index_status, settings), settings),
+            Tools(store, tables, helpers, ToolIndex(store, index_status, settings), settings),
             ToolCalls(store, tables, table_search, helpers, settings),
             Endpoints(store),
         )

@@ -49,10 +49,28 @@ KINDS = {kind.code: kind for kind in _KINDS}
 STORE_FAILURES = ("STORE_UNAVAILABLE", "STORE_REPLACED", "DISK_FULL")
 
 
+MAX_QUOTED = 80  # characters of a value that a message may contain
+MAX_MESSAGE = 2000
+
+
+def quoted(value: object) -> str:
+    """Return a value as a message may show it: text in quotation marks, and at most 80 characters of it."""
+    short = shortened(str(value))
+    return repr(short) if isinstance(value, str) else short
+
+
+def shortened(text: str, limit: int = MAX_QUOTED) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
 class FindspotError(Exception):
-    """An error with a code from the table, a sentence for people, and fields for machines."""
+    """An error with a code from the table, a sentence for people, and fields for machines.
+
+    The message has a maximum length, so that an error never exceeds the token budget of an answer.
+    """
 
     def __init__(self, code: str, message: str, **fields: Any) -> None:
+        message = shortened(message, MAX_MESSAGE)
         super().__init__(message)
         self.kind = KINDS[code]
         self.message = message

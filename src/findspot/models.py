@@ -205,6 +205,14 @@ class ToolType(StrEnum):
     PREVIEW = "preview"
     SELECT = "select"
     SEARCH = "search"
+    READ = "read"
+    SEARCH_DOCUMENTS = "search_documents"
+    READ_DOCUMENT = "read_document"
+    LIST_DOCUMENTS = "list_documents"
+
+    @property
+    def on_documents(self) -> bool:
+        return self in (ToolType.SEARCH_DOCUMENTS, ToolType.READ_DOCUMENT, ToolType.LIST_DOCUMENTS)
 
     @property
     def edits(self) -> bool:
@@ -213,11 +221,11 @@ class ToolType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A function that an agent can call on a scope of a table. `metadata` belongs to the user who created it."""
+    """A function that an agent can call on a scope of a table, or on documents. `metadata` belongs to its user."""
 
     id: int
     project_id: int
-    table_id: int
+    table_id: int | None
     type: ToolType
     name: str
     description: str
@@ -226,6 +234,13 @@ class Tool:
     search_config: dict[str, Any] | None
     created_at: datetime
     updated_at: datetime
+
+    @property
+    def table(self) -> int:
+        """The id of the table that the tool works on. A tool on documents has none."""
+        if self.table_id is None:
+            raise ValueError(f"tool {self.id} works on documents")
+        return self.table_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,11 +257,16 @@ class ToolCard:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An MCP server with its own key, to which tools are bound."""
+    """An MCP server with its own key, to which tools are bound.
+
+    A lean one shows hits without ids and hashes. With `reading`, every search tool has a reading tool beside it.
+    """
 
     id: int
     project_id: int
     name: str
+    lean: bool
+    reading: bool
     created_at: datetime
 
     @property

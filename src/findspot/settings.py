@@ -15,7 +15,7 @@ MiB = 1024 * 1024
 
 MIN_TOKEN = 16  # characters; a shorter one could be guessed
 PREFIX = "FINDSPOT_"
-CLIENT_VARIABLES = ("FINDSPOT_URL", "FINDSPOT_KEY")  # options of commands
+CLIENT_VARIABLES = ("FINDSPOT_URL", "FINDSPOT_MCP_URL", "FINDSPOT_KEY")  # options of commands
 CHUNK_THRESHOLD = 10_000  # characters; a search tool indexes strings of at least this length
 
 

@@ -26,7 +26,7 @@ _SCALARS = st.one_of(
 _VALUES = st.recursive(_SCALARS, lambda inner: st.lists(inner, max_size=2), max_leaves=4)
 _ELEMENTS = st.dictionaries(st.sampled_from(["key", "content", "other"]), _VALUES, max_size=3)
 _ARGUMENTS = st.dictionaries(
-    st.sampled_from(["query", "top_k", "elements", "updates", "keys", "field", "其他"]),
+    st.sampled_from(["query", "top_k", "elements", "updates", "keys", "field", "json_path", "start", "around", "其他"]),
     _VALUES | st.lists(_ELEMENTS, max_size=3),
     max_size=3,
 )
@@ -64,6 +64,10 @@ def refusal(type: ToolType, arguments: Any) -> str | None:
 @example({"query": "x", "top_k": 21})
 @example({"query": "x", "top_k": True})
 @example({"keys": None})
+@example({"json_path": "/a", "start": 0, "end": 5.0, "around": 2})
+@example({"json_path": "", "start": -1})
+@example({"json_path": "", "around": 1.5})
+@example({"json_path": "/文", "end": None})
 @example({"elements": [{"key": None, "content": 1}]})
 @example({"elements": [{"key": "new", "content": None}]})
 @example({"updates": [{"key": "a"}]})

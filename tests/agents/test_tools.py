@@ -60,7 +60,8 @@ async def test_a_tool_without_long_strings_is_ready_with_a_notice(app: App) -> N
     table = await make_table(app, {"short": "月亮"})
     spec = {"project_id": table.project_id, "table_id": table.id, "name": "s"}
     for pointer in ("", "/nowhere"):
-        made = await app.tools.create(table.project_id, new_search(**spec, json_pointer=pointer), language="zh")
+        new = new_search(**spec, json_pointer=pointer, allow_missing=True)
+        made = await app.tools.create(table.project_id, new, language="zh")
         assert (made.status, made.chunks_created, made.nodes) == ("ready", 0, [])
         assert made.notice == messages.nothing_to_index(10_000, "zh")
         answer = await app.tool_calls.call(made.tool, {"query": "月亮"}, OWNER)

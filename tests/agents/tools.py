@@ -29,6 +29,7 @@ async def make_table(app: App, data: Any, *, raw: str | None = None) -> Table:
 
 async def make_tool(app: App, table: Table, type: str, pointer: str = "", **more: Any) -> Tool:
     spec = {"project_id": table.project_id, "table_id": table.id, "name": f"{type}-it", "json_pointer": pointer}
+    more.setdefault("allow_missing", True)
     return (await app.tools.create(table.project_id, new_tool(**spec, type=type, **more))).tool
 
 

@@ -24,7 +24,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def install(*arguments: str, code: int = 0) -> Outcome:
-    ended = findspot("mcp", "install", *arguments)
+    ended = findspot("mcp", "install", "--no-check", *arguments)
     assert ended.code == code, ended
     return ended
 
@@ -43,11 +43,11 @@ def test_an_entry_is_added_and_removed_and_everything_else_is_kept(client: str) 
     others = '{"mcpServers": {"other": {"command": "o"}}, "servers": {"other": {}}, "书": [1.5, null, "é"]}'
     file.write_text(toml if client == "codex" else others)
     before = content_of(client)
-    for url in (URL, URL + "2"):  # the second time it is updated
-        install(client, "--url", url, "--key", KEY)
+    for key, said in ((KEY, "Added 'findspot'"), (KEY + "2", "Changed the key of 'findspot'"), (KEY + "2", "already")):
+        assert said in install(client, "--url", URL, "--key", key).out
         text = file.read_text()
         assert text.count(KEY) == 1
-        assert url in text
+        assert key in text
     assert content_of(client) != before
     assert file.stat().st_mode & 0o077 == 0
     assert "Removed 'findspot'" in install(client, "--remove").out
@@ -61,11 +61,14 @@ def test_an_entry_is_added_and_removed_and_everything_else_is_kept(client: str) 
 def test_a_missing_file_is_created_and_removed_with_its_last_entry(client: str) -> None:
     file = client_of(client, "findspot").file
     install(client, "--url", URL, "--key", KEY)
-    install(client, "--url", URL, "--key", KEY, "--name", "second")
-    assert file.exists()
+    other = URL.replace("/1", "/12")
+    assert "Added 'findspot-12'" in install(client, "--url", other, "--key", KEY).out
+    assert f"Changed 'findspot-12' from {other} to {URL}" in install(
+        client, "--url", URL, "--key", KEY, "--name", "findspot-12"
+    ).out  # fmt: skip
     install(client, "--remove")
     assert KEY in file.read_text()
-    install(client, "--remove", "--name", "second")
+    install(client, "--remove", "--name", "findspot-12")
     assert not file.exists()
     install(client, "--remove")
 
@@ -82,7 +85,7 @@ def test_the_key_of_a_command_entry_is_in_its_environment() -> None:
     install("claude-desktop", "--url", URL, "--key", KEY)
     entry = json.loads(client_of("claude-desktop", "findspot").file.read_text())["mcpServers"]["findspot"]
     assert entry["args"] == ["mcp"]
-    assert entry["env"] == {"FINDSPOT_URL": URL, "FINDSPOT_KEY": KEY}
+    assert entry["env"] == {"FINDSPOT_MCP_URL": URL, "FINDSPOT_KEY": KEY}
 
 
 @pytest.mark.parametrize(
@@ -122,6 +125,7 @@ def test_missing_or_invalid_options_are_named() -> None:
     assert "--key must be given" in install("cursor", "--url", URL, code=2).err
     assert "must start with http" in install("cursor", "--url", "x", "--key", KEY, code=2).err
     assert "--name must be" in install("cursor", "--url", URL, "--key", KEY, "--name", "a b", code=2).err
+    assert "is not the URL of an endpoint" in install("cursor", "--url", URL[:-6], "--key", KEY, code=2).err
     assert "not a key" in install("cursor", "--url", URL, "--key", "钥匙", code=4).err
 
 
@@ -132,9 +136,42 @@ def test_the_bridge_reports_at_once_why_it_cannot_start(served: tuple[Server, Pa
     assert "A valid key is needed" in wrong.err
     absent = findspot("mcp", "--url", f"{server.url}/mcp/999999", "--key", server.token)
     assert absent.code == 3
-    silent = findspot("mcp", "--url", "http://127.0.0.1:1/mcp/1", "--key", KEY)
-    assert silent.code == 7
-    assert "does not answer" in silent.err
+
+
+def test_install_checks_url_and_key_with_the_server_before_it_writes(served: tuple[Server, Path]) -> None:
+    server, _ = served
+    file = client_of("cursor", "findspot").file
+    for url, code in ((f"{server.url}/mcp/1", 4), ("http://127.0.0.1:1/mcp/1", 7)):
+        ended = findspot("mcp", "install", "cursor", "--url", url, "--key", KEY)
+        assert ended.code == code, ended
+        assert not file.exists()
+    with server.client() as owner:
+        project = owner.post("/api/v1/projects", json={"name": "p"}).json()["id"]
+        made = owner.post("/api/v1/mcp", json={"project_id": project, "name": "e"}).json()
+    url = f"{server.url}/mcp/{made['id']}"
+    assert "Added 'findspot'" in findspot("mcp", "install", "cursor", "--url", url, "--key", made["key"]).out
+    assert made["key"] in file.read_text()
+
+
+def test_mcp_test_lists_the_tools_and_runs_a_search(served: tuple[Server, Path]) -> None:
+    server, _ = served
+    with server.client() as owner:
+        project = owner.post("/api/v1/projects", json={"name": "p"}).json()["id"]
+        data = {"name": "t", "data": {"title": "潮汐", "text": "the tide follows the moon"}}
+        table = owner.post(f"/api/v1/projects/{project}/tables", json=data).json()["id"]
+        spec = {"project_id": project, "table_id": table, "name": "find", "search_config": {"chunk_threshold": 1}}
+        tool = owner.post("/api/v1/tools/search", json=spec).json()["id"]
+        body = {"project_id": project, "name": "e", "tool_ids": [tool], "lean": True}
+        made = owner.post("/api/v1/mcp", json=body).json()
+    where = ("--url", f"{server.url}/mcp/{made['id']}", "--key", made["key"])
+    shown = findspot("mcp", "test", *where, "--query", "moon")
+    assert (shown.code, shown.err) == (0, "")
+    assert "2 tools, " in shown.out
+    assert "read_find" in shown.out
+    assert "1. /text 0-25" in shown.out
+    as_json = findspot("mcp", "test", *where, "--json").json
+    assert [tool["name"] for tool in as_json["tools"]] == ["find", "read_find"]
+    assert as_json["search"]["tool"] == "find"
 
 
 def test_install_prints_json() -> None:

@@ -94,7 +94,11 @@ async def test_binding_disabling_and_unbinding_a_tool_take_effect_at_once(
     for _ in range(2):
         assert (await owner.put(path)).status_code == 200
     assert await bound(owner, endpoint) == {"一": True, "two": True}
-    assert (await owner.patch(path, json={"enabled": False})).json() == {"tool_id": second, "enabled": False}
+    assert (await owner.patch(path, json={"enabled": False})).json() == {
+        "id": second,
+        "tool_id": second,
+        "enabled": False,
+    }
     assert await bound(owner, endpoint) == {"一": True, "two": False}
     assert (await owner.delete(path)).status_code == 204
     for answer in (await owner.delete(path), await owner.patch(path, json={"enabled": True})):

@@ -182,8 +182,12 @@ async def test_answers_of_calls_to_every_type_of_tool_are_described(world: World
     owner, project = world.owner, world.ids["project_id"]
     data = {"name": "data", "data": {"rows": [{"title": "a", "n": 1.5}], "text": LONG_TEXT, "more": {}}}
     table = (await owner.post(f"/api/v1/projects/{project}/tables", json=data)).json()["id"]
-    calls: list[tuple[str, str, dict[str, Any]]] = [
+    calls: list[tuple[str, str | None, dict[str, Any]]] = [
         ("search", "", {"query": "library"}),
+        ("read", "", {"json_path": "/text", "around": 5}),
+        ("search_documents", None, {"query": "library"}),
+        ("list_documents", None, {}),
+        ("read_document", None, {"document_id": world.ids["document_id"]}),
         ("get_data_schema", "", {}),
         ("get_all_data", "", {}),
         ("query_data", "", {"query": "rows[0]"}),
@@ -195,7 +199,8 @@ async def test_answers_of_calls_to_every_type_of_tool_are_described(world: World
     ]
     call = "POST /api/v1/tools/{tool_id}/call"
     for type, pointer, arguments in calls:
-        spec = {"project_id": project, "table_id": table, "type": type, "name": f"to_{type}", "json_pointer": pointer}
+        spec = {"project_id": project, "type": type, "name": f"to_{type}"}
+        spec |= {} if pointer is None else {"table_id": table, "json_pointer": pointer}
         made = checker.check("POST /api/v1/tools", await owner.post("/api/v1/tools", json=spec)).json()
         path = f"/api/v1/tools/{made['tool_id']}/call"
         answer = checker.check(call, await owner.post(path, json={"arguments": arguments}))

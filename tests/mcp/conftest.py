@@ -124,7 +124,7 @@ def http_to(world: World) -> Connect:
 def stdio_to(world: World) -> Connect:
     @contextlib.asynccontextmanager
     async def connect(mode: str = LATEST_MODERN_VERSION, **options: Any) -> AsyncIterator[Client]:
-        environment = {**os.environ, "FINDSPOT_URL": world.at, "FINDSPOT_KEY": world.key}
+        environment = {**os.environ, "FINDSPOT_MCP_URL": world.at, "FINDSPOT_KEY": world.key}
         command = StdioServerParameters(command=sys.executable, args=["-m", "findspot", "mcp"], env=environment)
         async with Client(stdio_client(command), mode=mode, **options) as client:
             yield client

@@ -46,10 +46,13 @@ class ControlledTools(Tools, ToolCalls):
             case int():
                 raise invalid("query", "must be text")
         if tool.type == "search":
-            found = {"query": asked.get("query", ""), "results": [_hit(tool, "/a/书~1 1"), _hit(tool, "/b")]}
+            found: dict[str, Any] = {"query": asked.get("query", ""), "total_results": 2}
+            found["results"] = [_hit(tool, "/a/书~1 1", 4), _hit(tool, "/b", 0)]
             return json.dumps(found, ensure_ascii=False).encode()
         return json.dumps(ODD, ensure_ascii=False).encode()
 
 
-def _hit(tool: Tool, pointer: str) -> dict[str, Any]:
-    return {"score": 0.5, "chunk": {"table_id": tool.table_id, "json_pointer": pointer, "chunk_text": "x"}}
+def _hit(tool: Tool, pointer: str, start: int) -> dict[str, Any]:
+    chunk = {"table_id": tool.table_id, "json_pointer": pointer, "chunk_text": "x", "char_start": start}
+    chunk["char_end"] = start + 1
+    return {"score": 0.51234, "json_path": pointer, "context": {"标题": "红楼梦", "id": 7}, "chunk": chunk}

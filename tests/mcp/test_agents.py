@@ -184,17 +184,26 @@ async def test_a_long_call_reports_its_progress(world: World, connect: Connect) 
     assert all(message and message.startswith("slow: running for ") for _, message in reports)
 
 
-async def test_a_hit_links_to_the_whole_node_behind_it(world: World, connect: Connect) -> None:
+async def test_the_text_of_a_search_is_a_short_list_to_read(world: World, connect: Connect) -> None:
+    await world.bind("find", "search")
+    async with connect() as client:
+        result = await client.call_tool("find", {"query": "x"})
+    assert text_of(result) == (
+        "2 of 2 results.\n\n1. /a/书~1 1 4-5 (0.51) 红楼梦 · 7\nx\n\n2. /b 0-1 (0.51) 红楼梦 · 7\nx"
+    )
+
+
+async def test_a_hit_links_to_its_place_in_the_node_behind_it(world: World, connect: Connect) -> None:
     await world.bind("find", "search")
     async with connect() as client:
         result = await client.call_tool("find", {"query": "x"})
         links = [block for block in result.content if isinstance(block, ResourceLink)]
-        assert [link.name for link in links] == ["/a/书~1 1", "/b"]
+        assert [link.name for link in links] == ["hit 1", "hit 2"]
         (text,) = (await client.read_resource(links[0].uri)).contents
         (value,) = (await client.read_resource(links[1].uri)).contents
     assert isinstance(text, TextResourceContents)
     assert isinstance(value, TextResourceContents)
-    assert (text.text, text.mime_type) == ("红楼梦 📕", "text/plain")
+    assert (text.text, text.mime_type) == ("📕", "text/plain")
     assert (value.text, value.mime_type) == ("[1.10, null]", "application/json")
 
 

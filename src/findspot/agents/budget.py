@@ -9,7 +9,10 @@ from typing import Any
 
 import msgspec
 
+from findspot import pointer as pointers
 from findspot import tokens
+from findspot.agents.shapes import opened
+from findspot.errors import shortened
 
 MARK = "…"
 _ROUNDS = 16
@@ -73,7 +76,8 @@ def fit(answer: dict[str, Any], budget: int, notice: Callable[[list[str]], str])
     for _ in range(_ROUNDS):
         cuts: list[str] = []
         short = _shortened(answer, room, "", cuts)
-        text = encode({**short, "truncated": True, "notice": notice(cuts)})
+        told = f"{answer['notice']} {notice(cuts)}" if "notice" in answer else notice(cuts)
+        text = encode({**short, "truncated": True, "notice": told})
         spent = token_cost(text)
         if len(best) < len(text) and spent <= budget:
             best = text
@@ -122,29 +126,20 @@ def _shortened(value: Any, room: int, path: str, cuts: list[str]) -> Any:
     """Cut a value to about `room` bytes: text at its end, a list to its first elements, an object evenly."""
     if estimated_size(value, room) <= room:
         return value
-    opened = _opened(value)
-    if isinstance(opened, str):
-        return _first_characters(opened, room, path, cuts)
-    if isinstance(opened, dict):
-        return _evenly(opened, room, path, cuts)
-    if isinstance(opened, list | tuple):
-        return _first_elements(opened, room, path, cuts)
-    cuts.append(f"{_short(path)}: a number that is too long")
+    value = opened(value)
+    if isinstance(value, str):
+        return _first_characters(value, room, path, cuts)
+    if isinstance(value, dict):
+        return _evenly(value, room, path, cuts)
+    if isinstance(value, list | tuple):
+        return _first_elements(value, room, path, cuts)
+    cuts.append(f"{shortened(path)}: a number that is too long")
     return None
-
-
-def _opened(value: Any) -> Any:
-    """Decode a JSON text one level deep; return other values unchanged."""
-    if not isinstance(value, msgspec.Raw):
-        return value
-    first = bytes(memoryview(value)[:1])
-    kind: Any = {b"{": dict[str, msgspec.Raw], b"[": list[msgspec.Raw], b'"': str}.get(first)
-    return msgspec.json.decode(value, type=kind) if kind else value
 
 
 def _first_characters(text: str, room: int, path: str, cuts: list[str]) -> str:
     kept = text.encode()[: max(0, room - 8)].decode(errors="ignore")
-    cuts.append(f"{_short(path)}: {len(kept)}/{len(text)}")
+    cuts.append(f"{shortened(path)}: {len(kept)}/{len(text)} characters")
     return kept + MARK
 
 
@@ -158,7 +153,7 @@ def _first_elements(elements: Any, room: int, path: str, cuts: list[str]) -> lis
         kept.append(element)
         left -= size
         whole += 1
-    cuts.append(f"{_short(path)}: {whole}/{len(elements)}")
+    cuts.append(f"{shortened(path)}: {whole}/{len(elements)}")
     if not kept and elements and left > 32:
         kept.append(_shortened(elements[0], left, f"{path}/0", cuts))
     return kept
@@ -178,7 +173,7 @@ def _evenly(members: dict[str, Any], room: int, path: str, cuts: list[str]) -> d
     for count, key in enumerate(sorted(sizes, key=sizes.__getitem__)):
         shares[key] = min(sizes[key], left // (len(members) - count))
         left -= shares[key]
-    return {key: _shortened(value, shares[key], f"{path}/{key}", cuts) for key, value in members.items()}
+    return {key: _shortened(value, shares[key], path + pointers.step(key), cuts) for key, value in members.items()}
 
 
 def _first_members(members: dict[str, Any], room: int, path: str, cuts: list[str]) -> dict[str, Any]:
@@ -190,12 +185,8 @@ def _first_members(members: dict[str, Any], room: int, path: str, cuts: list[str
             break
         kept[key] = value
         left -= size
-    cuts.append(f"{_short(path)}: {len(kept)}/{len(members)}")
+    cuts.append(f"{shortened(path)}: {len(kept)}/{len(members)}")
     return kept
-
-
-def _short(path: str) -> str:
-    return path if len(path) <= 60 else path[:60] + MARK
 
 
 def summarize_cuts(cuts: list[str]) -> str:

@@ -7,13 +7,17 @@ from typing import Any
 
 import msgspec
 
-from findspot.agents.budget import encode, fit, summarize_cuts, surely_fits, token_cost
-from findspot.agents.cards import MAX_QUERY
+from findspot.agents.budget import encode, fit, summarize_cuts
+from findspot.agents.cards import MAX_OFFSET, MAX_QUERY
+from findspot.agents.context import Context, Contexts
+from findspot.agents.document_calls import DocumentCalls
+from findspot.agents.hits import fit_hits, search_answer
 from findspot.agents.schemas import SearchConfig
+from findspot.agents.shapes import look
 from findspot.agents.views import View, view
 from findspot.content.tables import Tables
 from findspot.engines.protocol import Within
-from findspot.errors import FindspotError, invalid, not_found
+from findspot.errors import FindspotError, invalid, not_found, shortened
 from findspot.jsontext.check import check
 from findspot.jsontext.elements import argument_error
 from findspot.jsontext.operations import Edit
@@ -22,12 +26,11 @@ from findspot.ranking.fusion import Weights
 from findspot.runtime import messages, metrics
 from findspot.runtime.helpers import Helpers
 from findspot.runtime.remote_calls import joined_there
-from findspot.search import Found, Hit, SearchRequest, Strategy, TableSearch
+from findspot.search import Found, SearchRequest, Strategy, TableSearch
 from findspot.settings import Settings
 from findspot.store import index_states as states
+from findspot.store import tools as tool_rows
 from findspot.store.database import Store
-
-_NOTICE_TOKENS = 250  # reserved for the notice
 
 
 class _Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,6 +46,27 @@ class _Search(_Arguments, frozen=True):
     top_k: int | float | msgspec.UnsetType = msgspec.UNSET  # in JSON, 5.0 is an integer
 
 
+class _Read(_Arguments, frozen=True):
+    json_path: str
+    start: int | float | msgspec.UnsetType = msgspec.UNSET
+    end: int | float | msgspec.UnsetType = msgspec.UNSET
+    around: int | float | msgspec.UnsetType = msgspec.UNSET
+
+
+class _ReadDocument(_Arguments, frozen=True):
+    document_id: int | float | msgspec.UnsetType = msgspec.UNSET
+    path: str | msgspec.UnsetType = msgspec.UNSET
+    start: int | float | msgspec.UnsetType = msgspec.UNSET
+    end: int | float | msgspec.UnsetType = msgspec.UNSET
+    around: int | float | msgspec.UnsetType = msgspec.UNSET
+
+
+class _ListDocuments(_Arguments, frozen=True):
+    path_prefix: str | msgspec.UnsetType = msgspec.UNSET
+    type: str | msgspec.UnsetType = msgspec.UNSET
+    cursor: str | msgspec.UnsetType = msgspec.UNSET
+
+
 class _Preview(_Arguments, frozen=True):
     keys: list[str] | msgspec.UnsetType = msgspec.UNSET
 
@@ -55,6 +79,10 @@ class _Select(_Arguments, frozen=True):
 _ARGUMENTS: dict[ToolType, type[_Arguments]] = {
     ToolType.QUERY_DATA: _Query,
     ToolType.SEARCH: _Search,
+    ToolType.READ: _Read,
+    ToolType.SEARCH_DOCUMENTS: _Search,
+    ToolType.READ_DOCUMENT: _ReadDocument,
+    ToolType.LIST_DOCUMENTS: _ListDocuments,
     ToolType.PREVIEW: _Preview,
     ToolType.SELECT: _Select,
 }
@@ -77,6 +105,13 @@ def read_arguments(type: ToolType, text: bytes, max_top_k: int) -> Any:
     top_k = getattr(found, "top_k", msgspec.UNSET)
     if top_k is not msgspec.UNSET and not (1 <= top_k <= max_top_k and top_k == int(top_k)):
         raise invalid("top_k", f"must be a whole number from 1 to {max_top_k}")
+    for name in ("start", "end", "around"):
+        place = getattr(found, name, msgspec.UNSET)
+        if place is not msgspec.UNSET and not (0 <= place <= MAX_OFFSET and place == int(place)):
+            raise invalid(name, "must be a whole number from 0: a position in the text, in characters")
+    id = getattr(found, "document_id", msgspec.UNSET)
+    if id is not msgspec.UNSET and not (1 <= id <= MAX_OFFSET and id == int(id)):
+        raise invalid("document_id", "must be a whole number from 1")
     return found
 
 
@@ -90,6 +125,8 @@ class ToolCalls:
         self._tables = tables
         self._table_search = table_search
         self._helpers = helpers
+        self._contexts = Contexts(tables, helpers)
+        self._documents = DocumentCalls(store, table_search, helpers, settings)
         self._settings = settings
 
     async def call(
@@ -104,11 +141,22 @@ class ToolCalls:
             raise not_found("tool")
         if tool.type.edits and not caller.role.covers(Role.WRITE):
             raise FindspotError("FORBIDDEN", f"Calling this tool needs the role 'write'; the key has '{caller.role}'.")
+        if tool.type.on_documents:
+            return await self._on_documents(tool, arguments, language)
         if tool.type.edits:
             return await self._edit(tool, arguments, language)
         if tool.type is ToolType.SEARCH:
             return await self._search(tool, arguments, language)
         return await self._view(tool, arguments, language)
+
+    async def _on_documents(self, tool: Tool, arguments: bytes, language: str) -> bytes:
+        parsed = read_arguments(tool.type, arguments, self._settings.max_top_k)
+        if tool.type is ToolType.SEARCH_DOCUMENTS:
+            limit = self._settings.top_k if parsed.top_k is msgspec.UNSET else int(parsed.top_k)
+            return await self._documents.search(tool, parsed.query, limit, language)
+        if tool.type is ToolType.READ_DOCUMENT:
+            return await self._documents.read(tool, msgspec.to_builtins(parsed), language)
+        return await self._documents.list(tool, msgspec.to_builtins(parsed))
 
     async def _view(self, tool: Tool, arguments: bytes, language: str) -> bytes:
         """Return the part of the current table that a reading tool shows."""
@@ -116,13 +164,13 @@ class ToolCalls:
         if tool.type is ToolType.PREVIEW:
             parsed.setdefault("keys", tool.metadata.get("preview_keys"))
         request = View(tool.type.value, tool.json_pointer, parsed, self._settings.answer_tokens, language)
-        async with self._tables.reading(tool.table_id, "") as (_, text):
+        async with self._tables.reading(tool.table, "") as (_, text):
             return await self._helpers.run(tool.project_id, view, request, joined_there(text))
 
     async def _edit(self, tool: Tool, arguments: bytes, language: str) -> bytes:
         """Edit the table and return the changed keys."""
         action, field = _EDITS[tool.type]
-        edit = asyncio.ensure_future(self._tables.edit(tool.table_id, action, tool.json_pointer, arguments))
+        edit = asyncio.ensure_future(self._tables.edit(tool.table, action, tool.json_pointer, arguments))
         keys = await asyncio.shield(edit)  # an edit is finished, even if the caller has left
         answer = {field: keys, "total": len(keys)}
         text = encode(answer)
@@ -143,17 +191,38 @@ class ToolCalls:
         default = min(config.top_k or self._settings.top_k, self._settings.max_top_k)
         limit = default if parsed.top_k is msgspec.UNSET else int(parsed.top_k)
         async with self._store.read() as connection:  # before the search: chunks not indexed now may be missing in it
-            index_state = await states.table_index_state(connection, tool.table_id)
+            index_state = await states.table_index_state(connection, tool.table)
         with metrics.search(tool.project_id, tool.id) as record:
             found = await self._table_search.search(self._request(tool, config, parsed.query, limit))
             record(len(found.hits), found.degraded.code if found.degraded else None)
-        ids = config.include_metadata is not False
-        results = [_result(hit, tool.json_pointer, ids) for hit in found.hits]
-        answer = _answer(parsed.query, found, results, _notice(found, index_state, language))
-        text = encode(answer)
-        if surely_fits(text, self._settings.answer_tokens):  # counting tokens takes as long as a keyword search
-            return text
-        return await asyncio.to_thread(_within_budget, answer, self._settings.answer_tokens, language)
+        notice = _notice(found, index_state, language)
+        if not found.hits:
+            notice = f"{notice} {await self._why_empty(tool, config, language)}".strip()
+        answer = search_answer(
+            parsed.query, found, tool.json_pointer, await self._context(tool, found, config), notice,
+            ids=config.include_metadata is not False,
+        )  # fmt: skip
+        return await asyncio.to_thread(fit_hits, answer, self._settings.answer_tokens, language)
+
+    async def _context(self, tool: Tool, found: Found, config: SearchConfig) -> dict[str, Context]:
+        if not found.hits:
+            return {}
+        places = [hit.found.chunk.json_pointer for hit in found.hits]
+        return await self._contexts.of(tool.table, found.hits[0].found.revision, places, config.context_keys)
+
+    async def _why_empty(self, tool: Tool, config: SearchConfig, language: str) -> str:
+        """Return why a tool can find nothing at all, or ""."""
+        size, overlap, threshold = config.chunking(self._settings)
+        async with self._store.read() as connection:
+            scope = tool.table, tool.json_pointer, (size, overlap), threshold
+            nodes, *_ = await tool_rows.count_in_scope(connection, *scope)
+        if nodes:
+            return ""
+        async with self._tables.reading(tool.table, "") as (_, text):
+            looked = await self._helpers.run_unless_small(tool.project_id, look, joined_there(text), tool.json_pointer)
+        if looked.absent is not None:
+            return messages.scope_missing(shortened(tool.json_pointer), language)
+        return messages.nothing_to_index(threshold, language)
 
     def _request(self, tool: Tool, config: SearchConfig, query: str, limit: int) -> SearchRequest:
         size, overlap, threshold = config.chunking(self._settings)
@@ -161,7 +230,7 @@ class ToolCalls:
             tool.project_id,
             query,
             Strategy.VECTOR if config.enable_hybrid is False else Strategy.HYBRID,
-            tool.table_id,
+            tool.table,
             Within(tool.json_pointer, (size, overlap), threshold),
             limit=limit,
             fusion=config.fusion or "convex",
@@ -213,69 +282,3 @@ def _notice(found: Found, index_state: TableIndexState, language: str) -> str:
     elif code == "SEARCH_CAPACITY_EXCEEDED":
         notices.append(messages.chunk_limit_reached(language))
     return " ".join(notices)
-
-
-def _answer(query: str, found: Found, results: list[dict[str, Any]], notice: str) -> dict[str, Any]:
-    answer: dict[str, Any] = {
-        "query": query,
-        "total_results": len(results),
-        "results": results,
-        "search_time_ms": round(found.took_ms, 2),
-        "vector_results_count": found.vector_count,
-        "bm25_results_count": found.keyword_count,
-    }
-    if found.degraded:
-        answer["fallback"] = found.degraded.fallback
-    return {**answer, "notice": notice} if notice else answer
-
-
-def _result(hit: Hit, scope: str, ids: bool) -> dict[str, Any]:
-    chunk = hit.found.chunk
-    location = {
-        "json_pointer": chunk.json_pointer,
-        "chunk_index": chunk.chunk_index,
-        "total_chunks": chunk.total_chunks,
-        "chunk_text": chunk.text,
-        "char_start": chunk.char_start,
-        "char_end": chunk.char_end,
-    }
-    identity = {
-        "id": chunk.id,
-        "table_id": chunk.table_id,
-        "content_hash": chunk.content_hash,
-        "turbopuffer_namespace": chunk.namespace,
-        "turbopuffer_doc_id": chunk.doc_id,
-    }
-    path = chunk.json_pointer.removeprefix(scope)
-    return {"score": hit.ranked.score, "json_path": path, "chunk": {**identity, **location} if ids else location}
-
-
-def _within_budget(answer: dict[str, Any], budget: int, language: str) -> bytes:
-    """Keep as many hits as fit, the best first. If not even one fits, cut its text and its range."""
-    text = encode(answer)
-    if token_cost(text) <= budget:
-        return text
-    results = answer["results"]
-    frame = {**answer, "results": [], "truncated": True}
-    left = budget - token_cost(encode(frame)) - _NOTICE_TOKENS
-    kept: list[dict[str, Any]] = []
-    for result in results:
-        spent = token_cost(encode(result)) + 2
-        if spent > left:
-            break
-        kept.append(result)
-        left -= spent
-    if not kept:
-        kept = [_cut(results[0], left)]
-    truncated = messages.truncated("search", f"/results: {len(kept)}/{len(results)}", language)
-    notice = f"{answer['notice']} {truncated}" if "notice" in answer else truncated
-    return encode({**frame, "total_results": len(kept), "results": kept, "notice": notice})
-
-
-def _cut(result: dict[str, Any], left: int) -> dict[str, Any]:
-    """Return a hit with as much of its text as fits, and `char_end` moved to the end of that text."""
-    chunk = result["chunk"]
-    text: str = chunk["chunk_text"]
-    while text and (spent := token_cost(encode({**result, "chunk": {**chunk, "chunk_text": text}}))) > left:
-        text = text[: min(len(text) - 1, int(len(text) * 0.95 * left / spent))] if left > 0 else ""
-    return {**result, "chunk": {**chunk, "chunk_text": text, "char_end": chunk["char_start"] + len(text)}}

@@ -1,45 +1,90 @@
 """The card of a tool, as agents see it: a name that is valid in MCP, a description, input and output schemas, hints."""
 
 import re
+from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
+from findspot.agents.shapes import Shape
 from findspot.models import Tool, ToolCard, ToolType
 from findspot.settings import Settings
 
 MAX_QUERY = 4000
+MAX_OFFSET = 10**12
 _MCP_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}", re.ASCII)
 
 _DESCRIPTIONS = {
     ToolType.GET_DATA_SCHEMA: "Show the keys and types of {where}, without its content.",
     ToolType.GET_ALL_DATA: "Read all of {where}. Large data is cut.",
-    ToolType.QUERY_DATA: "Read a part of {where} with a JMESPath query, such as `items[0:5].title` or `keys(@)`. "
-    "A missing value is null.",
+    ToolType.QUERY_DATA: "Read a part of {where} with a JMESPath query. A missing value is null.",
     ToolType.CREATE: "Add elements to {where}: new keys of an object, or at the end of a list. All are added, or none.",
     ToolType.UPDATE: "Replace whole values in {where} by key (in a list, by index). All are replaced, or none.",
     ToolType.DELETE: "Remove elements from {where} by key (in a list, by index). All are removed, or none.",
     ToolType.PREVIEW: "Show some fields of every object in the list {where}.",
     ToolType.SELECT: "Read the objects of the list {where} whose field has one of the given values.",
+    ToolType.READ: "Read a part of a long text in {where}: the text around a search hit, or from a place on.",
+    ToolType.SEARCH_DOCUMENTS: "Search the documents, by meaning and by words. Returns the best passages, each with "
+    "its document, headings and character range.",
+    ToolType.READ_DOCUMENT: "Read a part of a document: the text around a search hit, or from a place on.",
+    ToolType.LIST_DOCUMENTS: "List the documents with their ids, titles and paths.",
     ToolType.SEARCH: "Search the long texts in {where}, by meaning and by words. Returns the best passages, each with "
     "its JSON pointer and character range.",
 }
 
 
-def description(type: ToolType, table: str, scope: str) -> str:
-    """Return the default description of a tool."""
+def description(type: ToolType, table: str, scope: str, shape: Shape | None) -> str:
+    """Return the default description of a tool. Its examples fit the shape of its scope."""
+    return f"{_purpose(type, table, scope)}{_examples(type, shape)}"
+
+
+def is_generated(tool: Tool, table: str) -> bool:
+    """Return whether the description of a tool was not written by a user."""
+    return tool.description.startswith(_purpose(tool.type, table, tool.json_pointer))
+
+
+def _examples(type: ToolType, shape: Shape | None) -> str:
+    if shape is None:
+        return ""
+    if type is ToolType.QUERY_DATA and shape.queries:
+        return f" Examples: {', '.join(f'`{query}`' for query in shape.queries)}."
+    if type in (ToolType.PREVIEW, ToolType.SELECT) and shape.type == "array" and shape.keys:
+        return f" Fields: {', '.join(f'`{key}`' for key in shape.keys)}."
+    return ""
+
+
+def _purpose(type: ToolType, table: str, scope: str) -> str:
     where = f"at {scope!r} in the table {table!r}" if scope else f"the table {table!r}"
     if scope and type not in (ToolType.PREVIEW, ToolType.SELECT):
         where = f"the data {where}"
     return _DESCRIPTIONS[type].format(where=where)
 
 
+def mcp_name(tool: Tool) -> str:
+    """Return the name of a tool in MCP, which allows only some ASCII characters."""
+    if _MCP_NAME.fullmatch(tool.name):
+        return tool.name
+    return f"read-{tool.id}" if tool.type in _READING.values() else f"tool-{tool.id}"
+
+
+_READING = {ToolType.SEARCH: ToolType.READ, ToolType.SEARCH_DOCUMENTS: ToolType.READ_DOCUMENT}
+
+
+def reading_tool(search: Tool, taken: Collection[str]) -> Tool | None:
+    """Return the tool that reads what a search tool finds; None for other tools. Its name is not one that is taken."""
+    if search.type not in _READING:
+        return None
+    name = f"read_{search.name}" if f"read_{search.name}" not in taken else f"read {search.name}"
+    description = f"Read on around a hit of '{search.name}', or any part of a text in its scope."
+    return replace(search, type=_READING[search.type], name=name, description=description, metadata={})
+
+
 def card(tool: Tool, settings: Settings) -> ToolCard:
-    plain = _MCP_NAME.fullmatch(tool.name) is not None
     return ToolCard(
-        name=tool.name if plain else f"tool-{tool.id}",
+        name=mcp_name(tool),
         title=tool.name,
         description=tool.description,
         input_schema=_input(tool, settings),
-        output_schema=_output(tool),
+        output_schema=_OUTPUTS[tool.type],
         annotations={
             "readOnlyHint": not tool.type.edits,
             "destructiveHint": tool.type in (ToolType.UPDATE, ToolType.DELETE),
@@ -62,6 +107,14 @@ _KEY = {"type": ["string", "integer"]}
 _ANY: dict[str, Any] = {}
 
 
+_OFFSET = {"type": "integer", "minimum": 0, "maximum": MAX_OFFSET}
+_SLICE = {
+    "start": {**_OFFSET, "description": "First character to read. Default 0."},
+    "end": {**_OFFSET, "description": "Character to stop before."},
+    "around": {**_OFFSET, "description": "Instead of start and end: read the text on both sides of this character."},
+}
+
+
 def _elements(about: str, required: list[str]) -> dict[str, Any]:
     element = _object({"key": _KEY, "content": {"description": "Any JSON value."}}, required)
     return _list(element, about)
@@ -69,7 +122,7 @@ def _elements(about: str, required: list[str]) -> dict[str, Any]:
 
 def _input(tool: Tool, settings: Settings) -> dict[str, Any]:
     match tool.type:
-        case ToolType.SEARCH:
+        case ToolType.SEARCH | ToolType.SEARCH_DOCUMENTS:
             config = tool.search_config or {}
             query = {**_QUERY, "description": "What to search for, in plain words."}
             top_k = {
@@ -93,79 +146,74 @@ def _input(tool: Tool, settings: Settings) -> dict[str, Any]:
             return _object({"keys": _list(_KEY, "The keys, or in a list the indexes, to remove.")}, ["keys"])
         case ToolType.PREVIEW:
             return _object({"keys": _list({"type": "string"}, "The fields to show.")}, [])
+        case ToolType.READ:
+            path = {"type": "string", "description": "The json_path of a hit: the JSON pointer of a string."}
+            return _object({"json_path": path, **_SLICE}, ["json_path"])
+        case ToolType.READ_DOCUMENT:
+            id = {"type": "integer", "minimum": 1, "maximum": MAX_OFFSET, "description": "The id of the document, or:"}
+            path = {"type": "string", "description": "The path of the document."}
+            return _object({"document_id": id, "path": path, **_SLICE}, [])
+        case ToolType.LIST_DOCUMENTS:
+            prefix = {"type": "string", "description": "Only documents whose path begins with this."}
+            cursor = {"type": "string", "description": "The cursor of the page before."}
+            return _object({"path_prefix": prefix, "type": {"type": "string"}, "cursor": cursor}, [])
         case ToolType.SELECT:
             field = {"type": "string", "description": "The field to compare."}
             return _object({"field": field, "keys": _list(_ANY, "The values to match.")}, ["field", "keys"])
     return _object({}, [])
 
 
-_CUT = {
-    "truncated": {"type": "boolean", "description": "Whether the answer was too long and was cut."},
-    "notice": {"type": "string", "description": "A note on what is missing from this answer, and why."},
-}
-_COUNT = {"type": "integer", "minimum": 0}
-_TEXT = {"type": "string"}
+# Output schemas have names and types only: clients validate answers with them, and every token is paid for.
+
+_TEXT, _COUNT, _LIST = {"type": "string"}, {"type": "integer"}, {"type": "array"}
+_OBJECT = {"type": "object"}
+_CUT = {"truncated": {"type": "boolean"}, "notice": _TEXT}
 
 
 def _answer(properties: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
     return _object({**properties, **(optional or {}), **_CUT}, list(properties))
 
 
-_KEYS = {"type": "array", "items": _KEY}
+_MAYBE_TEXT = {"type": ["string", "null"]}
+_PART = {
+    "text": _TEXT,
+    "start": _COUNT,
+    "end": _COUNT,
+    "length": _COUNT,
+    "next_start": {"type": ["integer", "null"]},
+    "heading_path": _LIST,
+}
+_HITS = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {"score": {"type": "number"}, "json_path": _TEXT, "context": _OBJECT, "chunk": _OBJECT},
+    },
+}
 _OUTPUTS = {
-    ToolType.GET_DATA_SCHEMA: _answer(
-        {
-            "schema": _ANY,
-            "meta": _object(
-                {"json_path": _TEXT, "root_type": _TEXT, "keys_preview": {"type": "array", "items": _TEXT}},
-                ["json_path", "root_type", "keys_preview"],
-            ),
-        }
-    ),
+    ToolType.GET_DATA_SCHEMA: _answer({"schema": _ANY, "meta": _OBJECT}),
     ToolType.GET_ALL_DATA: _answer({"data": _ANY}),
     ToolType.QUERY_DATA: _answer({"data": _ANY, "query": _TEXT}),
-    ToolType.CREATE: _answer({"created_keys": _KEYS, "total": _COUNT}),
-    ToolType.UPDATE: _answer({"updated_keys": _KEYS, "total": _COUNT}),
-    ToolType.DELETE: _answer({"deleted_keys": _KEYS, "total": _COUNT}),
-    ToolType.PREVIEW: _answer(
-        {"data": {"type": "array"}, "keys": {"type": "array", "items": _TEXT}, "total_count": _COUNT}
+    ToolType.CREATE: _answer({"created_keys": _LIST, "total": _COUNT}),
+    ToolType.UPDATE: _answer({"updated_keys": _LIST, "total": _COUNT}),
+    ToolType.DELETE: _answer({"deleted_keys": _LIST, "total": _COUNT}),
+    ToolType.PREVIEW: _answer({"data": _LIST, "keys": _LIST, "total_count": _COUNT}),
+    ToolType.SELECT: _answer({"data": _LIST, "matched_count": _COUNT}),
+    ToolType.READ: _answer(_PART, {"json_path": _TEXT}),
+    ToolType.READ_DOCUMENT: _answer({"title": _TEXT, **_PART}, {"document_id": _COUNT, "path": _MAYBE_TEXT}),
+    ToolType.LIST_DOCUMENTS: _answer({"documents": _LIST, "cursor": _MAYBE_TEXT}),
+    ToolType.SEARCH_DOCUMENTS: _answer(
+        {"query": _TEXT, "total_results": _COUNT, "results": _LIST}, {"fallback": _TEXT}
     ),
-    ToolType.SELECT: _answer({"data": {"type": "array"}, "matched_count": _COUNT}),
+    ToolType.SEARCH: _answer(
+        {
+            "query": _TEXT,
+            "total_results": _COUNT,
+            "results": _HITS,
+            "search_time_ms": {"type": "number"},
+            "vector_results_count": _COUNT,
+            "bm25_results_count": _COUNT,
+        },
+        {"fallback": _TEXT},
+    ),
 }
-
-_LOCATION: dict[str, Any] = {
-    "json_pointer": {"type": "string", "description": "The JSON pointer of the node in the table."},
-    "chunk_index": _COUNT,
-    "total_chunks": _COUNT,
-    "chunk_text": _TEXT,
-    "char_start": _COUNT,
-    "char_end": _COUNT,
-}
-_IDS: dict[str, Any] = {
-    "id": _COUNT,
-    "table_id": _COUNT,
-    "content_hash": _TEXT,
-    "turbopuffer_namespace": _TEXT,
-    "turbopuffer_doc_id": _TEXT,
-}
-
-
-def _output(tool: Tool) -> dict[str, Any]:
-    if tool.type is not ToolType.SEARCH:
-        return _OUTPUTS[tool.type]
-    with_ids = (tool.search_config or {}).get("include_metadata", True)
-    chunk = {**_LOCATION, **_IDS} if with_ids else _LOCATION
-    hit = {
-        "score": {"type": "number", "minimum": 0, "maximum": 1},
-        "json_path": {"type": "string", "description": "The JSON pointer of the node, relative to the tool's scope."},
-        "chunk": _object(chunk, list(chunk)),
-    }
-    counts = dict.fromkeys(("vector_results_count", "bm25_results_count"), _COUNT)
-    answer = {
-        "query": _TEXT,
-        "total_results": _COUNT,
-        "results": {"type": "array", "items": _object(hit, list(hit))},
-        "search_time_ms": {"type": "number", "minimum": 0},
-        **counts,
-    }
-    return _answer(answer, {"fallback": {"type": "string", "enum": ["fts"]}})

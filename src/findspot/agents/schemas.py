@@ -32,8 +32,8 @@ def _name(value: str) -> str:
         value = checked(value)
     except FindspotError as error:
         raise ValueError(error.message.partition(": ")[2]) from None
-    if value.startswith("tool-") and value[5:].isdecimal():  # what agents see if MCP does not allow the name
-        raise ValueError("names such as tool-12 are reserved for tools whose name is not plain ASCII")
+    if value.startswith(("tool-", "read-")) and value[5:].isdecimal():  # what agents see if MCP does not allow the name
+        raise ValueError("names such as tool-12 and read-12 are reserved for tools whose name is not plain ASCII")
     return value
 
 
@@ -56,6 +56,8 @@ Description = Annotated[str, AfterValidator(_description)]
 Pointer = Annotated[str, AfterValidator(_pointer)]
 Type = Annotated[ToolType, BeforeValidator(_type)]
 Id = Annotated[int, Field(ge=1, lt=10**18)]
+ScalarText = Annotated[str, AfterValidator(scalar_text)]
+ContextKey = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(scalar_text)]
 Weight = Annotated[float, Field(ge=0, le=1)]
 _POINTER_NAMES = AliasChoices("json_pointer", "json_path")
 
@@ -76,6 +78,7 @@ class SearchConfig(Spec):
     chunk_size: int | None = Field(None, ge=100, le=8000)
     chunk_overlap: int | None = Field(None, ge=0)
     include_metadata: bool | None = None
+    context_keys: list[ContextKey] | None = Field(None, max_length=20)
 
     def checked(self, settings: Settings) -> dict[str, Any]:
         """Return the given fields. Raise INVALID_ARGUMENT if they conflict with each other or with the defaults."""
@@ -118,16 +121,26 @@ def _metadata(value: dict[str, Any]) -> dict[str, Any]:
 Metadata = Annotated[dict[str, Any], AfterValidator(_metadata)]
 
 
+class Documents(Spec):
+    """The documents that a tool may use: below a path, of these types, with these ids; all that are named must hold."""
+
+    path_prefix: ScalarText = Field("", max_length=MAX_POINTER)
+    types: list[ScalarText] = Field(default_factory=list, max_length=100)
+    document_ids: list[Id] = Field(default_factory=list, max_length=10_000)
+
+
 class NewSearchTool(Spec):
     """A search tool to create, in the project that the request names."""
 
     project_id: Id
-    table_id: Id
+    table_id: Id | None = None
     name: Name
     description: Description | None = None
     json_pointer: Pointer = Field("", validation_alias=_POINTER_NAMES)
+    allow_missing: bool = False  # the value at the pointer may come later
     metadata: Metadata = Field(default_factory=dict)
     search_config: SearchConfig | None = None
+    documents: Documents | None = None
 
     @property
     def kind(self) -> ToolType:
@@ -139,6 +152,12 @@ class NewSearchTool(Spec):
             raise ValueError("only a search tool has a search_config")
         if "search_index" in self.metadata:
             raise ValueError("metadata.search_index is set by Findspot")
+        if self.kind.on_documents and (self.table_id is not None or self.json_pointer):
+            raise ValueError(f"a {self.kind} tool works on documents and has no table; limit it with 'documents'")
+        if not self.kind.on_documents and self.table_id is None:
+            raise ValueError("table_id is missing")
+        if not self.kind.on_documents and self.documents is not None:
+            raise ValueError("only a tool on documents has 'documents'")
         return self
 
 
@@ -158,5 +177,7 @@ class ToolChange(Spec):
     name: Name | None = None
     description: Description | None = None
     json_pointer: Pointer | None = Field(None, validation_alias=_POINTER_NAMES)
+    allow_missing: bool = False
     metadata: Metadata | None = None
+    documents: Documents | None = None
     search_config: SearchConfig | None = None

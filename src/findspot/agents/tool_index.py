@@ -11,7 +11,7 @@ from findspot import pointer as pointers
 from findspot.agents.schemas import SearchConfig
 from findspot.errors import FindspotError
 from findspot.indexing.status import IndexStatus, rebuilding
-from findspot.models import SourceState, Tool, ToolType, table_namespace
+from findspot.models import SourceState, Tool, ToolType, documents_namespace, table_namespace
 from findspot.runtime import messages
 from findspot.settings import Settings
 from findspot.store import chunks as chunk_rows
@@ -27,16 +27,23 @@ CHUNKS_AT_ONCE = 5000  # in one transaction
 
 @dataclass(frozen=True, slots=True)
 class ToolCreation:
-    """The result of creating a tool. `chunks_created` counts the chunks that did not exist before."""
+    """The result of creating a tool: what it searches, and how many of its chunks did not exist before.
+
+    `nodes` lists some of the nodes.
+    """
 
     tool: Tool
     status: str
     chunks_created: int
     nodes: list[tuple[str, int, int]]
     notice: str | None
+    nodes_count: int = 0
+    chunks_count: int = 0
 
     @property
     def namespace(self) -> str:
+        if self.tool.table_id is None:
+            return documents_namespace(self.tool.project_id)
         return table_namespace(self.tool.project_id, self.tool.table_id)
 
 
@@ -91,7 +98,7 @@ class ToolIndex:
         after: int | None = 0
         while after is not None:
             async with self._store.write() as connection:
-                await request(connection, tool.project_id, tool.table_id)
+                await request(connection, tool.project_id, tool.table)
                 after = await rows.mark_unindexed(connection, *self._scope(tool), after, CHUNKS_AT_ONCE)
 
     async def delete(self, tool: Tool) -> None:
@@ -104,7 +111,7 @@ class ToolIndex:
     async def lack_of_room(self, tool: Tool) -> FindspotError | None:
         """Return an error if the chunks of a new tool exceed the project's chunk limit."""
         async with self._store.read() as connection:
-            state = await index_states.of_table(connection, tool.table_id)
+            state = await index_states.of_table(connection, tool.table)
         if state is None or state.error is None or state.error.code != "SEARCH_CAPACITY_EXCEEDED":
             return None
         return FindspotError(state.error.code, f"{state.error.message} The tool was not created.")
@@ -113,7 +120,7 @@ class ToolIndex:
         """Return what was indexed for a new tool; `last` is the last chunk that existed before."""
         scope = self._scope(tool)
         async with self._store.read() as connection:
-            nodes, _, _, new = await rows.count_in_scope(connection, *scope, last)
+            nodes, chunks, _, new = await rows.count_in_scope(connection, *scope, last)
             listed = await rows.nodes_in_scope(connection, *scope, NODES_LISTED)
         status = tool.metadata["search_index"]["status"]
         notice = None
@@ -121,13 +128,13 @@ class ToolIndex:
             notice = messages.nothing_to_index(scope.threshold, language)
         elif nodes > len(listed):
             notice = messages.more_nodes(len(listed), nodes, language)
-        return ToolCreation(tool, status, new, listed, notice)
+        return ToolCreation(tool, status, new, listed, notice, nodes, chunks)
 
     async def with_state(self, connection: AsyncConnection, tool: Tool) -> Tool:
         """Return a search tool with the state of its index in `metadata`. It is read each time, so it is current."""
         if tool.type is not ToolType.SEARCH:
             return tool
-        state = await index_states.of_table(connection, tool.table_id)
+        state = await index_states.of_table(connection, tool.table)
         nodes, found, indexed, _ = await rows.count_in_scope(connection, *self._scope(tool))
         configured = tool.metadata.get("search_index", {}).get("configured_at", _iso(tool.created_at))
         indexed_at = state.indexed_at if state else None
@@ -148,7 +155,7 @@ class ToolIndex:
 
     def _scope(self, tool: Tool) -> _Scope:
         size, overlap, threshold = SearchConfig(**(tool.search_config or {})).chunking(self._settings)
-        return _Scope(tool.table_id, tool.json_pointer, (size, overlap), threshold)
+        return _Scope(tool.table, tool.json_pointer, (size, overlap), threshold)
 
 
 async def request(connection: AsyncConnection, project_id: int, table_id: int) -> None:
@@ -170,7 +177,7 @@ def _iso(value: datetime) -> str:
 def _status(connection: sa.Connection, tool: Tool, state: SourceState | None) -> str:
     if state is None:
         return "pending"
-    if state.status == "ready" and rebuilding(connection, table_namespace(tool.project_id, tool.table_id)):
+    if state.status == "ready" and rebuilding(connection, table_namespace(tool.project_id, tool.table)):
         return "indexing"
     return state.status
 

@@ -7,10 +7,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.agents import cards, tool_index
 from findspot.agents.endpoints import unique_tool_names
-from findspot.agents.schemas import NewSearchTool, SearchConfig, ToolChange
+from findspot.agents.schemas import Documents, NewSearchTool, SearchConfig, ToolChange
+from findspot.agents.shapes import Shape, look
 from findspot.agents.tool_index import ToolCreation, ToolIndex
-from findspot.errors import invalid, not_found
+from findspot.content.tables import Tables
+from findspot.errors import FindspotError, invalid, not_found, quoted
 from findspot.models import Table, Tool, ToolCard, ToolType
+from findspot.runtime.helpers import Helpers
+from findspot.runtime.remote_calls import joined_there
 from findspot.settings import Settings
 from findspot.store import index_states
 from findspot.store import tables as table_rows
@@ -21,8 +25,10 @@ from findspot.store.database import Store
 class Tools:
     """The tools of every project."""
 
-    def __init__(self, store: Store, index: ToolIndex, settings: Settings) -> None:
+    def __init__(self, store: Store, tables: Tables, helpers: Helpers, index: ToolIndex, settings: Settings) -> None:
         self._store = store
+        self._tables = tables
+        self._helpers = helpers
         self.index = index
         self._settings = settings
 
@@ -42,7 +48,7 @@ class Tools:
             return ToolCreation(tool, "ready", 0, [], None)
         if not wait:
             return ToolCreation(await self.get(tool.id), "pending", 0, [], None)
-        await self.index.wait(tool.table_id)
+        await self.index.wait(tool.table)
         if (error := await self.index.lack_of_room(tool)) is not None:
             await self.delete(tool.id)
             raise error
@@ -51,11 +57,26 @@ class Tools:
     async def _create(self, project_id: int, spec: NewSearchTool) -> Tool:
         if spec.kind is ToolType.SEARCH:
             await self.index.require_room(project_id)
+        shape = None
+        if spec.table_id is not None:
+            shape = await self._shape(project_id, spec.table_id, spec.json_pointer, spec.allow_missing)
         try:
             async with self._store.write() as connection:
-                return await self._insert(connection, project_id, spec)
+                return await self._insert(connection, project_id, spec, shape)
         except IntegrityError:
-            raise not_found("table") from None
+            raise not_found("project or table") from None
+
+    async def _shape(self, project_id: int, table_id: int, scope: str, allow_missing: bool) -> Shape | None:
+        """Return the shape of a scope; None if there is no value yet. Raise an error unless that is allowed."""
+        async with self._tables.reading(table_id, "") as (table, text):
+            if table.project_id != project_id:
+                raise not_found("table")
+            looked = await self._helpers.run_unless_small(project_id, look, joined_there(text), scope)
+        if looked.absent is not None and not allow_missing:
+            message = f"There is no {quoted(scope)} in table {table_id}. {looked.absent.hint}"
+            advice = "If the data comes later, set allow_missing."
+            raise FindspotError("INVALID_ARGUMENT", f"{message} {advice}", field="json_pointer")
+        return looked.shape
 
     async def get(self, tool_id: int) -> Tool:
         async with self._store.read() as connection:
@@ -71,17 +92,23 @@ class Tools:
 
     async def change(self, tool_id: int, change: ToolChange) -> Tool:
         """Change the given fields. A new name must be unique in every endpoint of the tool. A new scope is indexed."""
+        shape = None
+        if change.json_pointer is not None:
+            now = await self.get(tool_id)
+            if now.type.on_documents:
+                raise invalid("json_pointer", "a tool on documents has no table; limit it with 'documents'")
+            shape = await self._shape(now.project_id, now.table, change.json_pointer, change.allow_missing)
         with unique_tool_names():
             async with self._store.write() as connection:
                 tool = await rows.get(connection, tool_id)
-                table = await table_rows.get(connection, tool.table_id) if tool else None
-                if tool is None or table is None:
+                if tool is None:
                     raise not_found("tool")
-                values = self._changes(tool, table, change)
+                table = await table_rows.get(connection, tool.table_id) if tool.table_id is not None else None
+                values = self._changes(tool, table, change, shape)
                 if values:
                     await rows.change(connection, tool_id, values)
                 if tool.type is ToolType.SEARCH and values.keys() & {"json_pointer", "search_config"}:
-                    await index_states.request(connection, tool.table_id)
+                    await index_states.request(connection, tool.table)
         return await self.get(tool_id)
 
     async def delete(self, tool_id: int) -> None:
@@ -91,29 +118,35 @@ class Tools:
             if tool is None:
                 raise not_found("tool")
             if tool.type is ToolType.SEARCH:
-                await index_states.request(connection, tool.table_id)
+                await index_states.request(connection, tool.table)
 
-    async def _insert(self, connection: AsyncConnection, project_id: int, spec: NewSearchTool) -> Tool:
-        table = await table_rows.get(connection, spec.table_id)
-        if table is None or table.project_id != project_id:
+    async def _insert(
+        self, connection: AsyncConnection, project_id: int, spec: NewSearchTool, shape: Shape | None
+    ) -> Tool:
+        table = await table_rows.get(connection, spec.table_id) if spec.table_id is not None else None
+        if spec.table_id is not None and (table is None or table.project_id != project_id):
             raise not_found("table")
         search = spec.kind is ToolType.SEARCH
+        config = (spec.search_config or SearchConfig()).checked(self._settings) if search else None
+        if spec.kind.on_documents:
+            config = {"documents": (spec.documents or Documents()).model_dump(exclude_defaults=True)}
+        generated = cards.description(spec.kind, table.name if table else "", spec.json_pointer, shape)
         values = {
             "project_id": project_id,
-            "table_id": table.id,
+            "table_id": spec.table_id,
             "type": spec.kind.value,
             "name": spec.name,
-            "description": spec.description or cards.description(spec.kind, table.name, spec.json_pointer),
+            "description": spec.description or generated,
             "json_pointer": spec.json_pointer,
             "metadata": {**spec.metadata, **(tool_index.configured_now() if search else {})},
-            "search_config": (spec.search_config or SearchConfig()).checked(self._settings) if search else None,
+            "search_config": config,
         }
         tool = await rows.create(connection, values)
         if search:
-            await tool_index.request(connection, project_id, table.id)
+            await tool_index.request(connection, project_id, tool.table)
         return tool
 
-    def _changes(self, tool: Tool, table: Table, change: ToolChange) -> dict[str, Any]:
+    def _changes(self, tool: Tool, table: Table | None, change: ToolChange, shape: Shape | None) -> dict[str, Any]:
         values: dict[str, Any] = change.model_dump(exclude_none=True, include={"name", "description", "json_pointer"})
         index = {key: value for key, value in tool.metadata.items() if key == "search_index"}
         if change.metadata is not None:
@@ -122,10 +155,15 @@ class Tools:
             if tool.type is not ToolType.SEARCH:
                 raise invalid("search_config", "only a search tool has one")
             values["search_config"] = change.search_config.checked(self._settings)
+        if change.documents is not None:
+            if not tool.type.on_documents:
+                raise invalid("documents", "only a tool on documents has them")
+            values["search_config"] = {"documents": change.documents.model_dump(exclude_defaults=True)}
         if tool.type is ToolType.SEARCH and values.keys() & {"json_pointer", "search_config"}:
             values["metadata"] = {**values.get("metadata", tool.metadata), **tool_index.configured_now()}
-        if "json_pointer" in values and tool.description == cards.description(tool.type, table.name, tool.json_pointer):
-            values.setdefault("description", cards.description(tool.type, table.name, values["json_pointer"]))
+        if "json_pointer" in values and table is not None and cards.is_generated(tool, table.name):
+            generated = cards.description(tool.type, table.name, values["json_pointer"], shape)
+            values.setdefault("description", generated)
         return values
 
     # ── the index of a search tool ──

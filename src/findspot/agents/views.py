@@ -11,9 +11,12 @@ from typing import Any
 import msgspec
 
 from findspot import pointer as pointers
-from findspot.agents.budget import Number, fit, summarize_cuts
+from findspot.agents.budget import Number, encode, fit, summarize_cuts
 from findspot.agents.data_schema import Schema
-from findspot.errors import FindspotError, invalid
+from findspot.agents.reading import Slice, cut_slice, markdown_headings
+from findspot.agents.shapes import KEYS_NAMED, described, look, opened, type_of
+from findspot.errors import FindspotError, invalid, quoted, shortened
+from findspot.jsontext.check import depth
 from findspot.jsontext.compare import canonical
 from findspot.jsontext.elements import SCOPE_ADVICE
 from findspot.jsontext.lists import elements
@@ -22,6 +25,7 @@ from findspot.pointer import Missing
 from findspot.runtime import messages
 
 KEYS_SHOWN = 50
+MAX_SCHEMA_DEPTH = 40  # levels; parsers of common clients stop at 64, and the answer has some around the schema
 _OTHER_TOOLS = "Use a get_data_schema, get_all_data or query_data tool."
 
 _VALUE = msgspec.json.Decoder(float_hook=Number)
@@ -68,7 +72,29 @@ def _query(value: msgspec.Raw, call: View) -> dict[str, Any]:
         compiled = jmespath.compile(query)
         return {"data": compiled.search(_decoded(bytes(value))), "query": query}
     except (JMESPathError, ValueError, TypeError, ArithmeticError) as error:
-        raise invalid("query", f"is not a valid JMESPath for this data: {str(error).strip()}") from None
+        message = f"is not a valid JMESPath for this data: {_problem(error)}. The data is {described(value)}"
+        raise invalid("query", message) from None
+
+
+def _problem(error: Exception) -> str:
+    """Return what is wrong with a query. The parser's own messages may contain all of the data."""
+    from jmespath import exceptions
+
+    match error:
+        case exceptions.JMESPathTypeError():
+            expected = " or ".join(error.expected_types)
+            return f"{shortened(error.function_name)}() takes {expected}, not {error.actual_type}"
+        case exceptions.IncompleteExpressionError():
+            return "it ends too early"
+        case exceptions.LexerError():
+            return f"{shortened(error.message)} at character {error.lexer_position}"
+        case exceptions.ArityError() | exceptions.UnknownFunctionError():
+            return shortened(str(error))
+        case exceptions.ParseError():
+            return f"unexpected {quoted(str(error.token_value))} at character {error.lex_position}"
+        case exceptions.EmptyExpressionError():
+            return "it is empty"
+    return f"it cannot be evaluated ({type(error).__name__})"
 
 
 def _decoded(text: bytes) -> Any:
@@ -90,7 +116,48 @@ def _schema(value: msgspec.Raw, call: View) -> dict[str, Any]:
     (root,) = found.kinds
     keys = (found.elements or Schema()).members if root == "array" else found.members
     meta = {"json_path": call.scope, "root_type": root, "keys_preview": list(keys)[:KEYS_SHOWN]}
-    return {"schema": found.described(), "meta": meta}
+    schema = found.described()
+    if depth(encode(schema)) <= MAX_SCHEMA_DEPTH:
+        return {"schema": schema, "meta": meta}
+    notice = messages.deeper_than(MAX_SCHEMA_DEPTH, call.language)
+    return {"schema": _limited(schema, MAX_SCHEMA_DEPTH), "meta": meta, "notice": notice}
+
+
+def _limited(schema: Any, levels: int) -> Any:
+    """Return a schema of at most so many levels. Deeper values are shown as their type."""
+    if not isinstance(schema, dict | list):
+        return schema
+    if levels == 0:
+        return type_of(schema)
+    if isinstance(schema, list):
+        return [_limited(each, levels - 1) for each in schema]
+    return {key: _limited(each, levels - 1) for key, each in schema.items()}
+
+
+# ── a part of a text ──
+
+
+def _read(value: msgspec.Raw, call: View) -> dict[str, Any]:
+    path = call.arguments["json_path"]
+    wanted, tree = Slice.of(call.arguments), Tree(bytes(value))
+    try:
+        found = opened(msgspec.Raw(tree.get(pointers.parse(path, "json_path"))))
+    except Missing:
+        below = path.removeprefix(call.scope) if pointers.holds(call.scope, path) and call.scope else path
+        if below != path:  # an agent may also name the text by its pointer in the table
+            return _read(value, msgspec.structs.replace(call, arguments={**call.arguments, "json_path": below}))
+        hint = look(bytes(value), path).absent
+        message = f"There is no {quoted(path)} here. {hint.hint if hint else ''}".rstrip()
+        raise FindspotError("NOT_FOUND", message, field="json_path") from None
+    if not isinstance(found, str):
+        message = f"this is {described(found)}, and only strings can be read in parts. {_OTHER_TOOLS}"
+        raise invalid("json_path", message)
+    begin, _ = wanted.bounds(len(found))
+    headings = markdown_headings(found, begin)
+    answer = cut_slice(found, wanted, headings, call.budget, json_path=path)
+    if "truncated" in answer:
+        answer["notice"] = messages.read_on(answer["next_start"], call.language)
+    return answer
 
 
 # ── lists of objects ──
@@ -113,12 +180,27 @@ def _select(value: msgspec.Raw, call: View) -> dict[str, Any]:
         for each in _list(value, call)
         if (members := _members(each)) and field in members and canonical(bytes(members[field])) in wanted
     ]
-    return {"data": found, "matched_count": len(found)}
+    answer = {"data": found, "matched_count": len(found)}
+    notice = "" if found else _why_nothing(value, call)
+    return {**answer, "notice": notice} if notice else answer
+
+
+def _why_nothing(value: msgspec.Raw, call: View) -> str:
+    """Return why a selection matches nothing: no object has the field, or its values have other types; or ""."""
+    field, objects = call.arguments["field"], [members for each in _list(value, call) if (members := _members(each))]
+    present = {type_of(members[field]): None for members in objects if field in members}
+    if objects and not present:
+        fields = [quoted(key) for key in list({key: None for each in objects for key in each})[:KEYS_NAMED]]
+        return messages.no_such_field(quoted(field), fields, call.language)
+    given = {type_of(key): None for key in call.arguments["keys"]}
+    if not given or present.keys() & given.keys():
+        return ""
+    return messages.other_type(quoted(field), " | ".join(present), " | ".join(given), call.language)
 
 
 def _list(value: msgspec.Raw, call: View) -> Iterator[msgspec.Raw]:
     if bytes(memoryview(value)[:1]) != b"[":
-        where = f"at {call.scope!r}" if call.scope else "at the top"
+        where = f"at {quoted(call.scope)}" if call.scope else "at the top"
         message = f"{call.type} reads a list of objects, but the value {where} is not a list. {_OTHER_TOOLS}"
         raise FindspotError("INVALID_ARGUMENT", message, field="json_pointer")
     return elements(bytes(value))
@@ -137,4 +219,5 @@ _VIEWS: dict[str, Callable[[msgspec.Raw, View], dict[str, Any]]] = {
     "get_data_schema": _schema,
     "preview": _preview,
     "select": _select,
+    "read": _read,
 }

@@ -1,12 +1,13 @@
 """Creates, updates and deletes elements of one object or list: all of a call's elements, or none."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 import msgspec
 
 from findspot import pointer as pointers
-from findspot.errors import FindspotError, invalid
+from findspot.errors import FindspotError, invalid, quoted, shortened
 from findspot.jsontext.check import check
 from findspot.jsontext.tree import Container, Tree
 from findspot.pointer import Missing
@@ -14,6 +15,7 @@ from findspot.pointer import Missing
 Key: TypeAlias = str | int
 MAX_POINTERS = 50
 SCOPE_ADVICE = "This tool cannot be used until the table or the tool's scope is changed."
+_QUOTED = re.compile("`([^`]+)`")  # in a message of the parser; it may be the name of an argument
 _FRAME = 3  # levels around a value: the element, the list, and the arguments
 
 
@@ -51,9 +53,9 @@ def create(tree: Tree, scope: tuple[str, ...], arguments: bytes) -> tuple[list[K
             continue
         key = _object_key(element.key, f"elements[{number}].key")
         if key in created:
-            _conflict(f"The key {key!r} is in this call twice; name it once")
+            _conflict(f"The key {quoted(key)} is in this call twice; name it once")
         if key in container:
-            _conflict(f"The key {key!r} already exists; use an update tool, or another key")
+            _conflict(f"The key {quoted(key)} already exists; use an update tool, or another key")
         tree.add((*scope, key), element.content)
         created.append(key)
     return created, _changed_pointers(scope, [] if isinstance(container, list) else created)
@@ -98,7 +100,8 @@ def _read(arguments: bytes, type: Any) -> Any:
 def argument_error(error: msgspec.ValidationError) -> FindspotError:
     """Return INVALID_ARGUMENT with the parser's message and the field it is about."""
     message, _, field = str(error).partition(" - at `$")
-    return invalid(field.rstrip("`").removeprefix(".") or "arguments", message[:1].lower() + message[1:])
+    message = _QUOTED.sub(lambda name: f"`{shortened(name[1])}`", message)
+    return invalid(shortened(field.rstrip("`").removeprefix(".")) or "arguments", message[:1].lower() + message[1:])
 
 
 def _container(tree: Tree, scope: tuple[str, ...]) -> Container:
@@ -120,11 +123,11 @@ def _existing_key(container: Container, key: Key, field: str) -> Key:
     if isinstance(container, dict):
         name = _object_key(key, field)
         if name not in container:
-            _conflict(f"There is no key {name!r}; use an existing key, or a create tool for new keys")
+            _conflict(f"There is no key {quoted(name)}; use an existing key, or a create tool for new keys")
         return name
     index = pointers.index(str(key))
     if index is None:
-        raise invalid(field, f"the tool's scope is a list, whose keys are indexes from 0, not {key!r}")
+        raise invalid(field, f"the tool's scope is a list, whose keys are indexes from 0, not {quoted(key)}")
     if index >= len(container):
         advice = _advice(container)
         _conflict(f"Index {index} is past the end of the list, which has {len(container)} elements; {advice}")
@@ -140,7 +143,7 @@ def _advice(container: list[Any]) -> str:
 def _require_unique(keys: Sequence[Key], field: str) -> None:
     if len(set(keys)) < len(keys):
         twice = next(key for at, key in enumerate(keys) if key in keys[:at])
-        raise invalid(field, f"the key {twice!r} is named twice; name it once")
+        raise invalid(field, f"the key {quoted(twice)} is named twice; name it once")
 
 
 def _conflict(problem: str) -> NoReturn:

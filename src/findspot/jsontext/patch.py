@@ -5,7 +5,7 @@ from typing import ClassVar, TypeAlias
 import msgspec
 
 from findspot import pointer as pointers
-from findspot.errors import FindspotError, invalid
+from findspot.errors import FindspotError, invalid, quoted
 from findspot.jsontext.compare import equal
 from findspot.jsontext.tree import Tree
 from findspot.pointer import Missing
@@ -87,7 +87,7 @@ def apply(tree: Tree, steps: list[Step], limit: int) -> None:
                 _apply_one(tree, path, step, number)
         except (Missing, Conflict) as error:
             name = step.__struct_config__.tag
-            message = f"Operation {number} ({name} {step.path!r}) failed: {error}. Nothing was changed."
+            message = f"Operation {number} ({name} {quoted(step.path)}) failed: {error}. Nothing was changed."
             raise FindspotError("PATCH_CONFLICT", message, operation=number) from None
         if budget < 0:
             message = f"The patch copies more than {limit} bytes in total."

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias, cast
 import msgspec
 
 from findspot import pointer as pointers
-from findspot.errors import FindspotError
+from findspot.errors import FindspotError, quoted
 from findspot.jsontext.check import MAX_DEPTH, depth
 from findspot.pointer import Missing
 
@@ -34,7 +34,7 @@ def _closed(node: Node) -> msgspec.Raw:
 
 
 def _at(tokens: tuple[str, ...]) -> str:
-    return repr(pointers.write(tokens)) if tokens else "the top"
+    return quoted(pointers.write(tokens)) if tokens else "the top"
 
 
 class Tree:
@@ -88,7 +88,7 @@ class Tree:
         parent, last = self._parent(tokens)
         if isinstance(parent, dict):
             if last not in parent:
-                raise Missing(f"there is no key {last!r} at {_at(tokens[:-1])}")
+                raise Missing(f"there is no key {quoted(last)} at {_at(tokens[:-1])}")
             return _closed(parent.pop(last))
         return _closed(parent.pop(self._index(parent, tokens)))
 
@@ -130,14 +130,14 @@ class Tree:
         if isinstance(container, list):
             return self._index(container, tokens)
         if tokens[-1] not in container:
-            raise Missing(f"there is no key {tokens[-1]!r} at {_at(tokens[:-1])}")
+            raise Missing(f"there is no key {quoted(tokens[-1])} at {_at(tokens[:-1])}")
         return tokens[-1]
 
     @staticmethod
     def _index(container: list[Node], tokens: tuple[str, ...], end: bool = False) -> int:
         index, where = pointers.index(tokens[-1]), _at(tokens[:-1])
         if index is None:
-            raise Missing(f"{tokens[-1]!r} is not an index of the list at {where}")
+            raise Missing(f"{quoted(tokens[-1])} is not an index of the list at {where}")
         if index >= len(container) + end:
             raise Missing(f"index {index} is past the end of the list at {where}, which has {len(container)} elements")
         return index

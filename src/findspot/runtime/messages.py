@@ -13,8 +13,10 @@ _TRUNCATED = {
 
 NARROWING_ADVICE = {
     "en": {
-        "get_all_data": "Read a part of the data with a query_data, preview or select tool, or with a narrower scope.",
-        "query_data": "Narrow the query: fewer fields, or a slice such as [0:10].",
+        "get_all_data": "Read a part of the data with a query_data, preview or select tool, a long text with a read "
+        "tool, or use a narrower scope.",
+        "query_data": "Narrow the query: fewer fields, or a slice of a list such as [0:10]. Read a long text with a "
+        "read tool.",
         "get_data_schema": "Use a tool with a narrower scope.",
         "preview": "Name fewer fields in 'keys', or read a slice such as [0:10] with a query_data tool.",
         "select": "Name fewer values in 'keys', or read single fields with a query_data tool.",
@@ -22,8 +24,9 @@ NARROWING_ADVICE = {
         "edit": "All changes were made; only the list of keys was shortened.",
     },
     "zh": {
-        "get_all_data": "请用 query_data、preview 或 select 工具读取其中一部分，或缩小工具的范围。",
-        "query_data": "请缩小查询：减少字段，或使用切片，例如 [0:10]。",
+        "get_all_data": "请用 query_data、preview 或 select 工具读取其中一部分，"
+        "长文本请用 read 工具读取，或缩小工具的范围。",
+        "query_data": "请缩小查询：减少字段，或对列表使用切片，例如 [0:10]。长文本请用 read 工具读取。",
         "get_data_schema": "请使用范围更小的工具。",
         "preview": "请减少 keys 中的字段，或用 query_data 工具读取切片，例如 [0:10]。",
         "select": "请减少 keys 中的取值，或用 query_data 工具只读取部分字段。",
@@ -37,6 +40,33 @@ _NOTHING_TO_INDEX = {
     "shorter strings, lower search_config.chunk_threshold (1 includes all strings).",
     "zh": "此范围内没有达到 {threshold} 个字符的字符串，因此暂无可搜索的内容。如需搜索更短的字符串，"
     "请调低 search_config.chunk_threshold（设为 1 表示包含所有字符串）。",
+}
+
+_READ_ON = {
+    "en": "The part was too long and was cut. Read on with start={start}.",
+    "zh": "所选部分过长，已截断。请用 start={start} 继续读取。",
+}
+
+_SCOPE_MISSING = {
+    "en": "There is no value at {scope} in the table at present, so nothing can be found.",
+    "zh": "表格中目前没有 {scope} 这个位置的内容，因此没有可搜索的内容。",
+}
+
+_NO_SUCH_FIELD = {
+    "en": "No object of the list has the field {field}. {fields}",
+    "zh": "列表中没有任何对象含有字段 {field}。{fields}",
+}
+
+_FIELDS = {"en": "Fields: {names}.", "zh": "现有字段：{names}。"}
+
+_OTHER_TYPE = {
+    "en": "The field {field} holds {present}, but 'keys' holds {given}: 1 and \"1\" are different values.",
+    "zh": '字段 {field} 的值是 {present}，而 keys 中是 {given}：1 与 "1" 是不同的值。',
+}
+
+_DEEPER = {
+    "en": "Values nested more than {levels} levels deep are shown as their type. Use a tool with a deeper scope.",
+    "zh": "嵌套超过 {levels} 层的值仅显示类型。请使用范围更深的工具。",
 }
 
 _MORE_NODES = {
@@ -138,6 +168,30 @@ def truncated(tool_type: str, shown: str, language: str) -> str:
 
 def nothing_to_index(threshold: int, language: str) -> str:
     return _NOTHING_TO_INDEX[language].format(threshold=threshold)
+
+
+def read_on(start: int, language: str) -> str:
+    """Say that a part of a text was cut, and where to read on."""
+    return _READ_ON[language].format(start=start)
+
+
+def scope_missing(scope: str, language: str) -> str:
+    return _SCOPE_MISSING[language].format(scope=scope)
+
+
+def no_such_field(field: str, fields: list[str], language: str) -> str:
+    """Say that a selection names a field that no object has, and which there are."""
+    names = _FIELDS[language].format(names=", ".join(fields)) if fields else ""
+    return _NO_SUCH_FIELD[language].format(field=field, fields=names).rstrip()
+
+
+def other_type(field: str, present: str, given: str, language: str) -> str:
+    """Say that the values of a selection have another type than the field."""
+    return _OTHER_TYPE[language].format(field=field, present=present, given=given)
+
+
+def deeper_than(levels: int, language: str) -> str:
+    return _DEEPER[language].format(levels=levels)
 
 
 def more_nodes(shown: int, total: int, language: str) -> str:

@@ -39,9 +39,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The hits of a search, best first, and how many candidates each leg had."""
+    """The hits of a search, best first, how many passages matched, and how many candidates each leg had."""
 
     hits: tuple[Hit, ...]
+    total: int
     keyword_count: int
     vector_count: int
     took_ms: float
@@ -75,13 +76,18 @@ class TableSearch:
             query = await self._recaller.parse(request)
             deadline = Deadline.within(request.timeout_s)
             recalled = await self._recall(request, query, deadline, turn)
-            hits, missing = await self._hits(request, query, self._ranked(request, recalled.recall))
+            ranked = self._ranked(request, recalled.recall)
+            kept, missing = await self._hits(request, query, ranked)
             if missing:  # chunks were replaced since the recall, which finds the new ones
                 recalled = await self._recall(request, query, deadline, turn)
-                hits, _ = await self._hits(request, query, self._ranked(request, recalled.recall))
+                ranked = self._ranked(request, recalled.recall)
+                kept, _ = await self._hits(request, query, ranked)
+        hits = tuple(kept[: request.limit])
         self._index_status.note_hits(hit.ranked.id for hit in hits)
         took_ms = (time.perf_counter() - began) * 1000
-        return Found(hits, len(recalled.recall.keyword), len(recalled.recall.vector), took_ms, recalled.degraded)
+        keyword, vector = recalled.recall.keyword, recalled.recall.vector
+        total = len(kept) if next(ranked, None) is None else max(len(kept), len(keyword.keys() | vector.keys()))
+        return Found(hits, total, len(keyword), len(vector), took_ms, recalled.degraded)
 
     async def _recall(self, request: SearchRequest, query: "Query", deadline: Deadline, turn: Turn) -> Recalled:
         if query.is_empty:
@@ -104,9 +110,9 @@ class TableSearch:
 
     async def _hits(
         self, request: SearchRequest, query: "Query", ranked: Iterator[Ranked[int]]
-    ) -> tuple[tuple[Hit, ...], bool]:
+    ) -> tuple[list[Hit], bool]:
         """Return the best candidates that are still current, read from the store batch by batch until there are
-        enough, and whether some have no row any more."""
+        enough, and whether some have no row any more. The last batch may have more hits than are asked for."""
         kept: list[Hit] = []
         missing = False
         rescored = request.fusion != "convex" or request.strategy is not Strategy.HYBRID
@@ -119,7 +125,7 @@ class TableSearch:
             if not rescored:
                 hits, rescored = await self._rescored(query, hits), True
             kept = _without_overlaps([*kept, *hits])
-        return tuple(kept[: request.limit]), missing
+        return kept, missing
 
     async def _current(self, request: SearchRequest, ids: Sequence[int]) -> tuple[dict[int, FoundChunk], bool]:
         """Return those of these chunks that belong to the namespace and are still current (see `_is_current`), and

@@ -11,15 +11,24 @@ from findspot.store import tools as tool_rows
 from findspot.store.database import Reader
 from findspot.store.schema import bindings, endpoints, tools
 
-_columns = (endpoints.c.id, endpoints.c.project_id, endpoints.c.name, endpoints.c.created_at)
+_columns = (
+    endpoints.c.id,
+    endpoints.c.project_id,
+    endpoints.c.name,
+    endpoints.c.lean,
+    endpoints.c.reading,
+    endpoints.c.created_at,
+)
 
 
 def _endpoint(row: Sequence[Any] | None) -> Endpoint | None:
     return Endpoint(*row) if row else None
 
 
-async def create(connection: AsyncConnection, project_id: int, name: str, key_hash: str) -> Endpoint:
-    values = {"project_id": project_id, "name": name, "key_hash": key_hash}
+async def create(
+    connection: AsyncConnection, project_id: int, name: str, key_hash: str, *, lean: bool, reading: bool
+) -> Endpoint:
+    values = {"project_id": project_id, "name": name, "key_hash": key_hash, "lean": lean, "reading": reading}
     return Endpoint(*(await connection.execute(sa.insert(endpoints).returning(*_columns), values)).one())
 
 
@@ -33,8 +42,8 @@ async def every(connection: AsyncConnection, project_id: int) -> list[Endpoint]:
     return [Endpoint(*row) for row in await connection.execute(query)]
 
 
-async def set_key(connection: AsyncConnection, endpoint_id: int, key_hash: str) -> bool:
-    query = sa.update(endpoints).where(endpoints.c.id == endpoint_id).values(key_hash=key_hash)
+async def change(connection: AsyncConnection, endpoint_id: int, values: dict[str, Any]) -> bool:
+    query = sa.update(endpoints).where(endpoints.c.id == endpoint_id).values(values)
     return (await connection.execute(query)).rowcount > 0
 
 
@@ -62,19 +71,21 @@ async def opened_by(connection: Reader, key_hash: str) -> tuple[Endpoint, list[T
     return Endpoint(*found[0][:width]), [tool_rows.read_row(row[width:]) for row in found if row[width] is not None]
 
 
-async def listed(connection: AsyncConnection, ids: Collection[int]) -> dict[int, tuple[str, list[Tool]]]:
-    """Return the hash of the key and the enabled tools of each of these endpoints that exists."""
+async def listed(connection: AsyncConnection, ids: Collection[int]) -> dict[int, tuple[str, Endpoint, list[Tool]]]:
+    """Return each of these endpoints that exists, with the hash of its key and its enabled tools."""
     query = (
-        sa.select(endpoints.c.id, endpoints.c.key_hash, *tool_rows.columns)
+        sa.select(endpoints.c.key_hash, *_columns, *tool_rows.columns)
         .select_from(endpoints)
         .outerjoin(bindings, sa.and_(bindings.c.endpoint_id == endpoints.c.id, bindings.c.enabled))
         .outerjoin(tools, tools.c.id == bindings.c.tool_id)
         .where(endpoints.c.id.in_(ids))
         .order_by(endpoints.c.id, tools.c.id)
     )
-    found: dict[int, tuple[str, list[Tool]]] = {}
-    for endpoint_id, key_hash, *tool in await connection.execute(query):
-        _, enabled = found.setdefault(endpoint_id, (key_hash, []))
+    found: dict[int, tuple[str, Endpoint, list[Tool]]] = {}
+    width = len(_columns)
+    for key_hash, *row in await connection.execute(query):
+        endpoint, tool = Endpoint(*row[:width]), row[width:]
+        *_, enabled = found.setdefault(endpoint.id, (key_hash, endpoint, []))
         if tool[0] is not None:
             enabled.append(tool_rows.read_row(tool))
     return found

@@ -200,7 +200,7 @@ tools = _table(
     "tools",
     _id(),
     _owner("projects"),
-    _owner("tables"),
+    _owner("tables", nullable=True),  # a tool that works on documents has none
     sa.Column("type", sa.Text, nullable=False),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("description", sa.Text, nullable=False),
@@ -218,6 +218,8 @@ endpoints = _table(
     _owner("projects"),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("key_hash", sa.Text, nullable=False, unique=True),
+    sa.Column("lean", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("reading", sa.Boolean, nullable=False, server_default=sa.true()),
     _created_at(),
 )
 

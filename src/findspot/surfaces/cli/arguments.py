@@ -105,7 +105,31 @@ class _Url(click.ParamType[str]):
         return str(value)
 
 
+class Named(str):
+    """The name of an object, which is looked up when the command has connected."""
+
+
+class _Reference(click.ParamType["int | Named"]):
+    """The id of an object, or its name."""
+
+    name = "id or name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> "int | Named":
+        text = TEXT.convert(value, param, ctx)
+        return int(text) if text.isascii() and text.removeprefix("-").isdigit() else Named(text)
+
+
+class _TableOrNone(click.ParamType["int | Named | None"]):
+    """A table, or '-' for none."""
+
+    name = "id or name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> "int | Named | None":
+        return None if value == "-" else REFERENCE.convert(value, param, ctx)
+
+
 TEXT, JSON, CONTENT, URL, TIME = _Text(), _Json(), _Content(), _Url(), _Time()
+REFERENCE, TABLE_OR_NONE = _Reference(), _TableOrNone()
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _AGE = re.compile(r"(\d{1,6})([hdw])", re.ASCII)
@@ -113,15 +137,18 @@ _AGE_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(we
 _FORMATS = {".md": "markdown", ".markdown": "markdown", ".json": "tiptap"}
 
 
+DUPLICATE = click.option("--duplicate", is_flag=True, help="Allow a name that another one in the project has.")
+YES = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+
+
 def confirm_first(question: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Ask for confirmation before the command runs. The question may contain arguments: '{table_id}'."""
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+        @YES
         @functools.wraps(function)
         def confirmed(*args: Any, yes: bool, **kwargs: Any) -> None:
-            if not yes:
-                confirm(question.format(**kwargs))
+            confirm(question.format(**kwargs), yes)
             function(*args, **kwargs)
 
         return confirmed
@@ -129,12 +156,14 @@ def confirm_first(question: str) -> Callable[[Callable[..., None]], Callable[...
     return decorate
 
 
-def confirm(question: str) -> None:
-    """Ask the user. Without a terminal, require '--yes'."""
+def confirm(question: str, yes: bool = False, what: str = "") -> None:
+    """Ask the user, unless '--yes' was given. Without a terminal, require it. `what` says what would be deleted."""
+    if yes:
+        return
     if not sys.stdin.isatty():
-        raise Failure("This cannot be undone.", "Add --yes to do it.", 2)
+        raise Failure(f"This cannot be undone. {what}".rstrip(), "Add --yes to do it.", 2)
     try:
-        agreed = click.confirm(question, err=True)
+        agreed = click.confirm(f"{what} {question}".lstrip(), err=True)
     except click.Abort:  # Ctrl-C leaves the cursor after the question
         click.echo(err=True)
         raise

@@ -18,6 +18,7 @@ from findspot.surfaces.cli.elapsed import show_elapsed
 from findspot.surfaces.cli.failure import Failure
 from findspot.surfaces.cli.formatting import size
 from findspot.surfaces.cli.language import language_header
+from findspot.surfaces.cli.naming import with_ids
 from findspot.surfaces.cli.opening import open_api, opening_failures, read_settings, require_data
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def _command(
     def run(*args: Any, as_json: bool, url: str | None, key: str | None, data: Path | None, **kwargs: Any) -> None:
         async def call() -> None:
             async with opened_api(url, key, data, as_json=as_json, worker=worker, creates=creates) as api:
-                await function(api, *args, **kwargs)
+                await function(api, *args, **await with_ids(api, kwargs))
 
         asyncio.run(call())
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from findspot.surfaces.cli.arguments import CONTENT, TEXT, Content, confirm_first
+from findspot.surfaces.cli.arguments import CONTENT, REFERENCE, TEXT, Content, confirm_first
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.formatting import ago, count
 from findspot.surfaces.cli.groups import Group
@@ -34,7 +34,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("project_id", type=int)
+@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
 @click.argument("title", type=TEXT)
 @click.argument("content", type=CONTENT)
 @_FORMAT
@@ -49,7 +49,7 @@ async def create(api: Api, project_id: int, title: str, content: Content, form: 
 
 
 @command.command("list")
-@click.argument("project_id", type=int)
+@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
 @api_command
 async def list_(api: Api, project_id: int) -> None:
     """List the documents of a project."""
@@ -71,7 +71,7 @@ async def list_(api: Api, project_id: int) -> None:
 
 
 @command.command()
-@click.argument("document_id", type=int)
+@click.argument("document_id", metavar="DOCUMENT", type=REFERENCE)
 @click.option("--source", is_flag=True, help="Print the content as it was sent: Markdown or TipTap JSON.")
 @api_command
 async def get(api: Api, document_id: int, source: bool) -> None:
@@ -94,7 +94,7 @@ def print_document(api: Api, body: bytes, source: bool) -> None:
 
 
 @command.command()
-@click.argument("document_id", type=int)
+@click.argument("document_id", metavar="DOCUMENT", type=REFERENCE)
 @click.argument("content", type=CONTENT)
 @_FORMAT
 @click.option("--title", type=TEXT, help="A new title.")
@@ -121,7 +121,7 @@ def _body(fields: dict[str, Any], content: Content, form: str) -> bytes:
 
 
 @command.command()
-@click.argument("document_id", type=int)
+@click.argument("document_id", metavar="DOCUMENT", type=REFERENCE)
 @confirm_first("Delete document {document_id} and all its versions?")
 @api_command
 async def delete(api: Api, document_id: int) -> None:

@@ -4,10 +4,11 @@ from typing import Any
 
 import click
 
-from findspot.surfaces.cli.arguments import TEXT, confirm_first
+from findspot.surfaces.cli.arguments import DUPLICATE, REFERENCE, TEXT, confirm_first
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.formatting import ago
 from findspot.surfaces.cli.groups import Group
+from findspot.surfaces.cli.naming import refuse_duplicate
 from findspot.surfaces.cli.printing import done, facts, show, show_rows
 
 
@@ -22,20 +23,27 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("project_id", type=int)
+@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
 @click.argument("name", type=TEXT)
-@click.argument("tool_ids", metavar="[TOOL_ID]...", type=int, nargs=-1)
+@click.argument("tool_ids", metavar="[TOOL]...", type=REFERENCE, nargs=-1)
+@click.option("--lean", is_flag=True, help="Leave ids and hashes out of search hits.")
+@click.option("--no-reading", is_flag=True, help="Do not add a reading tool beside each search tool.")
+@DUPLICATE
 @api_command
-async def create(api: Api, project_id: int, name: str, tool_ids: tuple[int, ...]) -> None:
+async def create(
+    api: Api, project_id: int, name: str, tool_ids: tuple[int, ...], lean: bool, no_reading: bool, duplicate: bool
+) -> None:
     """Create an endpoint called NAME with these tools. Its key is shown only once."""
+    await refuse_duplicate(api, "endpoint_id", project_id, name, duplicate)
     body = {"project_id": project_id, "name": name, "tool_ids": list(tool_ids)}
+    body |= {"lean": lean, "reading": not no_reading}
     endpoint = await api.call("POST", "/api/v1/mcp", json=body)
     text = done(f"Created endpoint {endpoint['id']}, {endpoint['name']}. Keep its key: it cannot be shown again.")
     show(endpoint, api.as_json, f"{text}\n\n{facts([('url', endpoint['url']), ('key', endpoint['api_key'])])}\n")
 
 
 @command.command("list")
-@click.argument("project_id", type=int)
+@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
 @api_command
 async def list_(api: Api, project_id: int) -> None:
     """List the endpoints of a project."""
@@ -46,7 +54,7 @@ async def list_(api: Api, project_id: int) -> None:
 
 
 @command.command()
-@click.argument("endpoint_id", type=int)
+@click.argument("endpoint_id", metavar="ENDPOINT", type=REFERENCE)
 @api_command
 async def tools(api: Api, endpoint_id: int) -> None:
     """List the tools of an endpoint."""
@@ -58,8 +66,8 @@ async def tools(api: Api, endpoint_id: int) -> None:
 
 
 @command.command()
-@click.argument("endpoint_id", type=int)
-@click.argument("tool_id", type=int)
+@click.argument("endpoint_id", metavar="ENDPOINT", type=REFERENCE)
+@click.argument("tool_id", metavar="TOOL", type=REFERENCE)
 @api_command
 async def bind(api: Api, endpoint_id: int, tool_id: int) -> None:
     """Add a tool to an endpoint. It takes effect at once."""
@@ -67,8 +75,8 @@ async def bind(api: Api, endpoint_id: int, tool_id: int) -> None:
 
 
 @command.command()
-@click.argument("endpoint_id", type=int)
-@click.argument("tool_id", type=int)
+@click.argument("endpoint_id", metavar="ENDPOINT", type=REFERENCE)
+@click.argument("tool_id", metavar="TOOL", type=REFERENCE)
 @api_command
 async def unbind(api: Api, endpoint_id: int, tool_id: int) -> None:
     """Remove a tool from an endpoint. It takes effect at once."""
@@ -76,8 +84,8 @@ async def unbind(api: Api, endpoint_id: int, tool_id: int) -> None:
 
 
 @command.command()
-@click.argument("endpoint_id", type=int)
-@click.argument("tool_id", type=int)
+@click.argument("endpoint_id", metavar="ENDPOINT", type=REFERENCE)
+@click.argument("tool_id", metavar="TOOL", type=REFERENCE)
 @api_command
 async def enable(api: Api, endpoint_id: int, tool_id: int) -> None:
     """Show a tool of an endpoint to agents again."""
@@ -86,8 +94,8 @@ async def enable(api: Api, endpoint_id: int, tool_id: int) -> None:
 
 
 @command.command()
-@click.argument("endpoint_id", type=int)
-@click.argument("tool_id", type=int)
+@click.argument("endpoint_id", metavar="ENDPOINT", type=REFERENCE)
+@click.argument("tool_id", metavar="TOOL", type=REFERENCE)
 @api_command
 async def disable(api: Api, endpoint_id: int, tool_id: int) -> None:
     """Hide a tool from the agents of an endpoint. It takes effect at once."""
@@ -101,7 +109,7 @@ async def _change(api: Api, method: str, endpoint_id: int, tool_id: int, text: s
 
 
 @command.command("rotate-key")
-@click.argument("endpoint_id", type=int)
+@click.argument("endpoint_id", metavar="ENDPOINT", type=REFERENCE)
 @api_command
 async def rotate_key(api: Api, endpoint_id: int) -> None:
     """Replace the key of an endpoint. The old key stops working at once."""
@@ -111,7 +119,7 @@ async def rotate_key(api: Api, endpoint_id: int) -> None:
 
 
 @command.command()
-@click.argument("endpoint_id", type=int)
+@click.argument("endpoint_id", metavar="ENDPOINT", type=REFERENCE)
 @confirm_first("Delete endpoint {endpoint_id}?")
 @api_command
 async def delete(api: Api, endpoint_id: int) -> None:

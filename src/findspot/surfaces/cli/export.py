@@ -11,6 +11,7 @@ from typing import IO, BinaryIO
 
 import click
 
+from findspot.surfaces.cli.arguments import REFERENCE
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.failure import Failure
 from findspot.surfaces.cli.formatting import count, size
@@ -21,7 +22,7 @@ _LAST_FILE = "manifest.json"
 
 
 @click.command("export")
-@click.argument("project_id", metavar="PROJECT", type=int)
+@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
 @click.argument("target", type=click.Path(path_type=Path))
 @api_command
 async def command(api: Api, project_id: int, target: Path) -> None:

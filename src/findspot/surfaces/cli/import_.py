@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from findspot.surfaces.cli.arguments import TEXT, confirm
+from findspot.surfaces.cli.arguments import REFERENCE, TEXT, confirm
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.failure import Failure
 from findspot.surfaces.cli.formatting import count
@@ -22,7 +22,7 @@ _MAX_LISTED = 20
 
 
 @click.command("import")
-@click.argument("project_id", metavar="PROJECT", type=int)
+@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(exists=True, allow_dash=True))
 @click.option("--name", type=TEXT, metavar="NAME", help="Path for a file from standard input: notes/a.md.")
 @click.option("--root", type=TEXT, metavar="NAME", help="Name under which the folder is known; by default its own.")

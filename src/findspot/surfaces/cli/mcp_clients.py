@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ class Entry:
         """Return a command that the client starts. The key is passed in the environment: arguments are public."""
         sibling = Path(sys.executable).with_name("findspot")
         program = str(sibling) if sibling.exists() else shutil.which("findspot") or "findspot"
-        return {"command": program, "args": ["mcp"], "env": {"FINDSPOT_URL": self.url, "FINDSPOT_KEY": self.key}}
+        return {"command": program, "args": ["mcp"], "env": {"FINDSPOT_MCP_URL": self.url, "FINDSPOT_KEY": self.key}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,10 @@ class JsonFile:
         content = self._read()
         content.setdefault(self.section, {})[self.name] = self._value(entry)
         _replace(self.file, _as_text(content) + "\n")
+
+    def entries(self) -> dict[str, Entry]:
+        """Return the entries of the file that have a URL, by name."""
+        return _entries(self._read().get(self.section, {}))
 
     def remove(self) -> bool:
         content = self._read()
@@ -102,6 +107,10 @@ class TomlFile:
         before = self._read()
         rest = self._without(before).rstrip("\n")
         self._write_checked(before, f"{rest}\n\n{self.render(entry)}\n" if rest else f"{self.render(entry)}\n")
+
+    def entries(self) -> dict[str, Entry]:
+        """Return the entries of the file that have a URL, by name."""
+        return _entries(tomllib.loads(self._read()).get(self.section, {}))
 
     def remove(self) -> bool:
         before = self._read()
@@ -147,6 +156,27 @@ class TomlFile:
         except (OSError, ValueError) as error:
             raise _unreadable(self.file, error) from None
         return text
+
+
+def _entries(servers: dict[str, Any]) -> dict[str, Entry]:
+    found = {}
+    for name, server in servers.items():
+        known = server if isinstance(server, dict) else {}
+        env, headers = known.get("env") or {}, known.get("headers") or {}
+        url = known.get("url") or env.get("FINDSPOT_MCP_URL") or env.get("FINDSPOT_URL")  # the latter before 0.2
+        key = env.get("FINDSPOT_KEY") or str(headers.get("Authorization", "")).removeprefix("Bearer ")
+        if isinstance(url, str):
+            found[name] = Entry(url, key)
+    return found
+
+
+def free_name(entries: Mapping[str, Entry], url: str) -> str:
+    """Return the name of the entry for a URL: the one it has, or one that no other entry has."""
+    for name, entry in entries.items():
+        if entry.url == url:
+            return name
+    names = ("findspot", f"findspot-{url.rstrip('/').rpartition('/')[2]}", *(f"findspot-{n}" for n in range(2, 1000)))
+    return next(name for name in names if name not in entries and _NAME.fullmatch(name))
 
 
 def client_of(client: str, name: str) -> JsonFile | TomlFile:

@@ -37,7 +37,7 @@ def show(value: Any, as_json: bool, text: str) -> None:
 
 def show_rows(value: Any, as_json: bool, headings: Sequence[str], rows: Sequence[Sequence[Any]], empty: str) -> None:
     """Print a list: the value as JSON, or a table, or the sentence `empty` if there are no rows."""
-    show(value, as_json, "" if as_json else _table(headings, rows) if rows else empty)
+    show(value, as_json, "" if as_json else table_of(headings, rows) if rows else empty)
 
 
 def styled(text: str, **style: Any) -> str:
@@ -94,7 +94,8 @@ def _to_json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode()
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def table_of(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Return rows in columns under their headings."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text  # not markup: '[b]' in a name stays '[b]'

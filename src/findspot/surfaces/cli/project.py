@@ -4,8 +4,9 @@ from typing import Any
 
 import click
 
-from findspot.surfaces.cli.arguments import TEXT, confirm_first
+from findspot.surfaces.cli.arguments import REFERENCE, TEXT, YES
 from findspot.surfaces.cli.connect import Api, api_command, creating_command
+from findspot.surfaces.cli.deleting import delete_with_dependents
 from findspot.surfaces.cli.formatting import ago, size
 from findspot.surfaces.cli.groups import Group
 from findspot.surfaces.cli.index_status import progress_line
@@ -37,7 +38,7 @@ async def list_(api: Api) -> None:
 
 
 @command.command()
-@click.argument("project_id", type=int)
+@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
 @api_command
 async def status(api: Api, project_id: int) -> None:
     """Show what a project contains and the state of its indexes."""
@@ -62,10 +63,10 @@ def _documents(found: dict[str, Any]) -> str:
 
 
 @command.command()
-@click.argument("project_id", type=int)
-@confirm_first("Delete project {project_id} and all its tables and documents?")
+@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
+@YES
 @api_command
-async def delete(api: Api, project_id: int) -> None:
+async def delete(api: Api, project_id: int, yes: bool) -> None:
     """Delete a project and everything in it."""
-    await api.call("DELETE", f"/api/v1/projects/{project_id}")
-    show({"deleted": project_id}, api.as_json, done(f"Deleted project {project_id}."))
+    path = f"/api/v1/projects/{project_id}"
+    await delete_with_dependents(api, path, f"project {project_id}", project_id, yes)

@@ -5,10 +5,12 @@ from typing import Any
 
 import click
 
-from findspot.surfaces.cli.arguments import JSON, TEXT, confirm_first
+from findspot.surfaces.cli.arguments import DUPLICATE, JSON, REFERENCE, TEXT, YES
 from findspot.surfaces.cli.connect import Api, api_command
+from findspot.surfaces.cli.deleting import delete_with_dependents
 from findspot.surfaces.cli.formatting import size
 from findspot.surfaces.cli.groups import Group
+from findspot.surfaces.cli.naming import refuse_duplicate
 from findspot.surfaces.cli.printing import done, emit, emit_content, show, show_rows
 
 _REVISION = click.option(
@@ -32,19 +34,21 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("project_id", type=int)
+@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
 @click.argument("name", type=TEXT)
 @click.argument("value", metavar="JSON", type=JSON)
+@DUPLICATE
 @api_command
-async def create(api: Api, project_id: int, name: str, value: bytes) -> None:
+async def create(api: Api, project_id: int, name: str, value: bytes, duplicate: bool) -> None:
     """Create a table called NAME with JSON as its value."""
+    await refuse_duplicate(api, "table_id", project_id, name, duplicate)
     body = b'{"name":%b,"data":%b}' % (json.dumps(name).encode(), value)
     table = await api.call("POST", f"/api/v1/projects/{project_id}/tables", content=body)
     show(table, api.as_json, done(f"Created table {table['id']}, {table['name']}."))
 
 
 @command.command("list")
-@click.argument("project_id", type=int)
+@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
 @api_command
 async def list_(api: Api, project_id: int) -> None:
     """List the tables of a project."""
@@ -57,7 +61,7 @@ async def list_(api: Api, project_id: int) -> None:
 
 
 @command.command()
-@click.argument("table_id", type=int)
+@click.argument("table_id", metavar="TABLE", type=REFERENCE)
 @click.argument("pointer", default="", type=TEXT)
 @click.option("--raw", is_flag=True, help="Print the text as it was sent, not indented.")
 @api_command
@@ -74,7 +78,7 @@ async def get(api: Api, table_id: int, pointer: str, raw: bool) -> None:
 
 
 @command.command("set")
-@click.argument("table_id", type=int)
+@click.argument("table_id", metavar="TABLE", type=REFERENCE)
 @click.argument("pointer", type=TEXT)
 @click.argument("value", metavar="JSON", type=JSON)
 @_REVISION
@@ -85,7 +89,7 @@ async def set_(api: Api, table_id: int, pointer: str, value: bytes, if_revision:
 
 
 @command.command()
-@click.argument("table_id", type=int)
+@click.argument("table_id", metavar="TABLE", type=REFERENCE)
 @click.argument("value", metavar="JSON", type=JSON)
 @_REVISION
 @api_command
@@ -101,10 +105,10 @@ async def _change(api: Api, method: str, table_id: int, value: bytes, if_revisio
 
 
 @command.command()
-@click.argument("table_id", type=int)
-@confirm_first("Delete table {table_id}?")
+@click.argument("table_id", metavar="TABLE", type=REFERENCE)
+@YES
 @api_command
-async def delete(api: Api, table_id: int) -> None:
+async def delete(api: Api, table_id: int, yes: bool) -> None:
     """Delete a table, its tools and its chunks."""
-    await api.call("DELETE", f"/api/v1/tables/{table_id}")
-    show({"deleted": table_id}, api.as_json, done(f"Deleted table {table_id}."))
+    path = f"/api/v1/tables/{table_id}"
+    await delete_with_dependents(api, path, f"table {table_id}", table_id, yes)

@@ -1,4 +1,4 @@
-"""`findspot tool …`: create, list, call and delete tools."""
+"""`findspot tool …`: create, list, change, call and delete tools."""
 
 import json
 from typing import Any
@@ -6,11 +6,13 @@ from typing import Any
 import click
 
 from findspot.models import ToolType
-from findspot.surfaces.cli.arguments import JSON, TEXT, confirm_first
+from findspot.surfaces.cli.arguments import DUPLICATE, JSON, REFERENCE, TABLE_OR_NONE, TEXT, YES
 from findspot.surfaces.cli.connect import Api, api_command
+from findspot.surfaces.cli.deleting import delete_with_dependents
 from findspot.surfaces.cli.formatting import count
 from findspot.surfaces.cli.groups import Group
-from findspot.surfaces.cli.printing import done, emit, emit_content, show, show_rows
+from findspot.surfaces.cli.naming import refuse_duplicate
+from findspot.surfaces.cli.printing import done, emit, emit_content, facts, show, show_rows
 
 
 @click.group(cls=Group)
@@ -20,13 +22,14 @@ def command() -> None:
     \b
       findspot tool create 1 1 find_rules
       findspot tool create 1 1 titles --type query_data --pointer /articles
+      findspot tool create 1 - find_documents --type search_documents
       findspot tool call 1 '{"query": "how long is a trial period?"}'
     """
 
 
 @command.command()
-@click.argument("project_id", type=int)
-@click.argument("table_id", type=int)
+@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
+@click.argument("table_id", metavar="TABLE", type=TABLE_OR_NONE)
 @click.argument("name", type=TEXT)
 @click.option(
     "--type", "type_", type=click.Choice([each.value for each in ToolType]), default="search", show_default=True,
@@ -36,16 +39,28 @@ def command() -> None:
     "--pointer", type=TEXT, default="", metavar="POINTER", help="The part of the table that the tool may use."
 )
 @click.option("--description", type=TEXT, metavar="TEXT", help="Description for agents; by default generated.")
+@click.option("--allow-missing", is_flag=True, help="Accept a pointer to data that comes later.")
 @click.option("--config", type=JSON, metavar="JSON", help="The search_config of a search tool.")
+@click.option(
+    "--documents", type=JSON, metavar="JSON",
+    help="The documents of a tool on documents: path_prefix, types, document_ids. Default: all.",
+)  # fmt: skip
+@DUPLICATE
 @api_command
 async def create(
-    api: Api, project_id: int, table_id: int, name: str, type_: str, pointer: str,
-    description: str | None, config: bytes | None,
+    api: Api, project_id: int, table_id: int | None, name: str, type_: str, pointer: str,
+    allow_missing: bool, description: str | None, config: bytes | None, documents: bytes | None, duplicate: bool,
 ) -> None:  # fmt: skip
-    """Create a tool called NAME on a table. For a search tool, wait until its texts are indexed."""
-    body: dict[str, Any] = {"project_id": project_id, "table_id": table_id, "name": name, "type": type_}
+    """Create a tool called NAME on a table. For a search tool, wait until its texts are indexed.
+
+    For a tool on documents, TABLE is '-'.
+    """
+    await refuse_duplicate(api, "tool_id", project_id, name, duplicate)
+    body: dict[str, Any] = {"project_id": project_id, "name": name, "type": type_, "allow_missing": allow_missing}
     body |= {"json_pointer": pointer} | ({"description": description} if description else {})
+    body |= {"table_id": table_id} if table_id is not None else {}
     body |= {"search_config": json.loads(config)} if config else {}
+    body |= {"documents": json.loads(documents)} if documents else {}
     wait = "false" if api.in_process else "true"  # without a server nothing is indexed
     tool = await api.call("POST", "/api/v1/tools", json=body, params={"wait": wait})
     show(tool, api.as_json, done(_created(tool, type_)))
@@ -57,13 +72,13 @@ def _created(tool: dict[str, Any], type_: str) -> str:
         return text
     if tool["status"] == "pending":
         return f"{text} It is not indexed yet: 'findspot serve' starts a server that indexes it."
-    found = tool["large_nodes_detected"]
-    chunks = count(sum(each["chunks_count"] for each in found), "chunk")
-    return f"{text} It searches {count(len(found), 'long text')} in {chunks}. {tool.get('notice') or ''}".rstrip()
+    texts, chunks = count(tool["nodes_count"], "text"), count(tool["chunks_count"], "chunk")
+    notice = "" if tool["nodes_count"] else tool.get("notice") or ""
+    return f"{text} It searches {texts} in {chunks}. {notice}".rstrip()
 
 
 @command.command("list")
-@click.argument("project_id", type=int)
+@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
 @api_command
 async def list_(api: Api, project_id: int) -> None:
     """List the tools of a project."""
@@ -79,7 +94,48 @@ def _index_status(tool: dict[str, Any]) -> str:
 
 
 @command.command()
-@click.argument("tool_id", type=int)
+@click.argument("tool_id", metavar="TOOL", type=REFERENCE)
+@click.option("--name", type=TEXT, metavar="NAME", help="A new name.")
+@click.option("--description", type=TEXT, metavar="TEXT", help="A new description for agents.")
+@click.option("--pointer", type=TEXT, metavar="POINTER", help="Another part of the table.")
+@click.option("--allow-missing", is_flag=True, help="Accept a pointer to data that comes later.")
+@click.option("--config", type=JSON, metavar="JSON", help="The search_config; it replaces the one before.")
+@click.option("--documents", type=JSON, metavar="JSON", help="The documents of a tool on documents.")
+@api_command
+async def update(
+    api: Api, tool_id: int, name: str | None, description: str | None, pointer: str | None, allow_missing: bool,
+    config: bytes | None, documents: bytes | None,
+) -> None:  # fmt: skip
+    """Change a tool. What is not named stays as it is."""
+    changes = {"name": name, "description": description, "json_pointer": pointer}
+    body: dict[str, Any] = {field: value for field, value in changes.items() if value is not None}
+    body |= {"allow_missing": True} if allow_missing else {}
+    body |= {"search_config": json.loads(config)} if config else {}
+    body |= {"documents": json.loads(documents)} if documents else {}
+    tool = await api.call("PATCH", f"/api/v1/tools/{tool_id}", json=body)
+    show(tool, api.as_json, done(f"Changed tool {tool_id}, {tool['name']}."))
+
+
+@command.command()
+@click.argument("tool_id", metavar="TOOL", type=REFERENCE)
+@api_command
+async def describe(api: Api, tool_id: int) -> None:
+    """Show a tool as a model sees it, and how many tokens that takes."""
+    from findspot import tokens
+
+    tool = await api.call("GET", f"/api/v1/tools/{tool_id}")
+    parts = {"description": tool["description"], "input": tool["input_schema"], "output": tool["output_schema"]}
+    texts = {
+        name: each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for name, each in parts.items()
+    }
+    counts = {name: tokens.count(text) for name, text in texts.items()}
+    lines = [(name, f"{text} ({count(counts[name], 'token')})") for name, text in texts.items()]
+    title = f"{tool['name']} (tool {tool_id}, {tool['type']}): {count(sum(counts.values()), 'token')}"
+    show({**parts, "name": tool["name"], "tokens": counts}, api.as_json, f"{title}\n{facts(lines)}")
+
+
+@command.command()
+@click.argument("tool_id", metavar="TOOL", type=REFERENCE)
 @click.argument("arguments", metavar="JSON", type=JSON, default="{}")
 @api_command
 async def call(api: Api, tool_id: int, arguments: bytes) -> None:
@@ -95,10 +151,10 @@ async def call(api: Api, tool_id: int, arguments: bytes) -> None:
 
 
 @command.command()
-@click.argument("tool_id", type=int)
-@confirm_first("Delete tool {tool_id}?")
+@click.argument("tool_id", metavar="TOOL", type=REFERENCE)
+@YES
 @api_command
-async def delete(api: Api, tool_id: int) -> None:
+async def delete(api: Api, tool_id: int, yes: bool) -> None:
     """Delete a tool. Its table is kept."""
-    await api.call("DELETE", f"/api/v1/tools/{tool_id}")
-    show({"deleted": tool_id}, api.as_json, done(f"Deleted tool {tool_id}."))
+    path = f"/api/v1/tools/{tool_id}"
+    await delete_with_dependents(api, path, f"tool {tool_id}", tool_id, yes)

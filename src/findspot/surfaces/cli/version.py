@@ -4,6 +4,7 @@ import sys
 
 import click
 
+from findspot.surfaces.cli.arguments import REFERENCE
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.diff import render_diff
 from findspot.surfaces.cli.document import print_document
@@ -24,7 +25,7 @@ def command() -> None:
 
 
 @command.command("list")
-@click.argument("document_id", type=int)
+@click.argument("document_id", metavar="DOCUMENT", type=REFERENCE)
 @api_command
 async def list_(api: Api, document_id: int) -> None:
     """List the versions of a document, newest first."""
@@ -38,7 +39,7 @@ async def list_(api: Api, document_id: int) -> None:
 
 
 @command.command()
-@click.argument("document_id", type=int)
+@click.argument("document_id", metavar="DOCUMENT", type=REFERENCE)
 @click.argument("version_id", type=int)
 @click.option("--source", is_flag=True, help="Print the content as it was sent: Markdown or TipTap JSON.")
 @api_command
@@ -49,7 +50,7 @@ async def get(api: Api, document_id: int, version_id: int, source: bool) -> None
 
 
 @command.command()
-@click.argument("document_id", type=int)
+@click.argument("document_id", metavar="DOCUMENT", type=REFERENCE)
 @click.argument("version_id", type=int)
 @click.option("--against", type=int, metavar="VERSION", help="Compare with this version instead of the current text.")
 @click.option("--whole", is_flag=True, help="Print unchanged text, too.")
@@ -64,7 +65,7 @@ async def diff(api: Api, document_id: int, version_id: int, against: int | None,
 
 
 @command.command()
-@click.argument("document_id", type=int)
+@click.argument("document_id", metavar="DOCUMENT", type=REFERENCE)
 @click.argument("version_id", type=int)
 @api_command
 async def restore(api: Api, document_id: int, version_id: int) -> None:

@@ -1,18 +1,26 @@
 """Encodes answers. Values that are JSON text already, such as table data, pass through as they are."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from fastapi import Response
 from fastapi.responses import StreamingResponse
+
+from findspot.store.dependents import Dependents
+from findspot.surfaces.http.models.projects import Dependents as DependentCounts
 
 _SLICE = 256 * 1024
 
 
 def timestamp(value: datetime) -> str:
     return value.isoformat().replace("+00:00", "Z")
+
+
+def encoded_dependents(found: Dependents) -> DependentCounts:
+    return cast(DependentCounts, asdict(found))
 
 
 def encoded(answer: Mapping[str, Any], status: int = 200) -> Response:

@@ -17,6 +17,13 @@ class NewEndpoint(Body):
     project_id: Id
     name: Name
     tool_ids: list[Id] = Field(default_factory=list)
+    lean: bool = False
+    reading: bool = True
+
+
+class EndpointChange(Body):
+    lean: bool | None = None
+    reading: bool | None = None
 
 
 class BindingChange(Body):
@@ -33,20 +40,24 @@ def _endpoint(request: Request, endpoint: Endpoint) -> models.EndpointSummary:
         "project_id": endpoint.project_id,
         "name": endpoint.name,
         "url": _url(request, endpoint.id),
+        "lean": endpoint.lean,
+        "reading": endpoint.reading,
         "created_at": timestamp(endpoint.created_at),
     }
 
 
 def _binding(binding: Binding) -> models.Binding:
     tool = binding.tool
-    return {"tool_id": tool.id, "name": tool.name, "type": tool.type, "enabled": binding.enabled}
+    return {"id": tool.id, "tool_id": tool.id, "name": tool.name, "type": tool.type, "enabled": binding.enabled}
 
 
 @api.post("/api/v1/mcp", status=201, errors=("TOOL_NAME_CONFLICT",))
 async def create_endpoint(request: Request, body: NewEndpoint) -> models.CreatedEndpoint:
     """Create an endpoint with tools bound to it, all or nothing. Its key is in this answer and nowhere else."""
-    endpoint, key = await app_of(request).endpoints.create(body.project_id, body.name, body.tool_ids)
-    return {"id": endpoint.id, "url": _url(request, endpoint.id), "api_key": key, "name": endpoint.name}
+    endpoint, key = await app_of(request).endpoints.create(
+        body.project_id, body.name, body.tool_ids, lean=body.lean, reading=body.reading
+    )
+    return {**_endpoint(request, endpoint), "api_key": key, "key": key}
 
 
 @api.get("/api/v1/projects/{project_id}/mcp")
@@ -64,6 +75,13 @@ async def get_endpoint(request: Request, endpoint_id: int) -> models.Endpoint:
     return {**_endpoint(request, endpoint), "tools": bindings}
 
 
+@api.patch("/api/v1/mcp/{endpoint_id}")
+async def change_endpoint(request: Request, endpoint_id: int, body: EndpointChange) -> models.EndpointSummary:
+    """Set whether hits leave out ids and hashes (`lean`), and whether search tools bring a reading tool (`reading`)."""
+    values = body.model_dump(exclude_none=True)
+    return _endpoint(request, await app_of(request).endpoints.change(endpoint_id, values))
+
+
 @api.delete("/api/v1/mcp/{endpoint_id}")
 async def delete_endpoint(request: Request, endpoint_id: int) -> Response:
     """Delete an endpoint; its tools stay."""
@@ -74,7 +92,8 @@ async def delete_endpoint(request: Request, endpoint_id: int) -> Response:
 @api.post("/api/v1/mcp/{endpoint_id}/rotate-key")
 async def rotate_key(request: Request, endpoint_id: int) -> models.EndpointKey:
     """Give an endpoint a new key; the old one stops working at once."""
-    return {"api_key": await app_of(request).endpoints.rotate(endpoint_id)}
+    key = await app_of(request).endpoints.rotate(endpoint_id)
+    return {"id": endpoint_id, "api_key": key, "key": key}
 
 
 @api.put("/api/v1/mcp/{endpoint_id}/tools/{tool_id}", errors=("TOOL_NAME_CONFLICT",))
@@ -89,7 +108,7 @@ async def bind_tool(request: Request, endpoint_id: int, tool_id: int) -> models.
 async def enable_tool(request: Request, endpoint_id: int, tool_id: int, body: BindingChange) -> models.Enabled:
     """Enable or disable a tool at an endpoint, effective at once."""
     await app_of(request).endpoints.enable(endpoint_id, tool_id, body.enabled)
-    return {"tool_id": tool_id, "enabled": body.enabled}
+    return {"id": tool_id, "tool_id": tool_id, "enabled": body.enabled}
 
 
 @api.delete("/api/v1/mcp/{endpoint_id}/tools/{tool_id}")

@@ -9,7 +9,8 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from findspot.errors import FindspotError, invalid
+from findspot.agents.schemas import SearchConfig
+from findspot.errors import FindspotError, invalid, shortened
 from findspot.surfaces.http.body import StalledBody
 
 _log = structlog.get_logger()
@@ -57,12 +58,14 @@ def install(api: FastAPI) -> None:
 
 def _field(first: dict[str, Any]) -> str:
     where, *parts = first["loc"]
-    place = [str(part) for part in (parts if where in ("body", "query", "path") else first["loc"])]
+    place = [shortened(str(part)) for part in (parts if where in ("body", "query", "path") else first["loc"])]
     return ".".join(place) if place and first["type"] != "json_invalid" else "body"
 
 
 def _sentence(first: dict[str, Any]) -> str:
     if first["type"] == "json_invalid":
         return f"is not valid JSON: {first['ctx']['error']}"
+    if first["type"] == "extra_forbidden" and "search_config" in first["loc"][:-1]:
+        return f"is unknown; the known fields are {', '.join(SearchConfig.model_fields)}"
     text: str = first["msg"].removeprefix("Value error, ")
     return text[:1].lower() + text[1:]

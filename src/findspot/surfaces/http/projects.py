@@ -9,12 +9,12 @@ from fastapi import Request, Response
 from findspot.errors import not_found
 from findspot.indexing.status import NamespaceReport, Step
 from findspot.models import Key, Project, Role
-from findspot.store import index_states
+from findspot.store import dependents, index_states
 from findspot.store import keys as key_rows
 from findspot.store import projects as rows
 from findspot.store import status as status_rows
 from findspot.surfaces.http.body import NewKey, NewProject
-from findspot.surfaces.http.encoding import timestamp
+from findspot.surfaces.http.encoding import encoded_dependents, timestamp
 from findspot.surfaces.http.models import projects as models
 from findspot.surfaces.http.router import Router, access_of, app_of
 
@@ -58,6 +58,13 @@ async def get_project(request: Request, project_id: int) -> models.Project:
     if project is None:
         raise not_found("project")
     return _project(project)
+
+
+@api.get("/api/v1/projects/{project_id}/dependents")
+async def get_project_dependents(request: Request, project_id: int) -> models.Dependents:
+    """Count what is deleted together with a project."""
+    async with app_of(request).store.read() as connection:
+        return encoded_dependents(await dependents.of_project(connection, project_id))
 
 
 @api.delete("/api/v1/projects/{project_id}")
@@ -119,7 +126,10 @@ def _index_state(index: Sequence[NamespaceReport]) -> Literal["ready", "indexing
 async def create_key(request: Request, project_id: int, body: NewKey) -> models.IssuedKey:
     """Create a key. Its secret is in this answer and nowhere else."""
     key, secret = await app_of(request).keys.issue(project_id, body.name, Role(body.role))
-    return {"id": key.id, "key": secret, "name": key.name, "role": key.role}
+    created_at = timestamp(key.created_at)
+    return {
+        "id": key.id, "key": secret, "api_key": secret, "name": key.name, "role": key.role, "created_at": created_at
+    }  # fmt: skip
 
 
 @api.get("/api/v1/projects/{project_id}/keys")

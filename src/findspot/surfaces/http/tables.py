@@ -3,29 +3,30 @@
 from fastapi import Request, Response
 
 from findspot.models import Table
+from findspot.store import dependents
 from findspot.store import tables as rows
 from findspot.surfaces.http.body import expected_revision, pieces
-from findspot.surfaces.http.encoding import framed, timestamp
+from findspot.surfaces.http.encoding import encoded_dependents, framed, timestamp
 from findspot.surfaces.http.models import tables as models
 from findspot.surfaces.http.models.json import JsonValue
+from findspot.surfaces.http.models.projects import Dependents
 from findspot.surfaces.http.router import Media, Router, app_of, until_sent
 
 api = Router("tables")
 
 
 def _head(table: Table) -> models.CreatedTable:
-    return {"id": table.id, "project_id": table.project_id, "name": table.name, "revision": table.revision}
+    return {
+        "id": table.id,
+        "project_id": table.project_id,
+        "name": table.name,
+        "revision": table.revision,
+        "updated_at": timestamp(table.updated_at),
+    }
 
 
 def _summary(table: Table) -> models.TableSummary:
-    return {
-        "id": table.id,
-        "name": table.name,
-        "revision": table.revision,
-        "size": table.size,
-        "path": table.path,
-        "updated_at": timestamp(table.updated_at),
-    }
+    return {**_head(table), "size": table.size, "path": table.path}
 
 
 @api.post("/api/v1/projects/{project_id}/tables", status=201, takes=models.NewTable)
@@ -66,6 +67,13 @@ async def patch_table_data(request: Request, table_id: int) -> models.Revision:
     """Apply a JSON Patch (RFC 6902): every operation, or none."""
     expected = expected_revision(request)
     return {"revision": await app_of(request).tables.patch(table_id, await pieces(request), expected)}
+
+
+@api.get("/api/v1/tables/{table_id}/dependents")
+async def get_table_dependents(request: Request, table_id: int) -> Dependents:
+    """Count what is deleted together with a table."""
+    async with app_of(request).store.read() as connection:
+        return encoded_dependents(await dependents.of_table(connection, table_id))
 
 
 @api.delete("/api/v1/tables/{table_id}")

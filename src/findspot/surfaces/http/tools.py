@@ -11,10 +11,12 @@ from findspot.app import App
 from findspot.errors import invalid, not_found
 from findspot.jsontext.check import refuse_lone_surrogates
 from findspot.models import Tool, ToolType
+from findspot.store import dependents
 from findspot.store import tools as rows
 from findspot.surfaces.http.body import pieces
-from findspot.surfaces.http.encoding import timestamp
+from findspot.surfaces.http.encoding import encoded_dependents, timestamp
 from findspot.surfaces.http.models import tools as models
+from findspot.surfaces.http.models.projects import Dependents
 from findspot.surfaces.http.router import Router, access_of, app_of
 
 api = Router("tools")
@@ -30,8 +32,9 @@ def _tool(app: App, tool: Tool) -> models.Tool:
     if tool.type is ToolType.SEARCH:
         effective = SearchConfig(**(tool.search_config or {})).effective(app.settings)
         config = cast(models.EffectiveSearchConfig, effective)
-    return {
+    answer: models.Tool = {
         "id": tool.id,
+        "tool_id": tool.id,
         "project_id": tool.project_id,
         "table_id": tool.table_id,
         "type": tool.type,
@@ -45,6 +48,9 @@ def _tool(app: App, tool: Tool) -> models.Tool:
         "created_at": timestamp(tool.created_at),
         "updated_at": timestamp(tool.updated_at),
     }
+    if tool.type.on_documents:
+        answer["documents"] = cast(models.DocumentScope, (tool.search_config or {}).get("documents", {}))
+    return answer
 
 
 def _created(made: ToolCreation) -> models.CreatedTool:
@@ -52,13 +58,17 @@ def _created(made: ToolCreation) -> models.CreatedTool:
         {"json_pointer": each[0], "char_count": each[1], "chunks_count": each[2]} for each in made.nodes
     ]
     answer: models.CreatedTool = {
+        "id": made.tool.id,
         "tool_id": made.tool.id,
         "name": made.tool.name,
         "type": made.tool.type,
         "status": made.status,
         "chunks_created": made.chunks_created,
+        "nodes_count": made.nodes_count,
+        "chunks_count": made.chunks_count,
         "namespace": made.namespace,
         "large_nodes_detected": nodes,
+        "created_at": timestamp(made.tool.created_at),
     }
     return answer if made.notice is None else {**answer, "notice": made.notice}
 
@@ -96,6 +106,13 @@ async def change_tool(request: Request, tool_id: int, body: ToolChange) -> model
     """Change a tool's name, description, scope, metadata or search configuration."""
     app = app_of(request)
     return _tool(app, await app.tools.change(tool_id, body))
+
+
+@api.get("/api/v1/tools/{tool_id}/dependents")
+async def get_tool_dependents(request: Request, tool_id: int) -> Dependents:
+    """Count what is affected by deleting a tool."""
+    async with app_of(request).store.read() as connection:
+        return encoded_dependents(await dependents.of_tool(connection, tool_id))
 
 
 @api.delete("/api/v1/tools/{tool_id}")
@@ -160,7 +177,7 @@ async def call_tool(request: Request, tool_id: int) -> Response:
 @api.get("/internal/tools/{tool_id}/chunks/stats")
 async def get_chunk_stats(request: Request, tool_id: int) -> models.ChunkStats:
     """Show how many chunks the store has for a search tool, and how many of them the engine has."""
-    return {"tool_id": tool_id, **await _search_index(request, tool_id)}
+    return {"id": tool_id, "tool_id": tool_id, **await _search_index(request, tool_id)}
 
 
 @api.post("/internal/tools/{tool_id}/chunks/rebuild", status=202, errors=("SEARCH_CAPACITY_EXCEEDED",))
@@ -168,7 +185,7 @@ async def rebuild_chunks(request: Request, tool_id: int) -> models.RebuildStarte
     """Cut and index the scope of a search tool again; `search-index` shows the progress."""
     app = app_of(request)
     await app.tools.rebuild_chunks(tool_id)
-    return {"tool_id": tool_id, "status": "pending"}
+    return {"id": tool_id, "tool_id": tool_id, "status": "pending"}
 
 
 @api.delete("/internal/tools/{tool_id}/chunks")

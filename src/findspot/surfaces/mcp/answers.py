@@ -9,6 +9,8 @@ import msgspec
 
 from findspot import tokens
 from findspot.agents.calls import structured
+from findspot.agents.hits import readable
+from findspot.agents.reading import readable_slice
 from findspot.errors import FindspotError, invalid
 from findspot.jsontext.check import refuse_lone_surrogates
 from findspot.models import Tool, ToolCard, ToolType
@@ -48,19 +50,32 @@ def arguments(body: bytes) -> bytes:
 
 
 def answered(called: Tool, answer: bytes) -> types.CallToolResult:
-    """Return an answer as structured content, as the same JSON in a text block, and with links to the nodes of hits."""
-    content, text = structured(answer), types.TextContent(text=answer.decode())
-    links = _links(called, content) if called.type is ToolType.SEARCH else []
-    return types.CallToolResult(content=[text, *links], structured_content=content)
+    """Return an answer as structured content and as a text block.
+
+    The text block of a search is a short list with links to the hits, that of a reading tool the text that was read.
+    Otherwise it is the same JSON.
+    """
+    content = structured(answer)
+    links: list[types.ResourceLink] = []
+    text = answer.decode()
+    if called.type is ToolType.SEARCH:
+        text, links = readable(content), _links(called, content)
+    elif called.type is ToolType.SEARCH_DOCUMENTS:
+        text = readable(content)
+    elif called.type in (ToolType.READ, ToolType.READ_DOCUMENT):
+        text = readable_slice(content)
+    return types.CallToolResult(content=[types.TextContent(text=text), *links], structured_content=content)
 
 
 def _links(called: Tool, answer: dict[str, Any]) -> list[types.ResourceLink]:
-    found = dict.fromkeys(hit["chunk"]["json_pointer"] for hit in answer["results"])
+    """Return a link to the text of each hit, which begins where the hit begins."""
     return [
         types.ResourceLink(
-            uri=NodeAddress(called.table_id, pointer).text, name=pointer or called.name, mime_type="text/plain"
+            uri=NodeAddress(called.table, hit["chunk"]["json_pointer"], hit["chunk"]["char_start"]).text,
+            name=f"hit {number}",
+            mime_type="text/plain",
         )
-        for pointer in found
+        for number, hit in enumerate(answer["results"], 1)
     ]
 
 

@@ -1,7 +1,8 @@
 """The bridge for desktop clients: passes MCP messages between standard input and output and an endpoint over HTTP."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
 import httpx2
@@ -41,22 +42,50 @@ Context = ServerRequestContext[Any, Any]
 
 async def run(url: str, http: httpx2.AsyncClient) -> None:
     """Serve the client on standard input until it closes the stream."""
-    transport = streamable_http_client(url, http_client=http, max_sse_event_size=None)
-    async with Client(transport, mode=LATEST_MODERN_VERSION, cache=None) as remote:
-        bridge = Bridge(remote)
-        following = asyncio.create_task(bridge.follow_changes())
+    bridge = Bridge(Remote(url, http))
+    following = asyncio.create_task(bridge.follow_changes())
+    try:
+        async with stdio_server() as (reading, writing):
+            await bridge.server.run(reading, writing, bridge.options)
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+
+
+class Remote:
+    """The endpoint. Every request has its own session: one that failed would fail all that follow it."""
+
+    def __init__(self, url: str, http: httpx2.AsyncClient) -> None:
+        self._url = url
+        self._http = http
+
+    @contextlib.asynccontextmanager
+    async def session(self) -> AsyncIterator[Client]:
+        """Open a session. It needs no handshake, and shares the connections of all sessions.
+
+        If the server cannot be reached, raise the error of the connection.
+        """
+        transport = streamable_http_client(self._url, http_client=self._http, max_sse_event_size=None)
         try:
-            async with stdio_server() as (reading, writing):
-                await bridge.server.run(reading, writing, bridge.options)
-        finally:
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
+            async with Client(transport, mode=LATEST_MODERN_VERSION, cache=None) as client:
+                yield client
+        except BaseExceptionGroup as group:
+            raise _cause(group) from None
+
+
+def _cause(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the error behind a failed session: a broken connection rather than what followed from it."""
+    inner = [each for each in group.exceptions if not isinstance(each, BaseExceptionGroup)]
+    for nested in group.exceptions:
+        if isinstance(nested, BaseExceptionGroup):
+            inner.append(_cause(nested))
+    return min(inner, key=lambda error: not isinstance(error, httpx2.HTTPError))
 
 
 class Bridge:
     """A local MCP server that passes every request on to the remote one."""
 
-    def __init__(self, remote: Client) -> None:
+    def __init__(self, remote: Remote) -> None:
         self._remote = remote
         self._bus = InMemorySubscriptionBus()
         self._listeners = ListenHandler(self._bus)
@@ -77,21 +106,26 @@ class Bridge:
 
     async def _list_tools(self, ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         self._session = ctx.session  # this client is notified of changes
-        return await self._remote.list_tools(cursor=params.cursor if params else None)
+        async with self._remote.session() as remote:
+            return await remote.list_tools(cursor=params.cursor if params else None)
 
     async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
         wanted = bool(ctx.meta and "progress_token" in ctx.meta)
         report = ctx.session.report_progress if wanted else None
-        return await self._remote.call_tool(params.name, params.arguments, progress_callback=report)
+        async with self._remote.session() as remote:
+            return await remote.call_tool(params.name, params.arguments, progress_callback=report)
 
     async def _list_resources(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
-        return await self._remote.list_resources(cursor=params.cursor if params else None)
+        async with self._remote.session() as remote:
+            return await remote.list_resources(cursor=params.cursor if params else None)
 
     async def _list_templates(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
-        return await self._remote.list_resource_templates(cursor=params.cursor if params else None)
+        async with self._remote.session() as remote:
+            return await remote.list_resource_templates(cursor=params.cursor if params else None)
 
     async def _read_resource(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        return await self._remote.read_resource(params.uri)
+        async with self._remote.session() as remote:
+            return await remote.read_resource(params.uri)
 
     async def _listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
         return await self._listeners(ctx, lists_only(params))
@@ -100,7 +134,10 @@ class Bridge:
         """Pass on every change of the lists. After a broken stream, assume that a change was missed."""
         while True:
             try:
-                async with self._remote.listen(tools_list_changed=True, resources_list_changed=True) as changes:
+                async with (
+                    self._remote.session() as remote,
+                    remote.listen(tools_list_changed=True, resources_list_changed=True) as changes,
+                ):
                     async for event in changes:
                         await self._bus.publish(event)
                         await self._notify_older_client(event)

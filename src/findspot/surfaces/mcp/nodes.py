@@ -51,9 +51,9 @@ def roots(tools: Sequence[Tool]) -> dict[NodeAddress, Tool]:
     found: dict[NodeAddress, Tool] = {}
     for tool in tools:
         if _shows(tool):
-            found.setdefault(NodeAddress(tool.table_id, tool.json_pointer), tool)
+            found.setdefault(NodeAddress(tool.table, tool.json_pointer), tool)
     return found
 
 
 def _shows(tool: Tool) -> bool:
-    return not tool.type.edits and tool.type is not _SHOWS_NO_VALUES
+    return not (tool.type.edits or tool.type.on_documents or tool.type is _SHOWS_NO_VALUES)

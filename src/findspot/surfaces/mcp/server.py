@@ -27,6 +27,7 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from findspot import __version__
+from findspot.agents.cards import mcp_name
 from findspot.app import App
 from findspot.errors import FindspotError, not_found
 from findspot.models import Tool
@@ -119,7 +120,7 @@ class AgentServer:
 
     def _named(self, tools: Sequence[Tool], name: str) -> Tool:
         for tool in tools:
-            if name in (tool.name, f"tool-{tool.id}") and self._app.tools.describe(tool).name == name:
+            if mcp_name(tool) == name:
                 return tool
         raise MCPError(INVALID_PARAMS, f"Unknown tool: {name[:200]}. Use tools/list to see the tools.")
 

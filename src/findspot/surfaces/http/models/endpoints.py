@@ -8,21 +8,21 @@ from findspot.models import ToolType
 from findspot.surfaces.http.models.json import JsonObject, JsonValue
 
 
-class CreatedEndpoint(TypedDict):
-    """A new endpoint. `api_key` is its key, which cannot be shown again."""
-
-    id: int
-    url: str
-    api_key: str
-    name: str
-
-
 class EndpointSummary(TypedDict):
     id: int
     project_id: int
     name: str
     url: str
+    lean: bool
+    reading: bool
     created_at: str
+
+
+class CreatedEndpoint(EndpointSummary):
+    """A new endpoint. `api_key` (also `key`) is its key, which cannot be shown again."""
+
+    api_key: str
+    key: str
 
 
 class Endpoints(TypedDict):
@@ -30,8 +30,9 @@ class Endpoints(TypedDict):
 
 
 class Binding(TypedDict):
-    """A tool that is bound to an endpoint."""
+    """A tool that is bound to an endpoint. `id` and `tool_id` are the same."""
 
+    id: int
     tool_id: int
     name: str
     type: ToolType
@@ -49,10 +50,13 @@ class Endpoint(EndpointSummary):
 
 
 class EndpointKey(TypedDict):
+    id: int
     api_key: str
+    key: str
 
 
 class Enabled(TypedDict):
+    id: int
     tool_id: int
     enabled: bool
 

@@ -16,17 +16,30 @@ class Project(TypedDict):
     created_at: str
 
 
+class Dependents(TypedDict):
+    """What is deleted together with an object. `endpoints_without_tools` stay, but lose their last tool."""
+
+    tables: int
+    documents: int
+    tools: int
+    endpoints: int
+    endpoints_without_tools: int
+    chunks: int
+
+
 class Projects(TypedDict):
     projects: list[Project]
 
 
 class IssuedKey(TypedDict):
-    """A new key. `key` is its secret, which cannot be shown again."""
+    """A new key. `key` (also `api_key`) is its secret, which cannot be shown again."""
 
     id: int
     key: str
+    api_key: str
     name: str
     role: Role
+    created_at: str
 
 
 class Key(TypedDict):

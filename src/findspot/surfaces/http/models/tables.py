@@ -31,17 +31,14 @@ class CreatedTable(TypedDict):
     project_id: int
     name: str
     revision: int
+    updated_at: str
 
 
-class TableSummary(TypedDict):
+class TableSummary(CreatedTable):
     """A table without its value. `size` counts the bytes of its JSON text; `path` is the file it was imported from."""
 
-    id: int
-    name: str
-    revision: int
     size: int
     path: str | None
-    updated_at: str
 
 
 class Tables(TypedDict):

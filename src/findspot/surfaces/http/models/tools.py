@@ -22,15 +22,22 @@ class LargeNode(TypedDict):
 
 
 class CreatedTool(TypedDict):
-    """A new tool. `chunks_created` counts chunks that did not exist before."""
+    """A new tool. `nodes_count` and `chunks_count` are what it searches; `chunks_created` did not exist before.
 
+    `large_nodes_detected` lists at most 1,000 of the nodes. `id` and `tool_id` are the same.
+    """
+
+    id: int
     tool_id: int
     name: str
     type: ToolType
     status: IndexStatus
     chunks_created: int
+    nodes_count: int
+    chunks_count: int
     namespace: str
     large_nodes_detected: list[LargeNode]
+    created_at: str
     notice: NotRequired[str]
 
 
@@ -64,20 +71,31 @@ class EffectiveSearchConfig(TypedDict):
     chunk_size: int
     chunk_overlap: int
     include_metadata: bool
+    context_keys: NotRequired[list[str]]
+
+
+class DocumentScope(TypedDict):
+    """The documents that a tool may use; all where nothing is named."""
+
+    path_prefix: NotRequired[str]
+    types: NotRequired[list[str]]
+    document_ids: NotRequired[list[int]]
 
 
 class Tool(TypedDict):
     """A tool, with the JSON schemas that agents see. A search tool's metadata has its index as `search_index`."""
 
     id: int
+    tool_id: int
     project_id: int
-    table_id: int
+    table_id: int | None
     type: ToolType
     name: str
     description: str
     json_pointer: str
     metadata: JsonObject
     search_config: EffectiveSearchConfig | None
+    documents: NotRequired[DocumentScope]
     input_schema: JsonObject
     output_schema: JsonObject
     created_at: str
@@ -89,10 +107,12 @@ class Tools(TypedDict):
 
 
 class ChunkStats(SearchIndex):
+    id: int
     tool_id: int
 
 
 class RebuildStarted(TypedDict):
+    id: int
     tool_id: int
     status: Literal["pending"]
 
@@ -186,11 +206,77 @@ class HitChunk(TypedDict):
 class Hit(TypedDict):
     score: float
     json_path: str
+    context: dict[str, str | int | float]
     chunk: HitChunk
 
 
+class ReadText(_Cut):
+    """The answer of `read`: characters `start` to `end` of a text of `length`. Read on at `next_start`."""
+
+    json_path: str
+    text: str
+    start: int
+    end: int
+    length: int
+    next_start: int | None
+    heading_path: list[str]
+
+
+class ReadDocument(_Cut):
+    """The answer of `read_document`: characters `start` to `end` of its text. Read on at `next_start`."""
+
+    document_id: int
+    title: str
+    path: str | None
+    text: str
+    start: int
+    end: int
+    length: int
+    next_start: int | None
+    heading_path: list[str]
+
+
+class ListedDocument(TypedDict):
+    id: int
+    title: str
+    path: str | None
+    type: str
+    length: int
+    updated_at: str
+
+
+class ListedDocuments(_Cut):
+    """The answer of `list_documents`. `cursor` leads to the next page; it is null on the last one."""
+
+    documents: list[ListedDocument]
+    cursor: str | None
+
+
+class DocumentHit(TypedDict):
+    """A passage of a document: `start` to `end` of its text. `line` is that of its file; null for a rich text."""
+
+    score: float
+    document_id: int
+    title: str
+    path: str | None
+    heading_path: list[str]
+    start: int
+    end: int
+    text: str
+    line: int | None
+
+
+class FoundInDocuments(_Cut):
+    """The answer of `search_documents`."""
+
+    query: str
+    total_results: int
+    results: list[DocumentHit]
+    fallback: NotRequired[Literal["fts"]]
+
+
 class FoundInTable(_Cut):
-    """The answer of `search`."""
+    """The answer of `search`. `total_results` counts the passages that matched; `results` are the best of them."""
 
     query: str
     total_results: int
@@ -211,4 +297,8 @@ CallAnswer = (
     | DeletedKeys
     | Preview
     | Selection
+    | ReadText
+    | ReadDocument
+    | ListedDocuments
+    | FoundInDocuments
 )  # fmt: skip
