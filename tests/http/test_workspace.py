@@ -37,7 +37,7 @@ CHAPTERS = {
 }
 RESULT = {
     "documentId", "documentTitle", "documentType", "chunkId", "snippet", "highlights", "startOffset", "endOffset",
-    "chunkStart", "chunkEnd", "finalScore", "scoreBreakdown", "updatedAt",
+    "chunkStart", "chunkEnd", "headingPath", "finalScore", "scoreBreakdown", "updatedAt",
     "path", "line", "column", "duplicates",
 }  # fmt: skip
 PAGE = {"results", "total", "hasMore", "page", "offset", "cursor", "strategy", "indexState", "fallback", "tookMs"}
@@ -63,7 +63,8 @@ def settings(settings: Settings, changed_settings: dict[str, Any]) -> Settings:
 async def project(owner: httpx2.AsyncClient) -> int:
     made: int = (await owner.post("/api/v1/projects", json={"name": "novel"})).json()["id"]
     for title, content in CHAPTERS.items():
-        body = {"title": title, "type": "chapter", "format": "text", "content": content}
+        separate = flows.separate(*content.split("\n\n"))
+        body = {"title": title, "type": "chapter", "format": "tiptap", "content": separate}
         await owner.post(f"/api/v1/projects/{made}/documents", json=body)
     await settle(app_of(owner))
     return made
@@ -126,8 +127,8 @@ async def test_every_channel_answers_in_one_shape(
 
 
 async def test_the_first_page_leads_to_the_next(owner: httpx2.AsyncClient, project: int) -> None:
-    content = "\n\n".join(f"Heron number {number}" for number in range(120))
-    body = {"title": "Herons", "format": "text", "content": content}
+    content = flows.separate(*(f"Heron number {number}" for number in range(120)))
+    body = {"title": "Waders", "format": "tiptap", "content": content}
     await owner.post(f"/api/v1/projects/{project}/documents", json=body)
     await settle(app_of(owner))
     answer = await hybrid(owner, project, "heron")
