@@ -229,8 +229,8 @@ async def test_filters_order_folding_and_counts_are_part_of_a_request(owner: htt
 
 
 async def test_a_page_is_explained_in_one_request(owner: httpx2.AsyncClient, project: int) -> None:
-    content = "\n\n".join(f"Heron number {number} 苍鹭" for number in range(12))
-    body = {"title": "Herons", "format": "text", "content": content}
+    content = flows.separate(*(f"Heron number {number} 苍鹭" for number in range(12)))
+    body = {"title": "Waders", "format": "tiptap", "content": content}
     await owner.post(f"/api/v1/projects/{project}/documents", json=body)
     await settle(app_of(owner))
     query = "蒼鷺 heron lantern"
