@@ -206,7 +206,8 @@ async def test_filters_order_folding_and_counts_are_part_of_a_request(owner: htt
         ("一", "chapter", "潮汐 tide one"),
         ("二", "note", "潮汐 tide ONE\n\n潮汐 tide two\n\n潮汐 tide three"),
     ):
-        body = {"title": title, "type": type, "format": "text", "content": content}
+        passages = flows.separate(*content.split("\n\n"))
+        body = {"title": title, "type": type, "format": "tiptap", "content": passages}
         await owner.post(f"/api/v1/projects/{project}/documents", json=body)
     await settle(app_of(owner))
 
@@ -244,7 +245,7 @@ async def test_a_page_is_explained_in_one_request(owner: httpx2.AsyncClient, pro
     place = {"documentId": first["documentId"], "chunkId": first["chunkId"]}
     one = (await ask(owner, project, "search:rank:explain", query=query, **place)).json()
     assert (one["bm25"], one["semantic"]) == (answer.json()[0]["bm25"], answer.json()[0]["semantic"])
-    herons = [each for each in answer.json() if each["documentTitle"] == "Herons"]
+    herons = [each for each in answer.json() if each["documentTitle"] == "Waders"]
     assert len(herons) == 12
     assert all(each["missingWords"] == ["lantern"] for each in herons)
     assert all("it lacks “lantern”" in each["explanation"] for each in herons)
