@@ -7,7 +7,7 @@ UV := $(BIN)/uv pip --quiet
 COMPILE := $(BIN)/uv pip compile -q $(ARGS) --universal --generate-hashes --no-emit-index-url --no-annotate \
   --custom-compile-command "make lock"
 
-.PHONY: help run install install-litellm test check format torture bench bench-relevance bench-speed bench-workspace bench-fairness scenarios docs lock clean
+.PHONY: help run install install-litellm test check format torture bench bench-relevance bench-passages bench-speed bench-workspace bench-fairness scenarios docs lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -41,6 +41,9 @@ bench: .venv/.installed-dev ## run the benchmarks and write docs/bench/
 
 bench-relevance: .venv/.installed-dev ## measure whether search finds the answers; ARGS="--data DIR"
 	$(BIN)/python -m bench.relevance $(ARGS)
+
+bench-passages: .venv/.installed-dev ## measure what joined blocks, titles and headings gain; ARGS="--data DIR"
+	$(BIN)/python -m bench.passages $(ARGS)
 
 bench-speed: .venv/.installed-dev .venv-peers/.installed ## measure speed beside other products; ARGS="--data DIR --sizes 10000"
 	$(BIN)/python -m bench.speed $(ARGS)

@@ -152,12 +152,12 @@ def _measure(found: sets.QuestionSet, embedder: OfflineEmbedder) -> Measured:
 
 def _metrics(measured: Measured, rank: Callable[[Asked], list[int]]) -> Metrics:
     rows = [
-        _judge(asked.answers, list(dict.fromkeys(measured.unit[at] for at in rank(asked)))) for asked in measured.asked
+        judge(asked.answers, list(dict.fromkeys(measured.unit[at] for at in rank(asked)))) for asked in measured.asked
     ]
     return {key: sum(row[key] for row in rows) / len(rows) for key in rows[0]}
 
 
-def _judge(answers: frozenset[int], order: list[int]) -> Metrics:
+def judge(answers: frozenset[int], order: list[int]) -> Metrics:
     gained = sum(1 / math.log2(place + 2) for place, each in enumerate(order[:10]) if each in answers)
     return {
         "nDCG@10": gained / sum(1 / math.log2(place + 2) for place in range(min(10, len(answers)))),
@@ -184,7 +184,7 @@ def _whole_documents(found: sets.QuestionSet) -> float:
     for question in found.questions:
         order = list(exact.best(keywords.scores(question.text), 10, above=0))
         answers = frozenset(number for number, name in enumerate(names) if name in question.documents)
-        rows.append(_judge(answers, order)["nDCG@10"])
+        rows.append(judge(answers, order)["nDCG@10"])
     return sum(rows) / len(rows)
 
 

@@ -14,6 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from findspot.app import App
+from findspot.context import Context, embedded_text
 from findspot.embedding.calibration import Calibration
 from findspot.embedding.protocol import Vector, Vectors, refused
 from findspot.engines.opening import open_engine
@@ -28,6 +29,7 @@ from findspot.store import projects
 from findspot.store.schema import chunks, index_states, tools
 
 PATIENCE_S = 120.0
+TITLE = "t"
 PARAGRAPHS = (
     "The library opens at nine and closes at six",
     "Library cards are free for residents",
@@ -119,10 +121,10 @@ def use(monkeypatch: pytest.MonkeyPatch, embedder: FakeEmbedder | None = None) -
     """Have every app that is opened from now on use this embedder, and an engine that can be watched."""
     if embedder is not None:
         monkeypatch.setattr("findspot.runtime.embeddings.open_embedder", lambda settings: embedder)
-    monkeypatch.setattr("findspot.app.open_engine", _open_watched)
+    monkeypatch.setattr("findspot.app.open_engine", open_watched)
 
 
-def _open_watched(settings: Settings, identity: str) -> Watched:
+def open_watched(settings: Settings, identity: str) -> Watched:
     return Watched(open_engine(settings, identity))
 
 
@@ -144,14 +146,31 @@ async def make_project(app: App, name: str = "p") -> int:
         return (await projects.create(connection, name)).id
 
 
-async def make_document(app: App, project_id: int, *paragraphs: str) -> Document:
-    body = {"title": "t", "format": "text", "content": "\n\n".join(paragraphs)}
+def separate(*paragraphs: str) -> dict[str, Any]:
+    """Return a TipTap document in which every paragraph is a passage: thematic breaks keep short ones apart."""
+    content: list[dict[str, Any]] = []
+    for paragraph in filter(None, paragraphs):
+        content += [
+            {"type": "paragraph", "content": [{"type": "text", "text": paragraph}]},
+            {"type": "horizontalRule"},
+        ]
+    return {"type": "doc", "content": content}
+
+
+async def make_document(app: App, project_id: int, *paragraphs: str, title: str = TITLE) -> Document:
+    """Create a document in which every paragraph is a passage."""
+    body = {"title": title, "format": "tiptap", "content": separate(*paragraphs)}
     return await app.documents.create(project_id, json.dumps(body).encode())
 
 
 async def save(app: App, document_id: int, *paragraphs: str) -> Document:
-    body = json.dumps({"content": "\n\n".join(paragraphs)}).encode()
+    body = json.dumps({"content": separate(*paragraphs)}).encode()
     return (await app.documents.save(document_id, body, OWNER)).document
+
+
+def embedded(*paragraphs: str, title: str = TITLE) -> list[str]:
+    """Return what the embedder is asked for when a document with these paragraphs is indexed."""
+    return [embedded_text(Context(title), each) for each in paragraphs]
 
 
 async def text_of(app: App, document_id: int) -> str:

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from findspot.context import Context
 from findspot.errors import Failure
 
 
@@ -160,6 +161,7 @@ class ChunkRow:
     namespace: str
     doc_id: str
     node_length: int
+    context: Context
     text: str
 
 
@@ -170,10 +172,12 @@ class ChunkToIndex(NamedTuple):
     table_id: int | None
     document_id: int | None
     json_pointer: str
+    chunk_index: int
     chunk_size: int
     chunk_overlap: int
     node_length: int
     doc_id: str
+    context: str | None
     text: str
 
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping
 
+from tests.flows import separate
 from tests.servers import Server
 
 _INDEXED_S = 120
@@ -19,12 +20,14 @@ CHAPTERS = {
 def add_project(
     server: Server, documents: Mapping[str, str] | Iterable[tuple[str, str]], kind: str = "document"
 ) -> tuple[str, ...]:
-    """Create a project with documents (title and text), wait for its index, and return the options that select it."""
+    """Create a project with documents (title and text, of which every paragraph is a passage), wait for its index, and
+    return the options that select it."""
     pairs = documents.items() if isinstance(documents, Mapping) else documents
     with server.client() as owner:
         project = owner.post("/api/v1/projects", json={"name": "novel"}).json()["id"]
         for title, content in pairs:
-            body = {"title": title, "type": kind, "format": "text", "content": content}
+            passages = separate(*content.split("\n\n"))
+            body = {"title": title, "type": kind, "format": "tiptap", "content": passages}
             owner.post(f"/api/v1/projects/{project}/documents", json=body)
         deadline = time.monotonic() + _INDEXED_S
         while owner.get(f"/api/v1/projects/{project}/status").json()["index_state"] != "ready":

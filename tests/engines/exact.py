@@ -12,8 +12,12 @@ import numpy.typing as npt
 
 from findspot.engines.protocol import (
     EVERYTHING,
+    HEADINGS_WEIGHT,
+    NAME_WEIGHT,
+    TITLE_WEIGHT,
     Abandoned,
     Batch,
+    ContextTerms,
     DimensionMismatch,
     Recall,
     Source,
@@ -32,6 +36,7 @@ K1, B = 1.2, 0.75
 class Chunk:
     source: Source
     terms: tuple[str, ...]
+    context: ContextTerms
     vector: Vector
     evicted: bool = False
 
@@ -44,9 +49,10 @@ class Kept:
 
     def put(self, batch: Batch, fingerprint: str) -> None:
         known = fingerprint == self.fingerprint
-        for id, source, terms, vector in zip(batch.ids, batch.sources, batch.terms, batch.vectors, strict=True):
-            kept = vector.copy() if known else np.zeros(self.dimension, np.float32)
-            self.chunks[id] = Chunk(source, tuple(terms.split()), kept)
+        for position, id in enumerate(batch.ids):
+            kept = batch.vectors[position].copy() if known else np.zeros(self.dimension, np.float32)
+            terms = tuple(batch.terms[position].split())
+            self.chunks[id] = Chunk(batch.sources[position], terms, batch.context(position), kept)
 
 
 class ExactBuild:
@@ -123,9 +129,9 @@ class ExactEngine:
             raise DimensionMismatch(namespace)
         chunks = kept.chunks
         seen = {id for id, chunk in chunks.items() if sees(within, chunk.source)}
-        scores = bm25({id: chunk.terms for id, chunk in chunks.items()}, words) if words else {}
+        scores = _scores(chunks, words) if words else {}
         cosines = {} if vector is None else _cosines(chunks, vector)
-        full = {id for id in scores if words and _is_full_match(chunks[id].terms, words)} & seen
+        full = {id for id in scores if words and _is_full_match(chunks[id], words)} & seen
         first = _top({id: scores[id] for id in full}, seen, limit)
         keyword = dict(list((first | _top(scores, seen, limit)).items())[:limit])
         near = _top(cosines, seen, limit)
@@ -198,6 +204,33 @@ def sees(within: Within, source: Source) -> bool:
     )
 
 
+def _scores(chunks: Mapping[int, Chunk], words: Words) -> dict[int, float]:
+    """BM25 of texts, the bonus of names, and the contexts of what matches."""
+    texts = {id: chunk.terms for id, chunk in chunks.items()}
+    scores = bm25(texts, words)
+    if not words.all_of:
+        terms = [[term] for term in words.named]
+        names = {id: set(chunk.context.name.split()) for id, chunk in chunks.items()}
+        if words.prefix:
+            terms.append([term for term in set().union(*names.values()) if _completes(term, words)])
+        for id, name in names.items():
+            if terms and all(name & set(each) for each in terms) and not set(words.none_of) & set(texts[id]):
+                scores[id] = scores.get(id, 0.0) + NAME_WEIGHT * sum(_idf(texts, each) for each in terms)
+    plain = Words(any_of=tuple(dict.fromkeys((*words.any_of, *words.all_of))))
+    for field_name, weight in (("title", TITLE_WEIGHT), ("headings", HEADINGS_WEIGHT)):
+        fields = {id: getattr(chunk.context, field_name).split() for id, chunk in chunks.items()}
+        for id, score in bm25(fields, plain).items():
+            if id in scores:
+                scores[id] += weight * score
+    return scores
+
+
+def _idf(texts: Mapping[int, Sequence[str]], terms: Sequence[str]) -> float:
+    holding = sum(term in found for found in map(set, texts.values()) for term in terms)
+    everything = max(len(texts), holding)
+    return math.log(1 + (everything - holding + 0.5) / (holding + 0.5))
+
+
 def bm25(texts: Mapping[int, Sequence[str]], words: Words) -> dict[int, float]:
     """Textbook BM25. A prefix counts as one term, as frequent in a text as its most frequent completion there."""
     counts = {id: Counter(terms) for id, terms in texts.items()}
@@ -227,10 +260,11 @@ def _weigh(frequencies: Mapping[int, int], holding: int, lengths: Mapping[int, i
     return {id: weight * n * (K1 + 1) / (n + K1 * (1 - B + B * lengths[id] / mean)) for id, n in frequencies.items()}
 
 
-def _is_full_match(terms: Sequence[str], words: Words) -> bool:
+def _is_full_match(chunk: Chunk, words: Words) -> bool:
+    terms = {*chunk.terms, *chunk.context.name.split()}
     typed = {*words.stems, *words.any_of} - set(words.full_match)
     completed = any(term in typed or term.startswith(words.prefix) for term in terms) if words.prefix else True
-    return bool(words.full_match) and completed and set(words.full_match) <= set(terms)
+    return bool(words.full_match) and completed and set(words.full_match) <= terms
 
 
 def _cosines(chunks: Mapping[int, Chunk], vector: Vector) -> dict[int, float]:

@@ -37,7 +37,7 @@ CHAPTERS = {
 }
 RESULT = {
     "documentId", "documentTitle", "documentType", "chunkId", "snippet", "highlights", "startOffset", "endOffset",
-    "chunkStart", "chunkEnd", "finalScore", "scoreBreakdown", "updatedAt",
+    "chunkStart", "chunkEnd", "headingPath", "finalScore", "scoreBreakdown", "updatedAt",
     "path", "line", "column", "duplicates",
 }  # fmt: skip
 PAGE = {"results", "total", "hasMore", "page", "offset", "cursor", "strategy", "indexState", "fallback", "tookMs"}
@@ -63,7 +63,8 @@ def settings(settings: Settings, changed_settings: dict[str, Any]) -> Settings:
 async def project(owner: httpx2.AsyncClient) -> int:
     made: int = (await owner.post("/api/v1/projects", json={"name": "novel"})).json()["id"]
     for title, content in CHAPTERS.items():
-        body = {"title": title, "type": "chapter", "format": "text", "content": content}
+        separate = flows.separate(*content.split("\n\n"))
+        body = {"title": title, "type": "chapter", "format": "tiptap", "content": separate}
         await owner.post(f"/api/v1/projects/{made}/documents", json=body)
     await settle(app_of(owner))
     return made
@@ -126,8 +127,8 @@ async def test_every_channel_answers_in_one_shape(
 
 
 async def test_the_first_page_leads_to_the_next(owner: httpx2.AsyncClient, project: int) -> None:
-    content = "\n\n".join(f"Heron number {number}" for number in range(120))
-    body = {"title": "Herons", "format": "text", "content": content}
+    content = flows.separate(*(f"Heron number {number}" for number in range(120)))
+    body = {"title": "Waders", "format": "tiptap", "content": content}
     await owner.post(f"/api/v1/projects/{project}/documents", json=body)
     await settle(app_of(owner))
     answer = await hybrid(owner, project, "heron")
@@ -205,7 +206,8 @@ async def test_filters_order_folding_and_counts_are_part_of_a_request(owner: htt
         ("一", "chapter", "潮汐 tide one"),
         ("二", "note", "潮汐 tide ONE\n\n潮汐 tide two\n\n潮汐 tide three"),
     ):
-        body = {"title": title, "type": type, "format": "text", "content": content}
+        passages = flows.separate(*content.split("\n\n"))
+        body = {"title": title, "type": type, "format": "tiptap", "content": passages}
         await owner.post(f"/api/v1/projects/{project}/documents", json=body)
     await settle(app_of(owner))
 
@@ -228,8 +230,8 @@ async def test_filters_order_folding_and_counts_are_part_of_a_request(owner: htt
 
 
 async def test_a_page_is_explained_in_one_request(owner: httpx2.AsyncClient, project: int) -> None:
-    content = "\n\n".join(f"Heron number {number} 苍鹭" for number in range(12))
-    body = {"title": "Herons", "format": "text", "content": content}
+    content = flows.separate(*(f"Heron number {number} 苍鹭" for number in range(12)))
+    body = {"title": "Waders", "format": "tiptap", "content": content}
     await owner.post(f"/api/v1/projects/{project}/documents", json=body)
     await settle(app_of(owner))
     query = "蒼鷺 heron lantern"
@@ -243,7 +245,7 @@ async def test_a_page_is_explained_in_one_request(owner: httpx2.AsyncClient, pro
     place = {"documentId": first["documentId"], "chunkId": first["chunkId"]}
     one = (await ask(owner, project, "search:rank:explain", query=query, **place)).json()
     assert (one["bm25"], one["semantic"]) == (answer.json()[0]["bm25"], answer.json()[0]["semantic"])
-    herons = [each for each in answer.json() if each["documentTitle"] == "Herons"]
+    herons = [each for each in answer.json() if each["documentTitle"] == "Waders"]
     assert len(herons) == 12
     assert all(each["missingWords"] == ["lantern"] for each in herons)
     assert all("it lacks “lantern”" in each["explanation"] for each in herons)

@@ -34,7 +34,7 @@ def app_of(client: httpx2.AsyncClient) -> App:
 
 
 async def add(owner: httpx2.AsyncClient, project: int, title: str, *paragraphs: str) -> None:
-    body = {"title": title, "type": "chapter", "format": "text", "content": "\n\n".join(paragraphs)}
+    body = {"title": title, "type": "chapter", "format": "tiptap", "content": flows.separate(*paragraphs)}
     assert (await owner.post(f"/api/v1/projects/{project}/documents", json=body)).status_code == 201
 
 

@@ -43,7 +43,8 @@ async def test_an_edit_embeds_only_new_paragraphs_and_the_others_keep_their_chun
     await save(app, document.id, "delta 零", "alpha one", "beta two", "alpha one", "gamma 三")
     await settle(app)
     first, *others = await rows(app)
-    assert embedder.asked == ["delta 零"] == [first.chunk_text]
+    assert embedder.asked == flows.embedded("delta 零")
+    assert first.chunk_text == "delta 零"
     assert [row.id for row in others] == [row.id for row in before]
     shift = len("delta 零") + others[0].char_start - first.char_end
     assert [row.char_start - old.char_start for row, old in zip(others, before, strict=True)] == [shift] * 4
@@ -53,7 +54,7 @@ async def test_an_edit_embeds_only_new_paragraphs_and_the_others_keep_their_chun
     await save(app, document.id, "delta 零", "alpha one", "beta changed", "alpha one", "gamma 三")
     await settle(app)
     after = await rows(app)
-    assert embedder.asked == ["beta changed"]
+    assert embedder.asked == flows.embedded("beta changed")
     assert [row.chunk_text for row in after if row.id not in {old.id for old in (first, *others)}] == ["beta changed"]
     assert held(app, documents_namespace(project)) == sorted(row.id for row in after)
 
@@ -133,7 +134,7 @@ async def test_tools_share_the_chunks_that_lie_in_both_scopes(app: App, project:
     await settle(app)
     after = {row.json_pointer: row.id for row in await rows(app)}
     assert after == before | {"/d": after["/d"]}
-    assert embedder.asked == ["dee"]
+    assert embedder.asked == ["d\n\ndee"]
     await flows.remove_tool(app, table, wide)
     await settle(app)
     assert {row.json_pointer: row.id for row in await rows(app)} == before
@@ -179,7 +180,7 @@ async def test_an_edit_of_a_table_embeds_only_the_changed_node(app: App, project
     await app.tables.put(table.id, "/list/7", '"changed 七"'.encode(), None)
     await settle(app)
     after = {row.json_pointer: row.id for row in await rows(app)}
-    assert embedder.asked == ["changed 七"]
+    assert embedder.asked == ["list\n\nchanged 七"]
     assert {pointer for pointer in after if after[pointer] != before[pointer]} == {"/list/7"}
     assert held(app, table_namespace(project, table.id)) == sorted(after.values())
 

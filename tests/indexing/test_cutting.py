@@ -86,10 +86,10 @@ def test_a_large_result_is_returned_in_parts() -> None:
 
 
 def test_known_passages_are_returned_without_their_text() -> None:
-    content = "alpha\n\nbeta 乙\n\nalpha".encode()
+    content = "alpha\n\n---\n\nbeta 乙\n\n---\n\nalpha".encode()
 
     def passages(known: frozenset[str]) -> list[cutting.Passage]:
-        request = [DocumentToCut(3, "text", known), DocumentToCut(4, "text", frozenset())]
+        request = [DocumentToCut(3, "t", "markdown", known), DocumentToCut(4, "t", "text", frozenset())]
         return list(chain.from_iterable(cutting.cut_documents(request, [content, b"other"])[0]))
 
     first = passages(frozenset())
@@ -106,7 +106,7 @@ def test_known_passages_are_returned_without_their_text() -> None:
 
 def test_a_document_that_cannot_be_read_is_an_error_with_its_id() -> None:
     with pytest.raises(FindspotError, match="Document 3 cannot be read"):
-        cutting.cut_documents([DocumentToCut(3, "tiptap", frozenset())], [b"{"])
+        cutting.cut_documents([DocumentToCut(3, "t", "tiptap", frozenset())], [b"{"])
 
 
 def test_each_text_gets_its_terms() -> None:

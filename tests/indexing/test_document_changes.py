@@ -63,9 +63,9 @@ MARKDOWN = "## The harbour 港口\n\nThe light**house**[ keeper 林](https://els
 async def test_visible_text_is_found_and_markup_is_not(app: App, project: int, form: str, content: Any) -> None:
     await make(app, project, form, content)
     await settle(app)
-    assert [row.chunk_text for row in await rows(app)] == ["The harbour 港口", "The lighthouse keeper 林远"]
-    for query in ("lighthouse", "林远"):
-        assert await found(app, project, query) == ["The lighthouse keeper 林远"]
+    assert [row.chunk_text for row in await rows(app)] == ["The harbour 港口\n\nThe lighthouse keeper 林远"]
+    for query in ("harbour", "lighthouse", "港口", "林远"):
+        assert await found(app, project, query) == ["The harbour 港口\n\nThe lighthouse keeper 林远"]
     for query in ("doc", "paragraph", "heading", "bold", "italic", "center", "href", "elsewhere", "路标", "**", "##"):
         assert await found(app, project, query) == [], query
 
@@ -110,7 +110,7 @@ async def test_a_chunk_has_its_range_its_times_and_one_vector(app: App, project:
         assert NamespaceKey.of(row.turbopuffer_namespace) == NamespaceKey(project, None)
         assert text[row.char_start : row.char_end] == row.chunk_text
         assert began <= row.updated_at <= datetime.now(UTC)
-        nearest = app.engine.recall(namespace, None, embedder.query(row.chunk_text), limit=1).vector
+        nearest = app.engine.recall(namespace, None, embedder.query(*flows.embedded(row.chunk_text)), limit=1).vector
         assert nearest == {row.id: pytest.approx(1.0, abs=0.02)}
 
 
@@ -124,12 +124,12 @@ async def test_a_paragraph_at_the_top_of_a_long_document_embeds_one_text(
 ) -> None:
     document = await make_document(app, project, *CHAPTER[language])
     await settle(app)
-    assert sorted(embedder.asked) == sorted(CHAPTER[language])
+    assert sorted(embedder.asked) == sorted(flows.embedded(*CHAPTER[language]))
     before = [row.id for row in await rows(app)]
     embedder.asked.clear()
     await save(app, document.id, NEW[language], *CHAPTER[language])
     await settle(app)
-    assert embedder.asked == [NEW[language]]
+    assert embedder.asked == flows.embedded(NEW[language])
     first, *others = await rows(app)
     assert (first.chunk_text, [row.id for row in others]) == (NEW[language], before)
     text = await text_of(app, document.id)
@@ -154,7 +154,7 @@ async def test_an_edit_embeds_the_changed_paragraph_alone_while_the_writer_goes_
     assert (saved.revision, embedder.asked) == (2, [])
     embedder.open.set()
     await settle(app)
-    assert embedder.asked == [NEW[language]]
+    assert embedder.asked == flows.embedded(NEW[language])
     after = {row.chunk_text: row.id for row in await rows(app)}
     changed = {NEW[language], chapter[2]}
     assert before.keys() ^ after.keys() == changed
@@ -170,7 +170,7 @@ async def test_an_edit_embeds_the_changed_paragraph_alone_while_the_writer_goes_
 async def test_a_manual_or_automatic_save_is_searched_soon(app: App, project: int, reason: str) -> None:
     document = await make_document(app, project, "The old pier", "旧码头")
     await settle(app)
-    body = {"content": "The new pier\n\n新码头", "reason": reason}
+    body = {"content": flows.separate("The new pier", "新码头"), "reason": reason}
     await app.documents.save(document.id, json.dumps(body).encode(), OWNER)
     await settle(app)
     assert [await found(app, project, query) for query in ("old", "旧")] == [[], []]

@@ -44,10 +44,10 @@ def call(function: Any, *arguments: Any) -> Any:
 
 
 def test_arguments_and_results_travel_as_the_type_hints_say() -> None:
-    document = cutting.DocumentToCut(3, "text", frozenset({"known"}))
-    parts, (lines,) = call(cutting.cut_documents, [document], [b"alpha\n\nbeta"])
+    document = cutting.DocumentToCut(3, "t", "markdown", frozenset({"known"}))
+    parts, (lines,) = call(cutting.cut_documents, [document], [b"alpha\n\n---\n\nbeta"])
     assert [each.text for part in parts for each in part] == ["alpha", "beta"]
-    assert LinePiece(*cutting.line_index(lines)).position(len("alpha\n\n")) == (3, 1)
+    assert LinePiece(*cutting.line_index(lines)).position(len("alpha\n\n")) == (5, 1)
     became, contents = call(
         convert_files,
         [ImportFile("a.md"), ImportFile("b.md")],

@@ -115,10 +115,11 @@ DECISIONS: tuple[Scenario, ...] = (
          "A request may choose `topK` from 1 to 50 and `minScore` from 0 to 1, an admin sets the defaults, and nobody "
          "sets weights."),
     need("D35", "DECISIONS row 35",
-         "Headings, list items and short paragraphs are chunks of their own, and only a paragraph over a thousand "
-         "characters is split.",
-         "tests/chunking/test_paragraphs.py::"
-         "test_headings_items_and_short_paragraphs_are_one_chunk_each_and_long_ones_are_cut"),
+         "A heading belongs to the block below it, short blocks join under the same heading, and an edit changes only "
+         "the passages around it.",
+         "tests/chunking/test_passages.py::test_a_heading_belongs_to_the_block_below_it",
+         "tests/chunking/test_passages.py::test_short_blocks_join_their_neighbours_under_the_same_heading",
+         "tests/chunking/test_passages.py::test_an_edit_in_a_long_list_changes_only_the_passages_around_it"),
     need("D36", "DECISIONS row 36",
          "JSON comes back as it went in on both databases, order of keys, big numbers and NUL included, and a lone "
          "surrogate is refused.",

@@ -11,6 +11,7 @@ from findspot.app import App
 from findspot.search import Page, Strategy, candidates, filters
 from findspot.search.request import DocumentFilter, Sort
 from findspot.store.schema import documents
+from tests import flows
 from tests.flows import find, make_project, settle
 
 pytestmark = pytest.mark.fake_embedder
@@ -27,7 +28,7 @@ async def make(
     app: App, project: int, *paragraphs: str, type: str = "document", path: str | None = None, days: float = 0
 ) -> int:
     """Make a document of a type, imported from a path, that was changed some days ago."""
-    body = {"title": path or "t", "type": type, "format": "text", "content": "\n\n".join(paragraphs)}
+    body = {"title": path or "t", "type": type, "format": "tiptap", "content": flows.separate(*paragraphs)}
     made = await app.documents.create(project, json.dumps(body).encode())
     async with app.store.write() as connection:
         query = sa.update(documents).where(documents.c.id == made.id)

@@ -43,7 +43,7 @@ async def test_keywords_find_chunks_that_contain_them(app: App, document: Any) -
 
 @pytest.mark.one_database
 async def test_vectors_alone_rank_by_cosine(app: App, document: Any) -> None:
-    found = await search(app, document, PARAGRAPHS[1], strategy=Strategy.VECTOR)
+    found = await search(app, document, f"{flows.TITLE} {PARAGRAPHS[1]}", strategy=Strategy.VECTOR)
     assert found.hits[0].found.chunk.text == PARAGRAPHS[1]
     assert found.hits[0].ranked.part("vector").raw == pytest.approx(1, abs=0.01)
     assert found.hits[0].ranked.part("keyword").share == 0

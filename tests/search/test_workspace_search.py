@@ -476,7 +476,8 @@ async def test_the_old_index_answers_during_a_rebuild(app: App, project: int) ->
 @pytest.mark.scenario("004.concurrency.sixty-four", "004.concurrency.back-pressure")
 async def test_searches_over_the_limit_are_refused_immediately(app: App, project: int, document: Any) -> None:
     answers = await asyncio.gather(
-        *(find(app, project, f"pool {number}", "hybrid") for number in range(120)), return_exceptions=True
+        *(find(app, project, f"pool {number}", "hybrid", low_scores=True) for number in range(120)),
+        return_exceptions=True,
     )
     refused = [each for each in answers if isinstance(each, FindspotError)]
     assert {each.code for each in refused} == {"SEARCH_BACKPRESSURE"}

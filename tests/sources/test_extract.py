@@ -74,3 +74,16 @@ def test_the_mapping_takes_less_than_twice_the_size_of_the_source() -> None:
     found: Extract = markdown.extract(source)
     columns = (found.runs.text_starts, found.runs.starts, found.runs.ends, found.runs.owners)
     assert sum(column.itemsize * len(column) for column in columns) < 2 * len(source)
+
+
+def test_headings_have_levels_and_a_thematic_break_separates_blocks() -> None:
+    written = extract("# 一\n\nTwo\n---\n\ntext\n\n***\n\n- item", "markdown").blocks
+    assert [(block.level, block.after_rule) for block in written] == [(1, False), (2, False), (0, False), (0, True)]
+    nodes = [
+        {"type": "heading", "attrs": {"level": 3}, "content": [{"type": "text", "text": "三"}]},
+        {"type": "heading", "content": [{"type": "text", "text": "no level"}]},
+        {"type": "horizontalRule"},
+        {"type": "paragraph", "content": [{"type": "text", "text": "text"}]},
+    ]
+    tree = extract({"type": "doc", "content": nodes}, "tiptap").blocks
+    assert [(block.level, block.after_rule) for block in tree] == [(3, False), (1, False), (0, True)]

@@ -51,6 +51,7 @@ def chunk(number: int, **source: Any) -> rows.NewChunk:
         turbopuffer_namespace=table_namespace(PROJECT, 1) if "table_id" in source else NAMESPACE,
         turbopuffer_doc_id=f"d{number}",
         node_length=0,
+        context=None if "table_id" in source else "Title 标题\nHeading",
         chunk_text=f"te\u0301xt {number} 字 \0",
     )._replace(**source)
 

@@ -1,6 +1,6 @@
 """Where is a text cut into chunks? Pure functions from a text to spans of it; docs/chunking.md has the rules.
 
-`cut` is the chunker for any text. `cut_node` applies it to a string of a table, `cut_paragraphs` to each paragraph of a
+`cut` is the chunker for any text. `cut_node` applies it to a string of a table, `cut_passages` to the paragraphs of a
 document. `identity` builds the ids of chunks, and `excerpt` cuts what is shown of a hit.
 """
 
@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from findspot.chunking.cut import OVERLAP, SIZE, Chunk, cut
 from findspot.chunking.excerpt import excerpt
+from findspot.chunking.grouping import Paragraph
 from findspot.chunking.identity import content_hash, document_chunk_id, table_chunk_id
 from findspot.chunking.nodes import NodeChunks, cut_node
-from findspot.chunking.paragraphs import Passage, cut_paragraphs
+from findspot.chunking.passages import Passage, cut_passages
 
 __all__ = [
     "OVERLAP",
     "SIZE",
     "Chunk",
     "NodeChunks",
+    "Paragraph",
     "Passage",
     "content_hash",
     "cut",
     "cut_node",
-    "cut_paragraphs",
+    "cut_passages",
     "document_chunk_id",
     "excerpt",
     "table_chunk_id",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,18 +30,48 @@ class Source:
     length: int = 0  # characters of the node
 
 
+# How much the fields of a context count for the keyword score, beside 1 for the text: docs/ranking.md.
+TITLE_WEIGHT = 0.2
+HEADINGS_WEIGHT = 0.1
+# A chunk named by every word of a query scores as if its text repeated them without end: BM25 multiplies the weight of
+# a word by less than 2.2. So a title that was asked for comes before texts that mention it.
+NAME_WEIGHT = 2.2
+
+
+class ContextTerms(NamedTuple):
+    """The terms of a chunk's context, separated by spaces: those of its title and of the headings above it.
+
+    `name` are the terms of what the chunk begins: the title of a document for its first chunk, the keys of a string for
+    its first one. Other chunks have none.
+    """
+
+    title: str = ""
+    headings: str = ""
+    name: str = ""
+
+
+NO_CONTEXT = ContextTerms()
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Chunks to write, as five columns of equal length. A chunk whose vector is all zeros has no vector."""
+    """Chunks to write, as six columns of equal length. A chunk whose vector is all zeros has no vector.
+
+    Without `contexts`, no chunk has any.
+    """
 
     ids: Sequence[int]
     doc_ids: Sequence[str]  # the ids used by a remote engine
     sources: Sequence[Source]
     terms: Sequence[str]  # of each chunk, separated by spaces
     vectors: Vectors
+    contexts: Sequence[ContextTerms] = ()
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def context(self, position: int) -> ContextTerms:
+        return self.contexts[position] if self.contexts else NO_CONTEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +89,20 @@ EVERYTHING = Within()
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A keyword query. A chunk matches if it has all of `all_of`, none of `none_of` and, when `all_of` is empty, at
-    least one of `any_of` or a completion of `prefix`.
+    """A keyword query. A chunk matches if its text has all of `all_of`, none of `none_of` and, when `all_of` is empty,
+    at least one of `any_of` or a completion of `prefix`. Without `all_of`, a chunk also matches if its name has all of
+    `named` (and a completion of `prefix`, if there is one).
+
+    The score is BM25 of the text, plus BM25 of title and headings times their weights: a context alone is no match. A
+    chunk that matches by its name scores NAME_WEIGHT times the BM25 weight of each term of `named` on top.
 
     A term counts once for the score, even if it is in both `any_of` and `all_of`. `prefix` is the start of a word that
     is still being typed. The terms that start with it, and `stems` (terms the finished word may have without starting
     with it), count as one term of `any_of`.
 
-    A chunk with all terms of `full_match` is a full match. Full matches are recalled before all other chunks, whatever
-    their score. If there is a prefix, a full match also needs a completion of it, or a term of `any_of` that is not in
-    `full_match` (the typed word, if it is already complete).
+    A chunk with all terms of `full_match`, in its text or in its name, is a full match. Full matches are recalled
+    before all other chunks, whatever their score. If there is a prefix, a full match also needs a completion of it, or
+    a term of `any_of` that is not in `full_match` (the typed word, if it is already complete).
     """
 
     any_of: tuple[str, ...] = ()
@@ -77,6 +111,7 @@ class Words:
     prefix: str | None = None
     stems: tuple[str, ...] = ()
     full_match: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +139,7 @@ class Recall:
 @dataclass(frozen=True, slots=True)
 class Status:
     """The contents of a namespace. `fingerprint` names the embedder; `evicted` counts chunks whose vector was
-    evicted."""
+    evicted. An index that an older version wrote `is_outdated`: it answers, and should be rebuilt."""
 
     chunks: int
     vectors: int
@@ -112,6 +147,7 @@ class Status:
     fingerprint: str
     dimension: int
     evicted: int = 0
+    is_outdated: bool = False
 
 
 class Damaged(Exception):

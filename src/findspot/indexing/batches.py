@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from findspot.engines.protocol import Batch, Source, Vectors
+from findspot.context import Context, embedded_text
+from findspot.engines.protocol import Batch, ContextTerms, Source, Vectors
 from findspot.indexing import cutting
 from findspot.models import ChunkToIndex
 from findspot.runtime.embeddings import Embeddings
@@ -50,16 +51,37 @@ class Batches:
 
     async def make(self, project_id: int, some: Sequence[ChunkToIndex]) -> Batch:
         """Make a batch with keywords and vectors. Raises EMBEDDING_UNAVAILABLE if the embedder is."""
-        texts = [row.text for row in some]
-        vectors, terms = await asyncio.gather(self._embeddings.documents(texts), self._terms(project_id, texts))
-        return _batch(some, terms, vectors)
+        places = list(map(_place, some))
+        texts = [embedded_text(place, row.text) for place, row in zip(places, some, strict=True)]
+        vectors, terms, contexts = await asyncio.gather(
+            self._embeddings.documents(texts),
+            self._terms(project_id, [row.text for row in some]),
+            self._contexts(project_id, some, places),
+        )
+        return _batch(some, terms, vectors, contexts)
 
     async def without_vectors(self, project_id: int, some: Sequence[ChunkToIndex], dimension: int) -> Batch:
         """Make a batch with keywords only, while the embedder is unavailable. A zero vector counts as none."""
         import numpy as np
 
-        terms = await self._terms(project_id, [row.text for row in some])
-        return _batch(some, terms, np.zeros((len(some), dimension), np.float32))
+        places = list(map(_place, some))
+        terms, contexts = await asyncio.gather(
+            self._terms(project_id, [row.text for row in some]), self._contexts(project_id, some, places)
+        )
+        return _batch(some, terms, np.zeros((len(some), dimension), np.float32), contexts)
+
+    async def _contexts(
+        self, project_id: int, some: Sequence[ChunkToIndex], places: Sequence[Context]
+    ) -> list[ContextTerms]:
+        """Return the terms of contexts. Many chunks share one, which is analysed once."""
+        distinct = list(dict.fromkeys(line for place in places for line in (place.title, " ".join(place.headings))))
+        terms = dict(zip(distinct, await self._terms(project_id, distinct), strict=True))
+        found = []
+        for row, place in zip(some, places, strict=True):
+            title, headings = terms[place.title], terms[" ".join(place.headings)]
+            name = (headings if row.document_id is None else title) if row.chunk_index == 0 else ""
+            found.append(ContextTerms(title, headings, name))
+        return found
 
     async def _terms(self, project_id: int, texts: list[str]) -> list[str]:
         """Return the terms of each text. A few texts are analysed here; many are shared by the helper processes."""
@@ -70,8 +92,13 @@ class Batches:
         return list(chain.from_iterable(terms))
 
 
-def _batch(some: Sequence[ChunkToIndex], terms: list[str], vectors: Vectors) -> Batch:
-    return Batch([row.id for row in some], [row.doc_id for row in some], list(map(_source, some)), terms, vectors)
+def _batch(some: Sequence[ChunkToIndex], terms: list[str], vectors: Vectors, contexts: Sequence[ContextTerms]) -> Batch:
+    ids, doc_ids = [row.id for row in some], [row.doc_id for row in some]
+    return Batch(ids, doc_ids, list(map(_source, some)), terms, vectors, contexts)
+
+
+def _place(row: ChunkToIndex) -> Context:
+    return Context.of_row(row.context, row.json_pointer).outside(row.text)
 
 
 def _source(row: ChunkToIndex) -> Source:

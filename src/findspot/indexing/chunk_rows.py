@@ -35,7 +35,7 @@ class ChunkRows:
 
     async def prepare(self) -> None:
         """Start a helper process and have it load the chunker, before a change waits for it."""
-        any_text = cutting.DocumentToCut(0, "text", frozenset())
+        any_text = cutting.DocumentToCut(0, "", "text", frozenset())
         await self._helpers.run(NO_PROJECT, cutting.cut_documents, [any_text], [b"Any text."])
 
     async def update(self, key: NamespaceKey) -> bool:
@@ -75,7 +75,7 @@ class ChunkRows:
             self._store.written.set()  # the scheduler has to learn when to retry
 
     async def _cut(self, key: NamespaceKey, pending: Sequence[Any], known: dict[int, dict[str, Any]]) -> None:
-        asked = [cutting.DocumentToCut(row.id, row.format, frozenset(known[row.id])) for row in pending]
+        asked = [cutting.DocumentToCut(row.id, row.title, row.format, frozenset(known[row.id])) for row in pending]
         contents = [row.content for row in pending]
         with metrics.CHUNKING_DURATION.labels(key.project_id).time():
             parts, lines = await self._helpers.run(key.project_id, cutting.cut_documents, asked, contents)
@@ -106,6 +106,7 @@ class ChunkRows:
             metrics.CHUNKS_CREATED.labels(key.project_id, metrics.DOCUMENTS).inc(len(new))
             await chunk_rows.move(connection, [moved for row in existing for moved in changes[row.id].moved])
             await document_lines.replace(connection, {row.id: indexes[row.id] for row in existing})
+            await chunk_rows.set_contexts(connection, [each for row in existing for each in changes[row.id].elsewhere])
             await index_states.set_indexed_revisions(
                 connection,
                 [(row.id, row.revision, changes[row.id].total, now[row.id] == row.revision) for row in existing],
@@ -240,12 +241,14 @@ def no_room(chunks: int, limit: int) -> FindspotError:
 class _Changes(NamedTuple):
     """The changes that make the chunk rows of a document fit its passages. A chunk with the same text keeps its id.
 
-    `gone` are replaced by `new`, or deleted if there are none.
+    `gone` are replaced by `new`, or deleted if there are none. `elsewhere` are the chunks whose title or headings have
+    changed: they are indexed again.
     """
 
     gone: list[int]
     new: list[chunk_rows.NewChunk]
     moved: list[dict[str, Any]]
+    elsewhere: list[dict[str, Any]]
     total: int
 
 
@@ -260,7 +263,12 @@ def _changes(key: NamespaceKey, known: dict[str, Any], found: Sequence[cutting.P
         and (old.char_start, old.char_end, old.chunk_index, old.total_chunks, old.last_revision)
         != (each.start, each.end, each.index, each.total, None)
     ]
-    return _Changes(gone, new, moved, len(found))
+    elsewhere = [
+        {"which": old.id, "where": each.context}
+        for each in found
+        if (old := known.get(each.doc_id)) is not None and old.context != each.context
+    ]
+    return _Changes(gone, new, moved, elsewhere, len(found))
 
 
 def _document_row(key: NamespaceKey, passage: cutting.Passage) -> chunk_rows.NewChunk:
@@ -278,6 +286,7 @@ def _document_row(key: NamespaceKey, passage: cutting.Passage) -> chunk_rows.New
         turbopuffer_namespace=key.namespace,
         turbopuffer_doc_id=passage.doc_id,
         node_length=0,
+        context=passage.context,
         chunk_text=passage.text or "",
     )
 
@@ -297,5 +306,6 @@ def _node_row(key: NamespaceKey, table_id: int, chunk: cutting.NodeChunk) -> chu
         turbopuffer_namespace=key.namespace,
         turbopuffer_doc_id=chunk.doc_id,
         node_length=chunk.length,
+        context=None,
         chunk_text=chunk.text,
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import msgspec
 
+from findspot.context import Context
 from findspot.errors import FindspotError
 from findspot.models import Node, Skipped, SkipReason
 from findspot.sources import json_tree
@@ -30,6 +31,7 @@ class DocumentToCut(msgspec.Struct, frozen=True, array_like=True):
     """A document to cut, and the names of the chunks that it has in the store. Its content is passed separately."""
 
     id: int
+    title: str
     format: str
     known: frozenset[str]
 
@@ -44,6 +46,7 @@ class Passage(msgspec.Struct, frozen=True, array_like=True):
     index: int
     total: int
     content_hash: str
+    context: str
     text: str | None
 
 
@@ -112,14 +115,17 @@ def _cut_document(document: DocumentToCut, content: bytes) -> tuple[list[Passage
         found = read_stored(content, document.format)
     except FindspotError as error:  # no document is saved like this: the stored bytes are damaged
         raise FindspotError("INTERNAL", f"Document {document.id} cannot be read. {error.message}") from None
-    from findspot.chunking import cut_paragraphs
+    from findspot.chunking import Paragraph, cut_passages
 
-    cut = list(cut_paragraphs(found.text, [(block.start, block.end) for block in found.blocks]))
+    blocks = [Paragraph(block.start, block.end, block.level, block.after_rule) for block in found.blocks]
+    cut = list(cut_passages(found.text, blocks))
     passages = []
     for each in cut:
         name = each.id(document.id)
         text = None if name in document.known else found.text[each.start : each.end]
-        passages.append(Passage(document.id, name, each.start, each.end, each.index, len(cut), each.paragraph, text))
+        context = Context.of(document.title, each.headings).stored
+        span = each.start, each.end, each.index, len(cut)
+        passages.append(Passage(document.id, name, *span, each.paragraph, context, text))
     return passages, line_pieces(found, content.decode())
 
 

@@ -136,6 +136,8 @@ class Update:
         if self._namespaces[key].phase is Phase.REBUILDING:
             return True
         status = await self._threads.run(self._engine.status, key.namespace)
+        if status.is_outdated and self._engine.files is not None:
+            self._namespaces.want_rebuild(key, RebuildReason.REQUESTED)
         self._namespaces.apply(transitions.holds_vectors_of, key, status.fingerprint)
         if status.fingerprint in ("", await self._feeding.fingerprint()):
             return True

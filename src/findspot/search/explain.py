@@ -43,6 +43,7 @@ class Explanation:
     ranked: Ranked[int]
     score: Shown
     matched: tuple[MatchedWord, ...]
+    in_context: tuple[str, ...]  # words of the query in the title or the headings, which add to the keyword score
     coverage: "Coverage"  # how many words and characters of the query the passage has
     full_match: bool
     is_left_out: bool  # it lacks a phrase, or contains what is excluded
@@ -98,7 +99,7 @@ class Explainer:
 
 def _words_apart(query: "Query") -> dict[str, Words]:
     """Return what to look for to score each word on its own. The word that is being typed counts as one."""
-    words = {term: Words(any_of=(term,)) for term in query.required_terms}
+    words = {term: Words(any_of=(term,), named=(term,)) for term in query.required_terms}
     if query.prefix:
         words[query.prefix] = Words(any_of=query.partial_terms, prefix=query.prefix, stems=query.stems)
     return words
@@ -135,16 +136,20 @@ def _explanation(
     degraded: Degradation | None,
     full: Set[int],
 ) -> Explanation:
-    from findspot.words import accepts, measure_coverage, surface_form
+    from findspot.words import Highlights, accepts, measure_coverage, surface_form
 
     text = found.chunk.text
+    place = found.chunk.context.outside(text)
+    context = "\n".join((place.title, *place.headings))
+    spelled = f"{text}\n{context}"
     heaviest = sorted(weights.items(), key=lambda each: -each[1])
     return Explanation(
         found=found,
         ranked=ranked,
         score=workspace.shown(ranked),
-        matched=tuple(MatchedWord(surface_form(query, term, text), weight) for term, weight in heaviest),
-        coverage=measure_coverage(query, weights.keys(), text),
+        matched=tuple(MatchedWord(surface_form(query, term, spelled), weight) for term, weight in heaviest),
+        in_context=tuple(dict.fromkeys(context[start:end] for start, end in Highlights(query)(context))),
+        coverage=measure_coverage(query, weights.keys(), spelled),
         full_match=found.chunk.id in full,
         is_left_out=not accepts(query, text),
         age=max(now - (found.updated_at or now), timedelta(0)),

@@ -26,6 +26,7 @@ class Reasons:
     left_out: bool = False  # because of a phrase or an exclusion
     without_meaning: bool = False  # the vector leg could not be asked
     missing: Sequence[str] = ()  # words of the query that the passage lacks, as typed
+    context: Sequence[str] = ()  # words in the title or the headings, whose score is part of `keyword`
 
 
 def sentence(reasons: Reasons, language: str) -> str:
@@ -42,8 +43,9 @@ def _english(why: Reasons) -> str:
     if why.left_out:
         hidden = " A search excludes it: it lacks a phrase of the query, or contains an excluded word."
     age = f"it was changed {_days(why.age)}, which adds {why.recency:.2f}"
+    context = f"its title or headings have {_quoted(why.context, ', ')}" if why.context else ""
     lacks = f"it lacks {_quoted(why.missing, ', ')}" if why.missing else ""
-    parts = [each for each in (_english_words(why), lacks, _english_meaning(why), age) if each]
+    parts = [each for each in (_english_words(why), context, lacks, _english_meaning(why), age) if each]
     return f"{'; '.join(parts)}. Total: {why.total:.2f}.{hidden}"
 
 
@@ -94,9 +96,10 @@ def _chinese(why: Reasons) -> str:
     if why.left_out:
         hidden = "检索不显示此段：缺少查询要求的短语，或含有查询排除的词。"
     days = "今天更新" if why.age.days < 1 else f"{why.age.days:,} 天前更新"
+    context = f"标题中有{_quoted(why.context, '')}" if why.context else ""
     lacks = f"缺少{_quoted(why.missing, '')}" if why.missing else ""
     age = f"{days}，计 {why.recency:.2f} 分"
-    parts = [each for each in (_chinese_words(why), lacks, _chinese_meaning(why), age) if each]
+    parts = [each for each in (_chinese_words(why), context, lacks, _chinese_meaning(why), age) if each]
     return f"{'；'.join(parts)}。合计 {why.total:.2f} 分。{hidden}"
 
 

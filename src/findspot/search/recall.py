@@ -223,6 +223,7 @@ def words_of(query: "Query") -> Words:
         none_of=tuple(phrase.term for phrase in query.excluded if phrase.term),
         prefix=query.prefix,
         stems=query.stems,
+        named=query.required_terms,
     )
 
 

@@ -26,11 +26,16 @@ BlockKind = Literal["paragraph", "heading", "item", "code", "row", "html"]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A paragraph: `text[start:end]`, without the breaks around it."""
+    """A paragraph: `text[start:end]`, without the breaks around it.
+
+    `level` is that of a heading, from 1. `after_rule` says that a thematic break separates it from the block before.
+    """
 
     start: int
     end: int
     kind: BlockKind
+    level: int = 0
+    after_rule: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,11 +110,15 @@ class _Walk:
 
     def take(self, event: Any, first_byte: int, last_byte: int) -> None:
         if isinstance(event, str):
-            if event != "Rule":
+            if event == "Rule":
+                self.writer.rule()
+            else:
                 self._take_break(event, first_byte, last_byte)
             return
         ((name, value),) = event.items()
         if name == "Start":
+            if isinstance(value, dict) and "Heading" in value:
+                self.writer.level = int(value["Heading"]["level"].lstrip("H"))
             self._take_start(value if isinstance(value, str) else next(iter(value)), first_byte)
         elif name == "End":
             self._take_end(value if isinstance(value, str) else next(iter(value)))

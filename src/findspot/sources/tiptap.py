@@ -90,6 +90,10 @@ class _Walk:
         block = name in _BLOCKS or (name not in _INLINE and not _has_inline_content(parent))
         if block:
             self._part(name)
+        if name == "heading":
+            self.writer.level = _level(value)
+        elif name == "horizontalrule" and not self._rows:
+            self.writer.rule()
         if value.get("content") is None or (name in _LEAVES and not value["content"]):
             self._take_leaf(name, value, node, parent.kind)
             if block:
@@ -170,6 +174,12 @@ def _has_inline_content(frame: _Frame) -> bool:
             for child in frame.children
         )
     return frame.inline_content
+
+
+def _level(heading: dict[str, object]) -> int:
+    attributes = heading.get("attrs")
+    level = attributes.get("level") if isinstance(attributes, dict) else None
+    return level if isinstance(level, int) and level > 0 else 1
 
 
 def _plain_name(name: str) -> str:

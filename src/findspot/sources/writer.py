@@ -31,6 +31,8 @@ class TextWriter:
         self._blocks: list[Block] = []
         self._block_start = -1
         self._kind: BlockKind = "paragraph"
+        self._after_rule = False
+        self.level = 1  # of the next heading
         self._held: list[tuple[str, int, int, int]] = []
         self._separator = ""
 
@@ -68,10 +70,17 @@ class TextWriter:
     def close(self) -> None:
         """Close the block if one is open."""
         if self._block_start >= 0:
-            self._blocks.append(Block(self._block_start, self._length, self._kind))
+            level = self.level if self._kind == "heading" else 0
+            self._blocks.append(Block(self._block_start, self._length, self._kind, level, self._after_rule))
             self._block_start = -1
+            self._after_rule = False
         self._held.clear()
         self._separator = ""
+
+    def rule(self) -> None:
+        """Close the block, and note that a thematic break follows it."""
+        self.close()
+        self._after_rule = True
 
     def extract(self) -> Extract:
         self.close()

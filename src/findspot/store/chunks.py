@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from findspot.context import Context
 from findspot.models import ChunkRow, ChunkToIndex, FoundChunk
 from findspot.store import driver
 from findspot.store.database import Reader
@@ -32,6 +33,7 @@ _columns: tuple[sa.ColumnElement[Any], ...] = (
     chunks.c.turbopuffer_namespace,
     chunks.c.turbopuffer_doc_id,
     chunks.c.node_length,
+    chunks.c.context,
     chunks.c.chunk_text,
 )
 
@@ -40,10 +42,12 @@ _TO_INDEX = sa.select(
     chunks.c.table_id,
     chunks.c.document_id,
     chunks.c.json_pointer,
+    chunks.c.chunk_index,
     chunks.c.chunk_size,
     chunks.c.chunk_overlap,
     chunks.c.node_length,
     chunks.c.turbopuffer_doc_id,
+    chunks.c.context,
     chunks.c.chunk_text,
 ).order_by(chunks.c.id)
 
@@ -66,6 +70,7 @@ class NewChunk(NamedTuple):
     turbopuffer_namespace: str
     turbopuffer_doc_id: str
     node_length: int
+    context: str | None
     chunk_text: str
 
 
@@ -76,7 +81,10 @@ async def insert(connection: AsyncConnection, rows: Sequence[NewChunk]) -> None:
     bind = Timestamp().bind_processor(connection.dialect)
     assert bind is not None
     now = bind(datetime.now(UTC))
-    added = [(*row[:-1], row.chunk_text.encode(), now, now) for row in rows]
+    added = [
+        (*row[:-2], None if row.context is None else row.context.encode(), row.chunk_text.encode(), now, now)
+        for row in rows
+    ]
     await driver.insert(connection, chunks, (*NewChunk._fields, "created_at", "updated_at"), added)
 
 
@@ -97,6 +105,13 @@ async def move(connection: AsyncConnection, rows: Sequence[Mapping[str, Any]]) -
         await connection.execute(query, list(some))
 
 
+async def set_contexts(connection: AsyncConnection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Update the contexts of chunks whose text has not changed, `{which, where}`, and have them indexed again."""
+    query = sa.update(chunks).where(chunks.c.id == sa.bindparam("which"))
+    for some in _groups(rows, _AT_ONCE):
+        await connection.execute(query.values(context=sa.bindparam("where"), indexed=False), list(some))
+
+
 async def delete(connection: AsyncConnection, ids: Sequence[int]) -> None:
     """Delete chunk rows; a trigger notes them for the engine."""
     for some in _groups(ids, _AT_ONCE):
@@ -114,6 +129,7 @@ async def of_documents(connection: AsyncConnection, document_ids: Sequence[int])
         chunks.c.chunk_index,
         chunks.c.total_chunks,
         chunks.c.last_revision,
+        chunks.c.context,
     ).where(chunks.c.document_id.in_(document_ids))
     return [row async for part in _parts(connection, query) for row in part]
 
@@ -279,7 +295,8 @@ def found(connection: sa.Connection, ids: Sequence[int]) -> dict[int, FoundChunk
     last, read = len(_columns) - 1, _Timestamps()
     answer: dict[int, FoundChunk] = {}
     for row in driver.rows(connection, _FOUND, among=ids):
-        columns = (*row[:last], bytes(row[last]).decode())
+        context = Context.of_row(None if row[last - 1] is None else bytes(row[last - 1]).decode(), row[3])
+        columns = (*row[: last - 1], context, bytes(row[last]).decode())
         source = (*row[last + 1 : -1], read[row[-1]])
         answer[row[0]] = FoundChunk(ChunkRow(*columns), *source)
     return answer

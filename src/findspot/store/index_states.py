@@ -113,7 +113,7 @@ async def next_retry(connection: AsyncConnection) -> datetime | None:
 
 
 async def pending_documents(connection: AsyncConnection, project_id: int, limit: int, max_bytes: int) -> list[Any]:
-    """Return documents whose chunk rows are behind: id, revision, format and content.
+    """Return documents whose chunk rows are behind: id, revision, title, format and content.
 
     At least one if there are any, and then as many as `limit` and `max_bytes` allow.
     """
@@ -132,7 +132,7 @@ async def pending_documents(connection: AsyncConnection, project_id: int, limit:
         if ids and size > max_bytes:
             break
         ids.append(row[0])
-    columns = (documents.c.id, documents.c.revision, documents.c.format, documents.c.content)
+    columns = documents.c.id, documents.c.revision, documents.c.title, documents.c.format, documents.c.content
     found = sa.select(*columns).where(documents.c.id.in_(ids)).order_by(documents.c.id)
     return list(await connection.execute(found)) if ids else []
 

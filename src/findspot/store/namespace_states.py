@@ -32,7 +32,7 @@ class RebuildReason(StrEnum):
 
     DAMAGED = "damaged"  # the engine cannot read its index: no search can be answered
     WRONG_FINGERPRINT = "wrong_fingerprint"  # the index holds another embedder's vectors
-    REQUESTED = "requested"  # someone asked for it
+    REQUESTED = "requested"  # someone asked for it, or an older Findspot wrote the index
 
 
 @dataclass(frozen=True, slots=True)

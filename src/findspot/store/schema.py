@@ -262,6 +262,7 @@ chunks = _table(
     sa.Column("last_revision", Id),
     _created_at(),
     _updated_at(),
+    sa.Column("context", ExactText),  # title and headings; NULL in a table, whose pointer says it
     sa.Column("chunk_text", ExactText, nullable=False),
     sa.UniqueConstraint(
         "table_id", "json_pointer", "content_hash", "chunk_size", "chunk_overlap", "chunk_index", name="uq_chunks_place"

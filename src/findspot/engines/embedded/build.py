@@ -75,4 +75,5 @@ class EmbeddedBuild:
 def _part(batch: Batch, positions: Sequence[int]) -> Batch:
     columns = batch.ids, batch.doc_ids, batch.sources, batch.terms
     ids, doc_ids, sources, terms = ([column[position] for position in positions] for column in columns)
-    return Batch(ids, doc_ids, sources, terms, batch.vectors[positions])  # type: ignore[arg-type]
+    contexts = [batch.context(position) for position in positions]
+    return Batch(ids, doc_ids, sources, terms, batch.vectors[positions], contexts)  # type: ignore[arg-type]

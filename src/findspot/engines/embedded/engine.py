@@ -130,6 +130,7 @@ class EmbeddedEngine:
             manifest.fingerprint,
             manifest.dimension,
             int(np.count_nonzero(vectors.living & vectors.evicted)),
+            manifest.is_outdated,
         )
 
     @translate_os_errors()

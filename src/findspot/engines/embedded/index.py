@@ -67,7 +67,9 @@ class Index:
                 if path.name not in (_KEPT, manifest.vectors, *manifest.keywords):
                     remove(path)
             manifests.check_sizes(kept, manifest.keywords)
-            keywords = KeywordIndex.restore(folder / work, kept, manifest.meta, manifest.keywords)
+            keywords = KeywordIndex.restore(
+                folder / work, kept, manifest.meta, manifest.keywords, has_contexts=not manifest.is_outdated
+            )
             rows = Rows.open(folder / manifest.vectors, manifest.dimension, manifest.rows)
         return cls(folder, manifest, keywords, rows)
 
@@ -77,7 +79,8 @@ class Index:
         ids = [int(batch.ids[position]) for position in positions]
         sources = [batch.sources[position] for position in positions]
         self.keywords.remove(self.rows.existing(ids))
-        self.keywords.add(ids, sources, [batch.terms[position] for position in positions])
+        contexts = [batch.context(position) for position in positions]
+        self.keywords.add(ids, sources, [batch.terms[position] for position in positions], contexts)
         self.rows.append(ids, sources, batch.vectors[positions])
         shortest = min(source.length for source in sources)
         self._shortest = shortest if self._shortest is None else min(shortest, self._shortest)

@@ -17,10 +17,10 @@ from pathlib import Path
 import tantivy
 
 from findspot.engines.embedded import location_tokens
-from findspot.engines.embedded.keyword_search import KeywordSearcher
+from findspot.engines.embedded.keyword_search import CONTEXT_FIELDS, NAME, KeywordSearcher
 from findspot.engines.embedded.manifest import Checksum, Checksums, checksum
 from findspot.engines.embedded.os_errors import error_number
-from findspot.engines.protocol import Source
+from findspot.engines.protocol import ContextTerms, Source
 
 _SMALL = (48_000_000, 1)  # bytes and threads of a writer: enough for some thousand chunks between two commits
 _BULK = (256_000_000, 2)
@@ -31,8 +31,9 @@ _MAX_TRIES = 1000
 class KeywordIndex:
     """The keyword half of an index, in a folder of tantivy's own. Only one thread at a time may write."""
 
-    def __init__(self, folder: Path, index: tantivy.Index, *, bulk: bool = False) -> None:
+    def __init__(self, folder: Path, index: tantivy.Index, *, bulk: bool = False, has_contexts: bool = True) -> None:
         index.config_reader("manual")
+        self._has_contexts = has_contexts
         self._folder = folder
         self._index = index
         self._schema = index.schema
@@ -46,29 +47,41 @@ class KeywordIndex:
             return cls(folder, tantivy.Index(_schema(), path=str(folder)), bulk=bulk)
 
     @classmethod
-    def restore(cls, folder: Path, kept: Path, meta: str, files: Checksums) -> KeywordIndex:
-        """Open retained files in a new folder."""
+    def restore(
+        cls, folder: Path, kept: Path, meta: str, files: Checksums, *, has_contexts: bool = True
+    ) -> KeywordIndex:
+        """Open retained files in a new folder. Files of an older version have no contexts."""
         folder.mkdir()
         for name in files:
             _link(kept / name, folder / name)
         (folder / "meta.json").write_text(meta, encoding="utf-8")
         (folder / ".managed.json").write_text(json.dumps([*files, "meta.json"]), encoding="utf-8")
-        return cls(folder, tantivy.Index.open(str(folder)))
+        return cls(folder, tantivy.Index.open(str(folder)), has_contexts=has_contexts)
 
     @property
     def has_writer(self) -> bool:
         """Whether a writer is open; it takes memory and threads."""
         return self._writer is not None
 
-    def add(self, ids: Sequence[int], sources: Sequence[Source], terms: Sequence[str]) -> None:
+    def add(
+        self,
+        ids: Sequence[int],
+        sources: Sequence[Source],
+        terms: Sequence[str],
+        contexts: Sequence[ContextTerms],
+    ) -> None:
         with self._writing() as writer:
-            for id, source, each in zip(ids, sources, terms, strict=True):
+            for id, source, each, context in zip(ids, sources, terms, contexts, strict=True):
                 document = tantivy.Document()
                 document.add_integer("id", id)
                 document.add_text("terms", each)
                 for token in location_tokens.tokens_of(source):
                     document.add_text("place", token)
                 document.add_integer("length", source.length)
+                if self._has_contexts:
+                    for field, found in zip(CONTEXT_FIELDS, context, strict=True):
+                        if found:
+                            document.add_text(field, found)
                 writer.add_document(document)
 
     def remove(self, ids: Sequence[int]) -> None:
@@ -93,7 +106,7 @@ class KeywordIndex:
 
     def searcher(self, shortest: int) -> KeywordSearcher:
         self._index.reload()
-        return KeywordSearcher(self._schema, self._index.searcher(), shortest)
+        return KeywordSearcher(self._schema, self._index.searcher(), shortest, self._has_contexts)
 
     def retain(self, kept: Path, known: Checksums) -> tuple[str, dict[str, Checksum]]:
         """Link the files of the last commit into `kept`. Return tantivy's list of segments and all checksums."""
@@ -134,6 +147,8 @@ def _schema() -> tantivy.Schema:
     builder.add_text_field("terms", tokenizer_name="whitespace", index_option="freq")
     builder.add_text_field("place", tokenizer_name="raw", index_option="basic")  # location tokens
     builder.add_integer_field("length", fast=True)
+    for field in CONTEXT_FIELDS:
+        builder.add_text_field(field, tokenizer_name="whitespace", index_option="basic" if field == NAME else "freq")
     return builder.build()
 
 

@@ -11,9 +11,13 @@ import tantivy
 from tantivy import Occur, Query
 
 from findspot.engines.embedded import location_tokens
-from findspot.engines.protocol import Within, Words
+from findspot.engines.protocol import HEADINGS_WEIGHT, NAME_WEIGHT, TITLE_WEIGHT, Within, Words
 
+NAME = "name"
+CONTEXT_WEIGHTS = {"title": TITLE_WEIGHT, "headings": HEADINGS_WEIGHT}
+CONTEXT_FIELDS = (*CONTEXT_WEIGHTS, NAME)  # in the order of ContextTerms
 _MAX_COMPLETIONS = 50  # terms of a prefix: the most frequent ones
+_MAX_SCORED_AGAIN = 1000  # for more chunks, one query that scores every match is faster than a second one by id
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +27,26 @@ class KeywordSearcher:
     schema: tantivy.Schema
     searcher: tantivy.Searcher
     shortest: int  # no source is shorter, in characters
+    has_contexts: bool = True
 
     def best(self, words: Words, limit: int, within: Within) -> tuple[dict[int, float], set[int]]:
         """Return the `limit` best chunks with their scores, and which of them are full matches. Full matches come
-        before all others, whatever their scores."""
-        query = self._keyword_query(words)
-        if query is None:
+        before all others, whatever their scores.
+
+        Texts and names are searched first, which tantivy does without scoring every match. Then contexts are scored for
+        these chunks alone.
+        """
+        text, named, whole = self._text(words), self._named(words), self._whole(words)
+        if whole is None:
             return {}, set()
         filters = [*self._filters(within)]
-        full = self._top(_filtered(query, [*filters, *self._full_match(words)]), limit) if words.full_match else {}
-        if len(full) == limit:
-            return full, set(full)
-        found = self._top(_filtered(query, filters), limit)
-        return dict(islice((full | found).items(), limit)), set(full)
+        is_scored = whole is text or limit > _MAX_SCORED_AGAIN
+        queries = [whole] if is_scored else [each for each in (text, named) if each]
+        full = self._tops(queries, [*filters, *self._full_match(words)], limit) if words.full_match else {}
+        found = full if len(full) >= limit else full | self._tops(queries, filters, limit)
+        scores = _sorted(found) if is_scored else self.scores(words, [*found])
+        best = dict(islice(({id: scores[id] for id in scores if id in full} | scores).items(), limit))
+        return best, best.keys() & full.keys()
 
     def full_matches(self, words: Words, ids: Sequence[int]) -> set[int]:
         """Return which of these chunks are full matches."""
@@ -43,28 +54,40 @@ class KeywordSearcher:
 
     def count(self, words: Words, within: Within) -> int:
         """Return how many chunks match."""
-        query = self._keyword_query(words)
-        if query is None:
-            return 0
+        text, named = self._text(words), self._named(words)
+        query = Query.boolean_query([(Occur.Should, each) for each in (text, named) if each])
         found = self.searcher.search(_filtered(query, [*self._filters(within)]), 1, count=True)
         return int(found.count)  # type: ignore[attr-defined]
 
     def scores(self, words: Words, ids: Sequence[int], filters: Sequence[Query] = ()) -> dict[int, float]:
-        """Return the scores of those of these chunks that match."""
-        query = self._keyword_query(words)
+        """Return the scores of those of these chunks that match, best first."""
+        query = self._whole(words)
         if query is None or not ids:
             return {}
         these = [Query.term_query(self.schema, "id", id, "basic") for id in ids]  # a term set query takes twice as long
         return self._top(_filtered(query, [Query.disjunction_max_query(these), *filters]), len(ids))
 
+    def _tops(self, queries: Sequence[Query], filters: Sequence[Query], limit: int) -> dict[int, float]:
+        found: dict[int, float] = {}
+        for query in queries:
+            found |= self._top(_filtered(query, filters), limit)
+        return found
+
     def _top(self, query: Query, limit: int) -> dict[int, float]:
         most = min(limit, max(self.searcher.num_docs, 1))  # tantivy allocates memory for this many hits
         hits = self.searcher.search(query, most, count=False).hits
         ids = self.searcher.fast_field_values("id", [address for _, address in hits])
-        pairs = [(-score, int(id or 0)) for (score, _), id in zip(hits, ids, strict=True)]
-        return {id: -score for score, id in sorted(pairs)}
+        return _sorted({int(id or 0): score for (score, _), id in zip(hits, ids, strict=True)})
 
-    def _keyword_query(self, words: Words) -> Query | None:
+    def _whole(self, words: Words) -> Query | None:
+        """Return the query that scores text, name and context; None if nothing can match."""
+        text, named, context = self._text(words), self._named(words), self._context(words)
+        matches = [(Occur.Should, each) for each in (text, named) if each]
+        if not matches or not (named or context):
+            return text
+        return Query.boolean_query([(Occur.Must, Query.boolean_query(matches)), *context])
+
+    def _text(self, words: Words) -> Query | None:
         """Return the query for the terms, each of which counts once for the score; None if nothing can match."""
         all_of = dict.fromkeys(words.all_of)
         any_of = dict.fromkeys(term for term in words.any_of if term not in all_of)
@@ -77,28 +100,73 @@ class KeywordSearcher:
         clauses += [(Occur.MustNot, self._term(term)) for term in words.none_of]
         return Query.boolean_query(clauses)
 
+    def _named(self, words: Words) -> Query | None:
+        """Return the query for chunks whose name has every word; None if there can be none."""
+        if words.all_of or not self.has_contexts or not (words.named or words.prefix):
+            return None
+        if not all(self.searcher.doc_freq(NAME, term) for term in words.named):
+            return None
+        clauses = [(Occur.Must, self._name(self._term(term, NAME), [term])) for term in words.named]
+        if words.prefix:
+            completions = [term for term, _ in self._completing(words.prefix, words.stems, NAME)]
+            if not completions:
+                return None
+            any_of = Query.disjunction_max_query([self._term(term, NAME) for term in completions])
+            clauses.append((Occur.Must, self._name(any_of, completions)))
+        clauses += [(Occur.MustNot, self._term(term)) for term in words.none_of]
+        return Query.boolean_query(clauses)
+
+    def _name(self, query: Query, terms: Sequence[str]) -> Query:
+        """Return a query for a word in a name, with a fixed score. BM25 would compare lengths, and most chunks have no
+        name."""
+        weight = self._weight(sum(self.searcher.doc_freq("terms", term) for term in terms))
+        return Query.const_score_query(query, NAME_WEIGHT * weight)
+
+    def _context(self, words: Words) -> list[tuple[Occur, Query]]:
+        """Return what adds the scores of title and headings. They match nothing on their own."""
+        if not self.has_contexts:
+            return []
+        return [
+            (Occur.Should, Query.boost_query(self._term(term, field), weight))
+            for term in dict.fromkeys((*words.any_of, *words.all_of))
+            for field, weight in CONTEXT_WEIGHTS.items()
+            if weight and self.searcher.doc_freq(field, term)
+        ]
+
     def _full_match(self, words: Words) -> list[Query]:
         """Return the filters that a full match passes."""
-        filters = [self._term(term) for term in words.full_match]
+        filters = [self._anywhere(term) for term in words.full_match]
         if words.prefix:
             typed = [self._term(term) for term in words.any_of if term not in words.full_match]
             typed += self._completions(words.prefix, words.stems)
+            if self.has_contexts:
+                typed += [self._term(term, NAME) for term, _ in self._completing(words.prefix, words.stems, NAME)]
             filters.append(Query.disjunction_max_query(typed) if typed else Query.empty_query())
         return filters
 
-    def _term(self, term: str) -> Query:
-        return Query.term_query(self.schema, "terms", term, "freq")
+    def _anywhere(self, term: str) -> Query:
+        """Return the query for a term in the text or in the name."""
+        if not self.has_contexts or not self.searcher.doc_freq(NAME, term):
+            return self._term(term)
+        return Query.disjunction_max_query([self._term(term), self._term(term, NAME)])
+
+    def _term(self, term: str, field: str = "terms") -> Query:
+        return Query.term_query(self.schema, field, term, "basic" if field == NAME else "freq")
 
     def _completions(self, prefix: str, stems: Sequence[str]) -> list[Query]:
         """Return a query that scores the terms with this prefix, and the stems, as if they were one term: with their
         combined weight, and in each chunk with the term that scores best."""
-        found = list(self.searcher.terms_with_prefix("terms", prefix, limit=_MAX_COMPLETIONS))
-        found += [(stem, count) for stem in stems if (count := self.searcher.doc_freq("terms", stem))]
+        found = self._completing(prefix, stems, "terms")
         if not found:
             return []
         combined = self._weight(sum(count for _, count in found))
         weighted = [Query.boost_query(self._term(term), combined / self._weight(count)) for term, count in found]
         return [Query.disjunction_max_query(weighted)]
+
+    def _completing(self, prefix: str, stems: Sequence[str], field: str) -> list[tuple[str, int]]:
+        """Return the terms of a field that complete a prefix, with the number of chunks that have them."""
+        found = list(self.searcher.terms_with_prefix(field, prefix, limit=_MAX_COMPLETIONS))
+        return found + [(stem, count) for stem in stems if (count := self.searcher.doc_freq(field, stem))]
 
     def _weight(self, count: int) -> float:
         """Return the BM25 weight of a term in `count` chunks. A count includes deleted chunks until a merge."""
@@ -124,3 +192,8 @@ def _filtered(query: Query, filters: Sequence[Query]) -> Query:
         return query
     unscored = [(Occur.Must, Query.const_score_query(each, 0.0)) for each in filters]
     return Query.boolean_query([(Occur.Must, query), *unscored])
+
+
+def _sorted(scores: dict[int, float]) -> dict[int, float]:
+    """Return scores with the best first, and equal ones by id."""
+    return dict(sorted(scores.items(), key=lambda each: (-each[1], each[0])))

@@ -18,7 +18,8 @@ import msgspec
 from findspot.engines.embedded.os_errors import damage_if_missing
 from findspot.engines.protocol import Damaged
 
-FORMAT = 1
+FORMAT = 2
+WITHOUT_CONTEXTS = 1  # the format before: it has no fields for titles and headings, and is replaced when it is found
 FILE = "manifest.json"
 _SLICE = 1 << 20
 
@@ -48,6 +49,10 @@ class Manifest:
     rows: dict[str, Checksum] = field(default_factory=dict)
 
     @property
+    def is_outdated(self) -> bool:
+        return bool(self.generation) and self.format != FORMAT
+
+    @property
     def bytes(self) -> int:
         return sum(size for size, _ in [*self.keywords.values(), *self.rows.values()])
 
@@ -63,7 +68,7 @@ def read(folder: Path) -> Manifest:
         manifest = msgspec.json.decode(body, type=Manifest)
     except msgspec.DecodeError as error:
         raise Damaged(f"{folder.name}: the manifest cannot be read: {error}") from error
-    if manifest.format != FORMAT:
+    if manifest.format not in (WITHOUT_CONTEXTS, FORMAT):
         raise Damaged(f"{folder.name}: the manifest has the format {manifest.format}, not {FORMAT}")
     return manifest
 

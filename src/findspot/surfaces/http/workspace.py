@@ -203,6 +203,7 @@ def _result(result: Result) -> models.SearchResult:
         "endOffset": result.end,
         "chunkStart": found.chunk.char_start,
         "chunkEnd": found.chunk.char_end,
+        "headingPath": list(found.chunk.context.headings),
         "finalScore": result.score.total,
         "scoreBreakdown": _breakdown(result.score),
         "updatedAt": timestamp(found.updated_at) if found.updated_at else None,
@@ -223,6 +224,7 @@ def _explanation(explained: Explanation, language: messages.Language) -> models.
         "documentId": found.chunk.document_id,
         "documentTitle": found.title,
         "chunkId": found.chunk.id,
+        "headingPath": list(found.chunk.context.headings),
         "finalScore": score.total,
         "scoreBreakdown": _breakdown(score),
         "hidden": explained.is_hidden,
@@ -236,6 +238,7 @@ def _explanation(explained: Explanation, language: messages.Language) -> models.
         },
         "matchedWords": [{"word": each.word, "weight": round(each.weight, DIGITS)} for each in explained.matched],
         "missingWords": list(explained.coverage.missing),
+        "contextWords": list(explained.in_context),
         "explanation": sentence(_reasons(explained), language),
         "fallback": explained.degraded.fallback if explained.degraded else "none",
     }
@@ -273,4 +276,5 @@ def _reasons(explained: Explanation) -> Reasons:
         explained.is_left_out,
         explained.degraded is not None,
         coverage.missing,
+        explained.in_context,
     )

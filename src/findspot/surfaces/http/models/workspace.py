@@ -23,6 +23,7 @@ class SearchResult(TypedDict):
     `path` is the file that the document was imported from. `line` and `column` (from 1) say where the first match is in
     it, or where the snippet begins if there are no highlights.
     `duplicates` is the number of passages like this one that are folded into it.
+    `headingPath` are the headings above it, from the outermost to the nearest.
     """
 
     documentId: int
@@ -38,6 +39,7 @@ class SearchResult(TypedDict):
     endOffset: int
     chunkStart: int
     chunkEnd: int
+    headingPath: list[str]
     finalScore: float
     scoreBreakdown: ScoreBreakdown
     updatedAt: str | None
@@ -115,11 +117,12 @@ class MatchedWord(TypedDict):
 
 
 class RankExplanation(TypedDict):
-    """Why a passage has the score it has."""
+    """Why a passage has the score it has. `contextWords` are in its title or headings, and add to `bm25`."""
 
     documentId: int
     documentTitle: str
     chunkId: int
+    headingPath: list[str]
     finalScore: float
     scoreBreakdown: ScoreBreakdown
     hidden: bool
@@ -128,6 +131,7 @@ class RankExplanation(TypedDict):
     recency: RecencyPart
     matchedWords: list[MatchedWord]
     missingWords: list[str]
+    contextWords: list[str]
     explanation: str
     fallback: Fallback
     code: NotRequired[ErrorCode]
