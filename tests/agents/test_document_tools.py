@@ -48,7 +48,7 @@ async def test_a_search_finds_passages_with_title_path_headings_and_line(app: Ap
     answer = await app.tool_calls.call(tool, {"query": "moon tide", "top_k": 1}, OWNER)
     (hit,) = answer["results"]
     assert answer["total_results"] >= 1
-    assert (hit["title"], hit["path"], hit["heading_path"]) == ("Tides", "sea/tides.md", ["The moon"])
+    assert (hit["title"], hit["path"], hit["heading_path"]) == ("Tides", "sea/tides.md", ["Tides", "The moon"])
     assert "The tide follows the moon" in hit["text"]
     assert round(hit["score"], 4) == hit["score"]
     text = json.loads(b"{" + bytes((await app.documents.read(hit["document_id"]))[1]) + b"}")["text"]
@@ -61,7 +61,7 @@ async def test_a_search_finds_passages_with_title_path_headings_and_line(app: Ap
     assert chinese["results"][0]["title"] == "潮汐"
     shown = readable(chinese)
     assert f"1. document {chinese['results'][0]['document_id']} " in shown
-    assert "sea/zh/潮汐.md > 月亮" in shown
+    assert "sea/zh/潮汐.md > 潮汐 > 月亮" in shown
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ async def test_a_document_is_read_in_parts_by_id_or_path(app: App) -> None:
     part = await app.tool_calls.call(
         tool, {"document_id": whole["document_id"], "start": place, "end": place + 2}, OWNER
     )
-    assert (part["text"], part["next_start"], part["heading_path"]) == ("漁船", place + 2, ["月亮"])
+    assert (part["text"], part["next_start"], part["heading_path"]) == ("漁船", place + 2, ["潮汐", "月亮"])
     pool = await app.tool_calls.call(tool, {"document_id": whole["document_id"] + 1, "around": 5000}, OWNER)
     assert pool["start"] == 3000
     for wrong, said in (

@@ -56,7 +56,7 @@ def filled(served: tuple[Server, Path]) -> Filled:
         ("table create {project} t @nowhere.json", 2, "INVALID_ARGUMENT", "nowhere.json cannot be read"),
         ("table patch {table} {}", 2, "INVALID_ARGUMENT", ""),
         ("table get {table} a/b", 2, "INVALID_ARGUMENT", "json_pointer"),
-        ("project status one", 2, "INVALID_ARGUMENT", "'one' is not a valid integer"),
+        ("project status one", 3, "NOT_FOUND", "one"),
         ("project delete {project}", 2, "INVALID_ARGUMENT", "cannot be undone"),
         ("project list --url localhost:8321", 2, "INVALID_ARGUMENT", "must start with http://"),
         ("project list --what", 2, "INVALID_ARGUMENT", "--what"),

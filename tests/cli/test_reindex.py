@@ -64,7 +64,7 @@ def test_if_one_tool_fails_the_others_are_rebuilt(folder: Path) -> None:
 
 def test_a_running_server_rebuilds_the_index_of_documents(served: tuple[Server, Path], remote: Command) -> None:
     project = remote("project", "create", "灯塔", "--json").json["id"]
-    remote("document", "create", str(project), "t", "The keeper.\n\n旧照片散落一地。")
+    remote("document", "create", str(project), "t", "The keeper.\n\n---\n\n旧照片散落一地。", "--format", "markdown")
     ended = findspot("reindex", "--documents", str(project), "--data", str(served[1]), "--json")
     assert (ended.code, ended.err) == (0, "")
     result = {"name": "灯塔", "project_id": project, "status": "ready", "chunks": 2, "indexed": 2, "failed": None}
@@ -80,7 +80,7 @@ def test_a_running_server_rebuilds_the_index_of_documents(served: tuple[Server, 
 def test_without_a_server_new_documents_are_indexed_and_found(alone: Command) -> None:
     alone("project", "create", "novel")
     assert alone("reindex", "--all").out == "✓ Nothing to rebuild: there are no documents and no search tools.\n"
-    alone("document", "create", "1", "Chapter", "The lighthouse keeper.\n\nTwo.\n\nThree.")
+    alone("document", "create", "1", "Chapter", "The keeper.\n\n---\n\nTwo.\n\n---\n\nThree.", "--format", "markdown")
     ended = alone("reindex", "--all")
     assert (ended.code, ended.out) == (0, "✓ Rebuilt the index of the documents of 1 project: 3 chunks.\n")
     found = alone("search", "keeper", "--json").json

@@ -28,6 +28,7 @@ def reported(explained: dict[str, Any] | None = None, **changed: Any) -> str:
         "path": None,
         "line": None,
         "column": None,
+        "duplicates": 0,
         "snippet": "a lamp, a lamp",
         "highlights": [[2, 6]],
         "startOffset": 0,

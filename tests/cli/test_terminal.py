@@ -36,7 +36,7 @@ def exists(project: Project) -> bool:
 
 def test_deleting_asks_for_confirmation_and_yes_deletes(project: Project) -> None:
     with Terminal.running("project", "delete", project.id, *project.target) as terminal:
-        terminal.until(f"Delete project {project.id} and all its tables and documents? [y/N]: ")
+        terminal.until(f"Delete project {project.id}? [y/N]: ")
         assert exists(project)
         terminal.type("y\n")
         assert terminal.end() == 0

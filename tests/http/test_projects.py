@@ -124,7 +124,7 @@ async def test_the_status_counts_the_contents_of_a_project(owner: httpx2.AsyncCl
 
 async def test_the_status_shows_the_progress_of_the_index(owner: httpx2.AsyncClient) -> None:
     project = (await owner.post("/api/v1/projects", json={"name": "p"})).json()["id"]
-    body = {"title": "t", "content": "A lantern.\n\n夜里下雨。", "format": "text"}
+    body = {"title": "t", "content": "A lantern.\n\n---\n\n夜里下雨。", "format": "markdown"}
     await owner.post(f"/api/v1/projects/{project}/documents", json=body)
     status = await ready(owner, project)
     assert (status["documents"], status["chunks"], status["vectors"]) == (1, 2, 2)

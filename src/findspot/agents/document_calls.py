@@ -75,7 +75,7 @@ class DocumentCalls:
                 "document_id": hit.found.chunk.document_id,
                 "title": hit.found.title or "",
                 "path": loaded[hit.found.chunk.document_id or 0].path,
-                "heading_path": place.heading_path,
+                "heading_path": list(hit.found.chunk.context.headings),
                 "start": place.start,
                 "end": place.start + len(hit.found.chunk.text),
                 "text": hit.found.chunk.text,

@@ -1,9 +1,9 @@
-"""Texts of documents for agents: a slice of one, and the headings and lines of passages. Runs in helper processes."""
+"""Texts of documents for agents: a slice of one, and the lines of passages. Runs in helper processes."""
 
 import msgspec
 
 from findspot.agents.budget import encode
-from findspot.agents.reading import Heading, Slice, cut_slice, heading_path
+from findspot.agents.reading import Heading, Slice, cut_slice
 from findspot.runtime import messages
 from findspot.sources.extract import Extract
 from findspot.sources.stored import read_stored
@@ -21,7 +21,6 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
     """Where a passage is in its document now. `line` counts from 1 in the source; a rich text has none."""
 
     start: int
-    heading_path: list[str]
     line: int | None
 
 
@@ -57,14 +56,13 @@ def places(passages: list[Passage], formats: list[str], contents: list[bytes]) -
         line = None
         if formats[passage.document] != "tiptap" and start < len(extract.text):
             line = source.decode(errors="replace").count("\n", 0, extract.place(start).start) + 1
-        found.append(Place(start, heading_path(_headings(extract), start), line))
+        found.append(Place(start, line))
     return found
 
 
 def _headings(extract: Extract) -> list[Heading]:
-    """Return the headings of a document. Their levels are not known, so each one ends the one before."""
     return [
-        Heading(block.start, 1, " ".join(extract.text[block.start : block.end].split()))
+        Heading(block.start, block.level, " ".join(extract.text[block.start : block.end].split()))
         for block in extract.blocks
         if block.kind == "heading"
     ]
