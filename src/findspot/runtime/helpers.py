@@ -128,6 +128,8 @@ class _Job:
             helper.kill()
 
     def _attempt(self, function: Callable[..., T], arguments: list[Any]) -> T:
+        if self._abandoned:
+            raise _ended_early()
         if self.helper is not None and self.helper.has_ended:
             self._discard(self.helper)
         helper = self.helper = self.helper or Process(limits=self._limits)
