@@ -5,7 +5,8 @@ and qrels.tsv (query, document, grade). Without references, the whole document i
 """
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from findspot.chunking import cut
 COVERED = (
     0.5  # a chunk answers if it covers this share of the reference, or the reference covers this share of the chunk
 )
+
+SHORT = 300  # characters; a shorter paragraph joins the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +59,33 @@ def names(data: Path) -> list[str]:
     return sorted(file.parent.name for file in data.glob("*/qrels.tsv"))
 
 
-def load(folder: Path) -> QuestionSet:
+def paragraphs(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of paragraphs, which blank lines separate. Short ones join the next, and long ones are cut, as
+    in documents."""
+    start: int | None = None
+    for found in re.finditer(r"(?:[^\n]|\n(?!\s*\n))+", text):
+        start = found.start() if start is None else start
+        if found.end() - start >= SHORT or found.end() == len(text):
+            yield from ((start + each.start, start + each.end) for each in cut(text[start : found.end()]))
+            start = None
+    if start is not None:
+        yield from ((start + each.start, start + each.end) for each in cut(text[start:]))
+
+
+def chunks(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of chunks as a search tool has them."""
+    return ((each.start, each.end) for each in cut(text))
+
+
+def load(
+    folder: Path, spans: Callable[[str], Iterable[tuple[int, int]]] = chunks, most: int | None = None
+) -> QuestionSet:
+    """Load a set, with at most the first `most` of its questions."""
     documents: dict[str, str] = {}
     passages: list[Passage] = []
     for row in lines(folder / "corpus.jsonl"):
         documents[row["id"]] = f"{row['title']}\n\n{row['text']}" if row.get("title") else row["text"]
-        passages += [
-            Passage(row["id"], each.start, each.end, row["text"][each.start : each.end]) for each in cut(row["text"])
-        ]
+        passages += [Passage(row["id"], start, end, row["text"][start:end]) for start, end in spans(row["text"])]
     answers: dict[str, set[str]] = {}
     for line in (folder / "qrels.tsv").read_text(encoding="utf-8").split("\n"):
         if line:
@@ -80,7 +102,7 @@ def load(folder: Path) -> QuestionSet:
         for row in lines(folder / "queries.jsonl")
         if row["id"] in answers
     ]
-    return QuestionSet(folder.name, documents, passages, questions)
+    return QuestionSet(folder.name, documents, passages, questions[:most])
 
 
 def answering(found: QuestionSet) -> list[set[int]]:

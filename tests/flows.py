@@ -61,6 +61,7 @@ class FakeEmbedder:
     calibration = Calibration(10, -3)
     vector_weight = 0.25
     is_quick = True
+    word_table = None
 
     def __init__(self, fingerprint: str = "one", dimension: int = 64) -> None:
         self.fingerprint = fingerprint

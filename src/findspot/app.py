@@ -30,6 +30,7 @@ from findspot.runtime.memory import Memory
 from findspot.runtime.owner_token import owner_token
 from findspot.runtime.threads import Threads
 from findspot.search import Explainer, Recaller, Results, TableSearch, WorkspaceSearch
+from findspot.search.segments import Segments
 from findspot.settings import Settings
 from findspot.store import tables as table_rows
 from findspot.store.database import Store
@@ -109,11 +110,14 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         closing.push_async_callback(index_worker.close)
         recaller = Recaller(store, engine, embeddings, index_status, threads)
         closing.push_async_callback(threads.search.close)
-        table_search = TableSearch(store, recaller, embeddings, index_status, gate, threads)
+        segments = Segments(embeddings.embedder)
+        table_search = TableSearch(store, recaller, embeddings, index_status, gate, threads, segments)
         documents = Documents(store, helpers, memory.texts, settings.max_document)
         roots = ImportRoots(store, documents, tables)
         results = Results(store, documents, index_status)
-        workspace_search = WorkspaceSearch(store, recaller, embeddings, index_status, results, gate, query_hash(token))
+        workspace_search = WorkspaceSearch(
+            store, recaller, embeddings, index_status, results, gate, threads, segments, query_hash(token)
+        )
         if worker:
             await index_worker.start()
         yield App(
@@ -137,7 +141,7 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
             recaller,
             table_search,
             workspace_search,
-            Explainer(store, recaller, embeddings, gate),
+            Explainer(store, recaller, embeddings, gate, workspace_search),
             Tools(store, tables, helpers, ToolIndex(store, index_status, settings), settings),
             ToolCalls(store, tables, table_search, helpers, settings),
             Endpoints(store),

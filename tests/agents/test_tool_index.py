@@ -29,7 +29,6 @@ LARGE = {"en": ENGLISH, "zh": CHINESE, "mixed": "灯塔 lighthouse 🗼 e\u0301 
 @pytest.fixture
 def embedder(monkeypatch: pytest.MonkeyPatch) -> FakeEmbedder:
     embedder = FakeEmbedder()
-    embedder.is_quick = False  # searches do not embed documents, so that tests can hold the index back
     flows.use(monkeypatch, embedder)
     return embedder
 

@@ -11,7 +11,10 @@ from findspot import __version__
 from findspot.surfaces.cli.main import COMMANDS, cli
 from tests.cli.command import findspot
 
-HEAVY = "fastapi", "sqlalchemy", "pydantic", "httpx2", "rich", "msgspec", "uvicorn", "alembic", "psycopg", "structlog"
+HEAVY = (
+    *("fastapi", "sqlalchemy", "pydantic", "httpx2", "rich", "msgspec", "uvicorn", "alembic", "psycopg", "structlog"),
+    *("numpy", "sentencepiece", "tantivy"),
+)
 
 
 def every_command(command: click.Command, *path: str) -> Iterator[tuple[str, ...]]:

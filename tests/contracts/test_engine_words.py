@@ -85,5 +85,30 @@ def test_a_recall_says_if_there_may_be_more_full_matches_than_the_limit(engine: 
 def test_a_full_match_has_the_word_that_is_being_typed(engine: Engine) -> None:
     engine.write(TABLE, MODEL, batch({1: "old keeper", 2: "the old keepers", 3: "old tower", 4: "keeper", 5: "old"}))
     for typed, expected in (("keep", {1, 2}), ("keepers", {1, 2}), ("tow", {3}), ("x", set())):
-        query = Words(any_of=query_terms(f"old {typed}"), prefix=typed, full_match=("old",))
+        terms = query_terms(f"old {typed}")
+        query = Words(any_of=terms, prefix=typed, typed=terms[1:], full_match=("old",))
         assert engine.recall(TABLE, query, None, limit=10).full_matches == expected
+
+
+def test_variants_count_as_the_term_they_belong_to(engine: Engine) -> None:
+    engine.write(TABLE, MODEL, batch({1: "nodejs runs", 2: "node.js runs", 3: "runs", 4: "開發 runs", 5: "开发"}))
+    (plain,), (dotted,) = query_terms("nodejs"), [term for term in query_terms("node.js") if "." in term]
+    spelt = ((plain, (dotted,)),)
+    assert set(engine.recall(TABLE, Words((plain,)), None, limit=10).keyword) == {1}
+    either = Words((plain, "run"), variants=spelt, full_match=(plain, "run"))
+    recall = engine.recall(TABLE, either, None, limit=10)
+    assert set(recall.keyword) == {1, 2, 3, 4}
+    assert recall.full_matches == {1, 2}
+    assert recall.keyword[2] > recall.keyword[3]
+    assert engine.count(TABLE, Words(all_of=(plain,), variants=spelt)) == 2
+    chinese = Words(("研发",), variants=(("研发", ("开发",)),))
+    assert set(engine.recall(TABLE, chinese, None, limit=10).keyword) == {4, 5}
+
+
+def test_the_terms_of_an_index_are_known_with_their_frequencies(engine: Engine) -> None:
+    assert engine.frequencies(TABLE, ["red"]) == {}
+    engine.write(TABLE, MODEL, batch({1: "red apple red", 2: "red appliance", 3: "apply 苹果", 4: "蘋果"}))
+    assert engine.frequencies(TABLE, ["red", "苹果", "nowhere", ""]) == {"red": 2, "苹果": 2}
+    assert engine.frequencies(TABLE, [], prefix="app").keys() == {"appl", "applianc", "appli"}
+    assert engine.frequencies(TABLE, ["red"], prefix="zz") == {"red": 2}
+    assert engine.frequencies(DOCUMENTS, ["red"], prefix="r") == {}

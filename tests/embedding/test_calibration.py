@@ -44,6 +44,14 @@ def test_cosine_is_the_inverse_of_score() -> None:
     assert calibration.score(calibration.cosine(0.3)) == pytest.approx(0.3)
 
 
+def test_scores_follow_straight_lines_through_the_fitted_points() -> None:
+    calibration = Calibration(17.059, -4.574)
+    low, high = calibration.cosine(0.3), calibration.cosine(0.7)
+    points = [(-1, 0), (0, 0), (low / 2, 0.15), (low, 0.3), ((low + high) / 2, 0.5), (high, 0.7), (1, 1)]
+    for cosine, score in [*points, ((1 + high) / 2, 0.85)]:
+        assert calibration.score(cosine) == pytest.approx(score, abs=1e-9)
+
+
 def test_a_calibration_is_written_and_read() -> None:
     assert str(Calibration(17.059, -4.574)) == "17.06,-4.574"
     assert Calibration.parse(" 17.06 , -4.574") == Calibration(17.06, -4.574)

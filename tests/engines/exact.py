@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -152,6 +152,18 @@ class ExactEngine:
             return sum(bool(chunk.vector.any()) and sees(within, chunk.source) for chunk in chunks)
         return len(self.recall(namespace, words, None, limit=1 << 30, within=within).keyword)
 
+    def frequencies(self, namespace: str, terms: Sequence[str], *, prefix: str | None = None) -> dict[str, int]:
+        found: dict[str, int] = {}
+        chunks = self._at(namespace).chunks.values()
+        for texts in (
+            [chunk.terms for chunk in chunks],
+            *([getattr(chunk.context, name).split() for chunk in chunks] for name in ("title", "headings")),
+        ):
+            for term, count in Counter(term for each in texts for term in set(each)).items():
+                if term in terms or (prefix is not None and term.startswith(prefix)):
+                    found[term] = max(count, found.get(term, 0))
+        return found
+
     def build(self, namespace: str, fingerprint: str, dimension: int) -> ExactBuild:
         self.builds[namespace] = ExactBuild(self, namespace, Kept(fingerprint, dimension))
         return self.builds[namespace]
@@ -238,16 +250,30 @@ def bm25(texts: Mapping[int, Sequence[str]], words: Words) -> dict[int, float]:
     mean = sum(lengths.values()) / max(len(lengths), 1)
     scores: Counter[int] = Counter()
     for term in dict.fromkeys([*words.any_of, *words.all_of]):
-        frequencies = {id: count[term] for id, count in counts.items() if term in count}
-        scores.update(_weigh(frequencies, len(frequencies), lengths, mean))
+        best: dict[int, float] = {}
+        for spelling in _spellings(term, words):
+            frequencies = {id: count[spelling] for id, count in counts.items() if spelling in count}
+            for id, score in _weigh(frequencies, len(frequencies), lengths, mean).items():
+                best[id] = max(score, best.get(id, 0.0))
+        scores.update(best)
     if words.prefix:
         found = {id: [n for term, n in count.items() if _completes(term, words)] for id, count in counts.items()}
         frequencies = {id: max(each) for id, each in found.items() if each}
         scores.update(_weigh(frequencies, sum(map(len, found.values())), lengths, mean))
     allowed = {
-        id for id, count in counts.items() if count.keys() >= {*words.all_of} and count.keys().isdisjoint(words.none_of)
+        id
+        for id, count in counts.items()
+        if _has_all(count.keys(), words.all_of, words) and count.keys().isdisjoint(words.none_of)
     }
     return {id: score for id, score in scores.items() if id in allowed}
+
+
+def _spellings(term: str, words: Words) -> set[str]:
+    return {term, *dict(words.variants).get(term, ())}
+
+
+def _has_all(terms: Set[str], wanted: Sequence[str], words: Words) -> bool:
+    return all(not terms.isdisjoint(_spellings(term, words)) for term in wanted)
 
 
 def _completes(term: str, words: Words) -> bool:
@@ -262,9 +288,9 @@ def _weigh(frequencies: Mapping[int, int], holding: int, lengths: Mapping[int, i
 
 def _is_full_match(chunk: Chunk, words: Words) -> bool:
     terms = {*chunk.terms, *chunk.context.name.split()}
-    typed = {*words.stems, *words.any_of} - set(words.full_match)
+    typed = {*words.stems, *words.typed}
     completed = any(term in typed or term.startswith(words.prefix) for term in terms) if words.prefix else True
-    return bool(words.full_match) and completed and set(words.full_match) <= terms
+    return bool(words.full_match) and completed and _has_all(terms, words.full_match, words)
 
 
 def _cosines(chunks: Mapping[int, Chunk], vector: Vector) -> dict[int, float]:

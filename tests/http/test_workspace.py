@@ -275,6 +275,49 @@ async def test_half_a_character_is_refused_by_name(
     assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (422, "INVALID_ARGUMENT", field)
 
 
+# ── corrections ──
+
+
+async def test_a_notice_says_that_no_passage_has_the_phrase(owner: httpx2.AsyncClient, project: int) -> None:
+    for query, best in (('"photographs old"', "old photographs"), ("「照片旧」 仓库", "旧照片")):
+        english, chinese = [await hybrid(owner, project, query, language) for language in ("en", "zh")]
+        assert best in english["results"][0]["snippet"]
+        assert "without the quotation marks" in english["notice"]
+        assert "去掉引号" in chinese["notice"]
+    assert "notice" not in await hybrid(owner, project, '"old photographs"')
+
+
+async def test_a_corrected_query_is_shown_and_can_be_searched_for_as_typed(
+    owner: httpx2.AsyncClient, project: int
+) -> None:
+    for query, meant in (("old photografs", "old photographs"), ("旧照片 wharehouse", "旧照片 warehouse")):
+        english, chinese = [await hybrid(owner, project, query, language) for language in ("en", "zh")]
+        assert english["correctedQuery"] == chinese["correctedQuery"] == meant
+        assert english["notice"].endswith(f"these results are for: {meant}")
+        assert chinese["notice"].endswith(f"更正后的搜索结果：{meant}")
+        assert "correctedQuery" not in await hybrid(owner, project, query, exact=True)
+        best = english["results"][0]
+        place = {"query": query, "documentId": best["documentId"], "chunkId": best["chunkId"]}
+        why = (await ask(owner, project, "search:rank:explain", **place)).json()
+        assert why["finalScore"] == pytest.approx(best["finalScore"], abs=1e-4)
+    assert "correctedQuery" not in await hybrid(owner, project, "old photographs")
+
+
+async def test_an_explanation_names_the_missing_words(owner: httpx2.AsyncClient, project: int) -> None:
+    for query, missing in (("how do I see old photographs of herons", ["see", "herons"]), ("林远的旧照片吗", ["林远"])):
+        found = await hybrid(owner, project, query, includeLowScores=True, exact=True)
+        best = next(
+            each for each in found["results"] if "old photographs" in each["snippet"] or "旧照片" in each["snippet"]
+        )
+        place = {"query": query, "exact": True, "documentId": best["documentId"], "chunkId": best["chunkId"]}
+        english, chinese = [
+            (await ask(owner, project, "search:rank:explain", language, **place)).json() for language in ("en", "zh")
+        ]
+        assert english["missingWords"] == chinese["missingWords"] == missing
+        assert f"it lacks “{missing[0]}”" in english["explanation"]
+        assert f"缺少“{missing[0]}”" in chinese["explanation"]
+
+
 # ── explaining ──
 
 
@@ -319,11 +362,11 @@ async def test_chinese_is_explained_by_stretches_and_characters(owner: httpx2.As
     passage = (await hybrid(owner, project, "仓库里的旧照片"))["results"][0]
     place = {"documentId": passage["documentId"], "chunkId": passage["chunkId"]}
     for query, english, chinese in (
-        ("仓库里的旧照片", "It contains all 7 characters (“仓库里的旧照片”", "命中全部 7 个字（“仓库里的旧照片”"),
+        ("仓库里的旧照片", "It contains all 5 characters (“旧照片”, “仓库”", "命中全部 5 个字（“旧照片”“仓库”"),
         (
             "倉庫裡的新照片",
-            "It contains 6 of 7 characters (“仓库里的”, “照片”",
-            "命中 7 个字中的 6 个（“仓库里的”“照片”",
+            "It contains 4 of 5 characters (“仓库”, “照片”",
+            "命中 5 个字中的 4 个（“仓库”“照片”",
         ),
         ("黄 zebra", "It contains the one character but no word (“黄”", "命中唯一的字，未命中任何词（“黄”"),
         ("灯塔", "It contains no character of the query;", "未命中任何关键词；"),

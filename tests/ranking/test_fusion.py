@@ -91,23 +91,46 @@ def test_the_score_of_a_leg_that_did_not_recall_a_hit_counts_without_a_rank() ->
     assert found[1].part("vector").norm == 0.5
 
 
-@given(BM25, COSINES, WEIGHTS, COSINES)
-def test_rescoring_never_lowers_a_score_and_the_parts_still_add_up(
-    bm25: dict[int, float], cosines: dict[int, float], weights: Weights, segments: dict[int, float]
+@given(BM25, COSINES, WEIGHTS, st.dictionaries(IDS, st.tuples(st.floats(-1, 1), st.floats(0, 1))))
+def test_the_second_stage_keeps_all_hits_and_its_parts_add_up(
+    bm25: dict[int, float], cosines: dict[int, float], weights: Weights, looks: dict[int, tuple[float, float]]
 ) -> None:
     before = list(convex(keyword_leg(bm25), vector_leg(cosines), weights, similarity))
-    after = rescore(before, segments, similarity)
-    was = {hit.id: hit.score for hit in before}
-    assert was.keys() == {hit.id for hit in after}
+    after = rescore(before, looks, {hit.id: hit.id % 3 for hit in before}, similarity)
+    assert {hit.id for hit in before} == {hit.id for hit in after}
     assert [hit.score for hit in after] == sorted((hit.score for hit in after), reverse=True)
     for hit in after:
-        assert hit.score >= was[hit.id] - 1e-9
+        assert [part.leg for part in hit.parts] == ["keyword", "vector", "word_similarity", "document"]
         assert hit.score == pytest.approx(sum(part.share for part in hit.parts), abs=1e-9)
+        assert sum(part.weight for part in hit.parts) == pytest.approx(1)
+        assert -1e-9 <= hit.score <= 1 + 1e-9
+        assert hit.id in looks or hit.part("word_similarity").norm == hit.part("document").norm == 0
 
 
-def test_rescoring_prefers_the_hit_with_the_better_segment() -> None:
+@given(BM25, COSINES, WEIGHTS)
+def test_hits_that_were_not_looked_at_stay_behind(
+    bm25: dict[int, float], cosines: dict[int, float], weights: Weights
+) -> None:
+    before = list(convex(keyword_leg(bm25), vector_leg(cosines), weights, similarity))
+    looks = {hit.id: (-1.0, 0.0) for hit in before[:5]}
+    after = rescore(before, looks, {hit.id: hit.id for hit in before}, similarity)
+    assert min((hit.score for hit in after if hit.id in looks), default=1) >= max(
+        (hit.score for hit in after if hit.id not in looks), default=0
+    )
+
+
+def test_the_second_stage_prefers_better_segments_and_more_similar_words() -> None:
     hits = list(convex(keyword_leg({}), vector_leg({1: 0.5, 2: 0.4}), Weights(0.5, 0.5), similarity))
-    assert [hit.id for hit in rescore(hits, {1: 0.3, 2: 0.8}, similarity)] == [2, 1]
+    apart = {1: "one", 2: "two"}
+    assert [hit.id for hit in rescore(hits, {1: (0.3, 0.4), 2: (0.8, 0.4)}, apart, similarity)] == [2, 1]
+    assert [hit.id for hit in rescore(hits, {1: (0.5, 0.4), 2: (0.4, 0.8)}, apart, similarity)] == [2, 1]
+
+
+def test_a_hit_gains_from_a_better_hit_of_the_same_document() -> None:
+    hits = list(convex(keyword_leg({1: 60.0, 2: 12.0, 3: 11.5}), vector_leg({}), Weights(1, 0), similarity))
+    looks = dict.fromkeys((1, 2, 3), (-1.0, 0.5))
+    assert [hit.id for hit in rescore(hits, looks, {1: "a", 2: "b", 3: "c"}, similarity)] == [1, 2, 3]
+    assert [hit.id for hit in rescore(hits, looks, {1: "a", 2: "b", 3: "a"}, similarity)] == [1, 3, 2]
 
 
 def test_a_hit_of_one_leg_is_ranked_by_that_leg_alone() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from findspot.ranking.normal import BM25_HALF, FULL_MATCH_FLOOR, bm25_norm, recency
 from findspot.ranking.scores import keyword_leg, vector_leg
-from findspot.ranking.workspace import BY_KEYWORD, BY_VECTOR, HYBRID, Origin, explained, rank, shown
+from findspot.ranking.workspace import BY_KEYWORD, BY_VECTOR, HYBRID, Origin, explained, look_closer, rank, shown
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 IDS = st.integers(1, 30)
@@ -48,12 +48,38 @@ def test_an_explanation_gives_the_same_score_as_the_search(bm25: dict[int, float
     for leg in (vector, None):
         hits = rank(keyword, leg, similarity, ORIGINS, NOW, FULL)
         fresh = {hit.id: recency(ORIGINS[hit.id].updated_at, NOW) for hit in hits}
-        reasons = explained(fresh, keyword, leg, similarity, FULL)
+        reasons = explained(fresh, keyword, leg, similarity, FULL, {})
         for hit in hits:
             why = reasons[hit.id]
             assert shown(why) == hit.score
             assert why.part("keyword").rank == keyword.ranks().get(hit.id)
             assert sum(part.weight for part in why.parts) == pytest.approx(1)
+
+
+@given(BM25, COSINES, st.dictionaries(IDS, st.tuples(st.floats(-1, 1), st.floats(0, 1))))
+def test_a_closer_look_lowers_no_score_and_is_explained(
+    bm25: dict[int, float], cosines: dict[int, float], looks: dict[int, tuple[float, float]]
+) -> None:
+    keyword, vector = keyword_leg(bm25), vector_leg(cosines)
+    before = rank(keyword, vector, similarity, ORIGINS, NOW, FULL)
+    after = look_closer(before, looks, cosines, similarity, ORIGINS, HYBRID["vector"])
+    was = {hit.id: hit.score for hit in before}
+    assert was.keys() == {hit.id for hit in after}
+    assert [hit.score.total for hit in after] == sorted((hit.score.total for hit in after), reverse=True)
+    for hit in after:
+        assert hit.score.total >= was[hit.id].total
+        assert hit.id in looks or hit.score == was[hit.id]
+        assert hit.score.total == pytest.approx(sum(hit.score[:3]), abs=1e-6)
+        fresh = {hit.id: recency(ORIGINS[hit.id].updated_at, NOW)}
+        assert shown(explained(fresh, keyword, vector, similarity, FULL, looks)[hit.id]) == hit.score
+
+
+def test_a_closer_look_raises_the_passage_whose_words_are_more_like_the_query() -> None:
+    hits = rank(keyword_leg({}), vector_leg({1: 0.31, 2: 0.3}), similarity, ORIGINS, NOW)
+    looks = {1: (0.3, 0.5), 2: (0.5, 0.9)}
+    raised = look_closer(hits, looks, {1: 0.31, 2: 0.3}, similarity, ORIGINS, HYBRID["vector"])
+    assert [hit.id for hit in raised] == [2, 1]
+    assert raised[0].score.vector == pytest.approx(0.35 * (0.4 + 0.875) / 2, abs=1e-6)
 
 
 @pytest.mark.scenario("D12")

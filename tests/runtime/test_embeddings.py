@@ -32,6 +32,7 @@ class Counting:
     calibration = Calibration(10, -3)
     vector_weight = 0.25
     is_quick = True
+    word_table = None
 
     def __init__(self, fingerprint: str = "one") -> None:
         self.fingerprint = fingerprint

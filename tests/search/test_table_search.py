@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from findspot.app import App
+from findspot.embedding.calibration import UNRELATED
 from findspot.engines.protocol import Recall, Within
 from findspot.errors import FindspotError
 from findspot.models import Table, table_namespace
@@ -63,15 +64,39 @@ async def test_the_parts_of_every_score_add_up(app: App, document: Any) -> None:
 
 
 @pytest.mark.one_database
-async def test_a_hit_contains_every_phrase_and_nothing_that_is_excluded(app: App, document: Any) -> None:
-    for strategy in (Strategy.KEYWORD, Strategy.HYBRID):
-        assert await texts(app, document, '"swimming pool"', strategy=strategy) == [PARAGRAPHS[3]]
-        assert await texts(app, document, '"pool swimming"', strategy=strategy) == []
-        assert await texts(app, document, "「免費辦理」", strategy=strategy) == [PARAGRAPHS[2]]
-        without = await texts(app, document, "library -pool", strategy=strategy)
-        assert set(without[:2]) == {PARAGRAPHS[0], PARAGRAPHS[1]}
-        assert not [text for text in without if "pool" in text.lower()]
-        assert PARAGRAPHS[3] not in await texts(app, document, 'pool -"swimming pool"', strategy=strategy)
+@pytest.mark.parametrize("fusion", ["convex", "rrf"])
+async def test_in_a_table_quotes_raise_what_contains_them_and_filter_nothing(
+    app: App, project: int, fusion: str
+) -> None:
+    strings = {
+        "a": "The pool for swimming: a swimming lesson in the pool, pool swimming",
+        "b": "Here is a swimming pool that people from the whole town like to visit in summer",
+        "c": "git commit writes a message",
+        "d": "游泳池和图书馆，池边游泳，游泳",
+        "e": "市民喜歡的圖書館旁邊有一個免費的兒童游泳池，夏天開放",
+    }
+    table = await make_table(app, project, strings)
+    await add_tool(app, table)
+    await settle(app)
+    english = 'where is the "swimming pool"'
+    assert set((await texts(app, table, english, fusion=fusion))[:2]) == {strings["a"], strings["b"]}
+    assert (await texts(app, table, english, fusion=fusion))[0] == strings["b"]
+    assert (await texts(app, table, "哪里有「兒童游泳池」图书馆", fusion=fusion))[0] == strings["e"]
+    nowhere = await texts(app, table, '"pool town summer" “馆书图” swimming', fusion=fusion)
+    assert strings["a"] in nowhere
+    for query in ("git commit -m message", "git -commit", 'git -"writes a message"'):
+        assert (await texts(app, table, query, fusion=fusion))[0] == strings["c"]
+
+
+@pytest.mark.one_database
+async def test_hits_without_a_word_of_the_query_are_related_and_no_score_is_0(app: App, document: Any) -> None:
+    for query in ("zebra", "斑马", "library", "the the library", "免费"):
+        for strategy in Strategy:
+            for hit in (await search(app, document, query, strategy=strategy)).hits:
+                assert hit.ranked.score > 0
+                cosine = hit.ranked.part("vector").raw or 0.0
+                has_words = hit.ranked.part("keyword").raw is not None
+                assert has_words or app.embeddings.embedder.calibration.score(cosine) >= UNRELATED
 
 
 @pytest.mark.one_database

@@ -76,12 +76,43 @@ async def read_all(
 async def test_phrases_exclusions_and_incomplete_words_are_understood(app: App, project: int, document: Any) -> None:
     for strategy in ("fts", "hybrid"):
         assert texts(await find(app, project, '"swimming pool"', strategy)) == [PARAGRAPHS[3]]
-        assert texts(await find(app, project, '"pool swimming"', strategy)) == []
         assert texts(await find(app, project, "「免費辦理」", strategy)) == [PARAGRAPHS[2]]
         assert PARAGRAPHS[4] not in texts(await find(app, project, "library -pool", strategy))
         for typed in ("swi", "swimm", "swimmin"):
             assert texts(await find(app, project, typed, strategy, typing=True))[0] == PARAGRAPHS[3]
     assert texts(await find(app, project, "swi", "fts")) == []
+
+
+@pytest.mark.one_database
+async def test_a_phrase_that_no_passage_has_is_searched_for_without_quotes(
+    app: App, project: int, document: Any
+) -> None:
+    for strategy in ("fts", "hybrid"):
+        page = await find(app, project, '"pool swimming"', strategy)
+        assert texts(page)[0] == PARAGRAPHS[3]
+        assert page.without_phrases
+        again = await find(app, project, '"pool swimming"', strategy, page=1, cursor=page.cursor)
+        assert (texts(again), again.without_phrases) == (texts(page), True)
+        page = await find(app, project, "「辦理免費」 -pool", strategy)
+        assert (texts(page), page.without_phrases) == ([PARAGRAPHS[2]], True)
+        page = await find(app, project, '"swimming pool"', strategy)
+        assert (texts(page), page.without_phrases) == ([PARAGRAPHS[3]], False)
+        page = await find(app, project, '"zebra xylophone"', "fts")
+        assert (texts(page), page.without_phrases) == ([], False)
+
+
+@pytest.mark.one_database
+async def test_chinese_without_spaces_ranks_like_chinese_with_spaces(app: App, project: int) -> None:
+    await make_document(app, project, "林黛玉在园中葬花。", "紫玉葬于城外。", "林黛玉看花。", "寶玉見林黛玉葬花 🌸")
+    await settle(app)
+    for strategy in ("fts", "hybrid"):
+        apart = texts(await find(app, project, "林黛玉 葬花", strategy))
+        assert set(apart[:2]) == {"林黛玉在园中葬花。", "寶玉見林黛玉葬花 🌸"}
+        for query in ("林黛玉葬花", "林黛玉葬花了吗", "怎么林黛玉葬花"):
+            page = await find(app, project, query, strategy)
+            assert set(texts(page)[:2]) == set(apart[:2]), query
+            first = next(each for each in page.results if each.snippet.startswith("林黛玉在"))
+            assert [first.snippet[start:end] for start, end in first.highlights] == ["林黛玉", "葬花"]
 
 
 @pytest.mark.one_database

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from findspot.words import Highlights, Query, accepts, parse, terms, tokens
+from findspot.words import Highlights, Query, accepts, parse, query_terms, terms, tokens
 from findspot.words.query import Phrase
+from findspot.words.segmentation import segment
 from tests.chunking.texts import texts
 
 typed = st.text(st.sampled_from("ab -\"“”「」『』－中文.' \u3000"), max_size=25) | texts
@@ -51,7 +52,7 @@ def test_highlights_are_in_order_separate_and_inside_the_text(text: str, body: s
 
 def test_each_term_counts_once() -> None:
     text, terms = "Searching the search engines", ("search", "engin")
-    assert parse(text) == Query(terms, complete_terms=terms, positive_text=text)
+    assert parse(text) == Query(terms, content_terms=terms, complete_terms=terms, positive_text=text)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +60,44 @@ def test_each_term_counts_once() -> None:
 )
 def test_stop_words_count_if_there_are_no_other_words(text: str, expected: tuple[str, ...]) -> None:
     assert parse(text).terms == expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("how do I limit memory of a query", "how to limit memory of a query"),
+        ("should my memory have been limited", "limit memory"),
+        ("怎么限制查询的内存吗", "限制 查询 内存"),
+        ("如何限制查詢的記憶", "限制查询 记忆"),
+        ("林黛玉葬花", "林黛玉 葬花"),
+        ("林黛玉葬花了吗", "林黛玉的葬花"),
+        ("TiDB怎么限制内存", "TiDB 限制 内存"),
+    ],
+)
+def test_queries_with_the_same_content_words_require_the_same(one: str, other: str) -> None:
+    assert set(parse(one).required_terms) == set(parse(other).required_terms)
+    assert set(parse(one).content_terms) == set(parse(other).content_terms)
+
+
+def test_pairs_across_words_are_recalled_but_do_not_count() -> None:
+    query = parse("林黛玉葬花")
+    assert query.terms == ("林黛", "黛玉", "玉葬", "葬花")
+    assert query.required_terms == ("林黛", "黛玉", "葬花")
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        ("林远", ["林远"]),
+        ("数据库索引重建", ["数据库", "索引", "重建"]),
+        ("古老的灯塔", ["古老", "灯塔"]),
+        ("的了吗", []),
+        ("ひらがな", ["ひらがな"]),
+        ("\u9f98\u9750", ["\u9f98\u9750"]),
+    ],
+)
+def test_words_are_segmented_and_unknown_characters_stay_together(run: str, words: list[str]) -> None:
+    assert [run[start:end] for start, end in segment(run)] == words
 
 
 def test_a_chinese_word_counts_by_its_bigrams_and_not_by_its_characters_too() -> None:
@@ -122,7 +161,37 @@ def test_a_phrase_of_one_or_two_chinese_characters_equals_a_term(phrase: str, te
     assert found.term == term
 
 
+def test_quoted_pieces_of_a_tool_query_are_preferred_and_dashes_are_text() -> None:
+    for text, units in (
+        ('git commit -m "deep learning" -java', ("deep", "learning")),
+        ("查找“深度学习”论文 -广告", ("深", "度", "学", "习")),
+    ):
+        query = parse(text, requires_phrases=False, excludes=False)
+        assert (query.phrases, query.excluded) == ((), ())
+        assert [phrase.units for phrase in query.preferred] == [units]
+        assert query.positive_text == text
+        assert query.terms == query_terms(text)
+    assert parse('a "word"', requires_phrases=False).preferred == ()
+
+
 # ── exclusions ──
+
+
+@pytest.mark.parametrize(
+    ("text", "excluded"),
+    [
+        ("git commit -m fix", 0),
+        ("temperature -5", 0),
+        ("猫 -狗", 0),
+        ("git commit -am fix", 1),
+        ("猫 -狗粮", 1),
+        ("cats −dogs", 1),
+        ('cats -"d"', 1),
+        ("well-known cats-dogs", 0),
+    ],
+)
+def test_a_dash_excludes_a_word_of_two_or_more_characters_after_a_blank(text: str, excluded: int) -> None:
+    assert len(parse(text).excluded) == excluded
 
 
 @pytest.mark.parametrize(
@@ -228,7 +297,7 @@ def test_only_a_word_being_typed_has_stems_of_its_completions(text: str) -> None
     [
         ("old lighthou", ("old",), "old lighthou"),
         ("old lighthou -rus", ("old", "lighthou"), "old lighthou"),
-        ('a "b c" -d e -"f g"', ("e",), 'a "b c" e'),
+        ('a "b c" -dd e -"f g"', ("e",), 'a "b c" e'),
         ("灯塔 -生锈", ("灯塔",), "灯塔"),
         ("-old", (), " old"),
     ],
@@ -255,7 +324,13 @@ def test_complete_terms_leave_out_the_prefix_and_positive_text_the_exclusions(
         ("camel", "a camelCase name", ["camel"]),
         ("cafe", "Cafe\u0301s CAFÉ", ["Cafe\u0301s", "CAFÉ"]),
         ("example", "👍 see https://example.com/a", ["example"]),
-        ("x -y", "x and y", ["x"]),
+        ("x -yy", "x and yy", ["x"]),
+        ("x -y", "x and y", ["x", "y"]),
+        ("林黛玉葬花", "林黛玉葬花，紫玉葬于林中", ["林黛玉葬花"]),
+        ("林黛玉葬花", "紫玉葬于林中，黛玉", ["黛玉"]),
+        ("林黛玉葬花", "臺上林黛玉和葬花 🌸", ["林黛玉", "葬花"]),
+        ("TiDB怎么限制内存", "限制 TiDB 的內存是怎么回事", ["限制", "TiDB", "內存"]),
+        ("how do I limit it", "How do limits do?", ["limits"]),
         ("👧 👍", "a 👩‍👩‍👧 and 👍🏽, ❤️ or 👍", ["👩‍👩‍👧", "👍🏽", "👍"]),
         ("👩", "👩🏽‍🚀 🚀 \u200d👩\u200d", ["👩🏽‍🚀", "👩"]),
     ],

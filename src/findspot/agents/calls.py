@@ -276,6 +276,8 @@ def _argument_text(arguments: dict[str, Any]) -> bytes:
 def _notice(found: Found, index_state: TableIndexState, language: str) -> str:
     """Return why hits may be missing, or ""."""
     notices = [messages.fallback(found.degraded.code, language)] if found.degraded else []
+    if found.corrected_query is not None:
+        notices.append(messages.corrected(found.corrected_query, language))
     code = index_state.error_code or ""
     if index_state.status != "ready":
         notices.append(messages.outdated(index_state, code, language))

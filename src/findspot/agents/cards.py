@@ -203,7 +203,7 @@ _OUTPUTS = {
     ToolType.READ_DOCUMENT: _answer({"title": _TEXT, **_PART}, {"document_id": _COUNT, "path": _MAYBE_TEXT}),
     ToolType.LIST_DOCUMENTS: _answer({"documents": _LIST, "cursor": _MAYBE_TEXT}),
     ToolType.SEARCH_DOCUMENTS: _answer(
-        {"query": _TEXT, "total_results": _COUNT, "results": _LIST}, {"fallback": _TEXT}
+        {"query": _TEXT, "total_results": _COUNT, "results": _LIST}, {"fallback": _TEXT, "corrected_query": _TEXT}
     ),
     ToolType.SEARCH: _answer(
         {
@@ -214,6 +214,6 @@ _OUTPUTS = {
             "vector_results_count": _COUNT,
             "bm25_results_count": _COUNT,
         },
-        {"fallback": _TEXT},
+        {"fallback": _TEXT, "corrected_query": _TEXT},
     ),
 }

@@ -45,6 +45,8 @@ class DocumentCalls:
             found = await self._search.search(SearchRequest(tool.project_id, query, within=within, limit=limit))
             record(len(found.hits), found.degraded.code if found.degraded else None)
         notices = [messages.fallback(found.degraded.code, language)] if found.degraded else []
+        if found.corrected_query is not None:
+            notices.append(messages.corrected(found.corrected_query, language))
         if indexed < total:
             notices.append(messages.indexing(indexed, total, language))
         answer: dict[str, Any] = {
@@ -52,6 +54,8 @@ class DocumentCalls:
             "total_results": found.total,
             "results": await self._results(tool.project_id, found),
         }
+        if found.corrected_query is not None:
+            answer["corrected_query"] = found.corrected_query
         if found.degraded:
             answer["fallback"] = found.degraded.fallback
         if notices:

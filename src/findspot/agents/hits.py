@@ -26,6 +26,8 @@ def search_answer(
         "vector_results_count": found.vector_count,
         "bm25_results_count": found.keyword_count,
     }
+    if found.corrected_query is not None:
+        answer["corrected_query"] = found.corrected_query
     if found.degraded:
         answer["fallback"] = found.degraded.fallback
     return {**answer, "notice": notice} if notice else answer

@@ -1,6 +1,7 @@
 """Turns cosines into scores from 0 to 1 that are comparable between embedders: 0.7 or more means "related"."""
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,7 +17,11 @@ SURELY_UNRELATED = 0.01
 
 @dataclass(frozen=True)
 class Calibration:
-    """score = 1 / (1 + exp(−(a·cosine + b))). `a` is above zero, so that scores keep the order of cosines."""
+    """A curve fitted on pairs, 1 / (1 + exp(−(a·cosine + b))), and the scores made of it.
+
+    A score follows straight lines through the points where the curve is 0.3 and 0.7. The curve itself is nearly flat
+    among good matches, so it would rank them worse. `a` is above zero, so that scores keep the order of cosines.
+    """
 
     a: float
     b: float
@@ -38,19 +43,29 @@ class Calibration:
         return f"{self.a:.4g},{self.b:.4g}"
 
     def score(self, cosine: float) -> float:
-        # 700 keeps exp() from overflowing; the score is 0 to the last digit long before that
-        return 1 / (1 + math.exp(min(700.0, -(self.a * cosine + self.b))))
+        """Return the score of a cosine: 0 for a cosine of 0 or less, 0.3 and 0.7 as fitted, 1 for equal vectors."""
+        lines = self._lines
+        place = min(max(bisect_right(lines, (cosine, math.inf)), 1), len(lines) - 1)
+        (left, low), (right, high) = lines[place - 1], lines[place]
+        return min(1.0, max(0.0, low + (high - low) * (cosine - left) / (right - left)))
 
     def scores(self, cosines: "npt.NDArray[np.floating]") -> "npt.NDArray[np.float32]":
         import numpy as np
 
-        exponents = np.minimum(-(self.a * cosines.astype(np.float64) + self.b), 700)
-        return (1 / (1 + np.exp(exponents))).astype(np.float32)
+        return np.fromiter(map(self.score, cosines.tolist()), np.float32, len(cosines))
+
+    @cached_property
+    def _lines(self) -> list[tuple[float, float]]:
+        """Return the points that the lines join. A curve that lies outside 0…1 keeps its own points."""
+        low, high = self.cosine(UNRELATED), self.cosine(RELATED)
+        first = 0.0 if low > 0 else min(-1.0, low - 1)
+        last = 1.0 if high < 1 else 2 * high
+        return [(first, 0.0), (low, UNRELATED), (high, RELATED), (last, 1.0)]
 
     def closeness(self, cosine: float) -> float:
         """Return the cosine on a linear scale from 0 (surely unrelated) to 1 (equal), for ranking.
 
-        A score hardly differs between good and better matches: its curve is steep only around "related".
+        Unlike a score it has no steep part around "related", so that the sum with keywords ranks better.
         """
         least = self._least
         return min(1.0, max(0.0, (cosine - least) / (1 - least)))
@@ -60,5 +75,5 @@ class Calibration:
         return self.cosine(SURELY_UNRELATED)
 
     def cosine(self, score: float) -> float:
-        """Return the cosine that has this score."""
+        """Return the cosine where the fitted curve has this value."""
         return (math.log(score / (1 - score)) - self.b) / self.a

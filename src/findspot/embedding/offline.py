@@ -18,6 +18,7 @@ import numpy.typing as npt
 from findspot.embedding.calibration import Calibration
 from findspot.embedding.protocol import Vector, Vectors
 from findspot.embedding.rows import RowFinder, Rows
+from findspot.embedding.word_table import WordTable
 
 MODEL = Path(__file__).parent / "model"
 
@@ -40,6 +41,7 @@ class OfflineEmbedder:
         self._model: _Model | None = None
         self._loading = threading.Lock()
         self._calibration = calibration
+        self.word_table = WordTable(self._loaded)
 
     @property
     def dimension(self) -> int:
@@ -82,11 +84,11 @@ class _Model:
     """The table of word vectors, memory-mapped, and the threads that sum its rows."""
 
     def __init__(self, folder: Path) -> None:
-        self._table: npt.NDArray[np.int8] = np.asarray(np.load(folder / "table_int8.npy", mmap_mode="r"))
-        self._scale: npt.NDArray[np.float32] = np.load(folder / "scale_f32.npy")
-        self._rows = RowFinder(folder)
+        self.table: npt.NDArray[np.int8] = np.asarray(np.load(folder / "table_int8.npy", mmap_mode="r"))
+        self.scale: npt.NDArray[np.float32] = np.load(folder / "scale_f32.npy")
+        self._find_rows = RowFinder(folder)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="embed")
-        self.dimension = int(self._table.shape[1])
+        self.dimension = int(self.table.shape[1])
         self._buffers = _Buffers(self.dimension, ROWS_KEPT)
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
@@ -98,14 +100,17 @@ class _Model:
             self._fill(texts, vectors)
         return vectors
 
+    def rows(self, texts: Sequence[str]) -> list[Rows]:
+        return self._find_rows(texts)
+
     def knows(self, text: str) -> bool:
-        return self._rows.knows(text)
+        return self._find_rows.knows(text)
 
     def close(self) -> None:
         self._threads.shutdown()
 
     def _fill(self, texts: Sequence[str], vectors: Vectors) -> None:
-        for rows, vector in zip(self._rows(texts), vectors, strict=True):
+        for rows, vector in zip(self._find_rows(texts), vectors, strict=True):
             buffers = self._buffers if len(rows) <= ROWS_KEPT else _Buffers(self.dimension, len(rows))
             self._sum(rows, buffers, vector)
 
@@ -115,9 +120,9 @@ class _Model:
         Unlike a matrix product, einsum gives the same bits on every machine and starts no threads.
         """
         small, large = buffers.small[: len(rows)], buffers.large[: len(rows)]
-        self._table.take(rows, axis=0, out=small, mode="clip")  # other modes make a copy
+        self.table.take(rows, axis=0, out=small, mode="clip")  # other modes make a copy
         np.copyto(large, small)
-        np.einsum("i,ij->j", self._scale.take(rows), large, out=vector)
+        np.einsum("i,ij->j", self.scale.take(rows), large, out=vector)
         length = float(np.sqrt(np.einsum("i,i->", vector, vector)))
         if length > 0:
             vector /= length

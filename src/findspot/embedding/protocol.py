@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from findspot.embedding.word_table import WordTable
+
 Vector: TypeAlias = "npt.NDArray[np.float32]"  # `dimension` numbers
 Vectors: TypeAlias = "npt.NDArray[np.float32]"  # one row per text
 
@@ -48,7 +50,11 @@ class Embedder(Protocol):
 
     @property
     def is_quick(self) -> bool:
-        """Whether a search can embed texts before it answers."""
+        """Whether a query is embedded here and at once, without a service."""
+
+    @property
+    def word_table(self) -> "WordTable | None":
+        """Compares passages with a query word by word before a search answers; None if the embedder cannot."""
 
     def documents(self, texts: Sequence[str], *, soon: bool = False) -> Vectors:
         """Return a row for every text, in order, or raise an error for all of them.

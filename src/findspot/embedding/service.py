@@ -75,6 +75,7 @@ class ServiceEmbedder:
 
     vector_weight = 0.4  # these models are stronger than the offline one; `search_config` can change it
     is_quick = False
+    word_table = None  # only whole texts can be compared
 
     def __init__(
         self,

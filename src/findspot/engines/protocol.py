@@ -102,7 +102,10 @@ class Words:
 
     A chunk with all terms of `full_match`, in its text or in its name, is a full match. Full matches are recalled
     before all other chunks, whatever their score. If there is a prefix, a full match also needs a completion of it, or
-    a term of `any_of` that is not in `full_match` (the typed word, if it is already complete).
+    a term of `typed` (the terms of the typed word, if it is already complete).
+
+    `variants` are pairs of a term and others that count as this term in a text, for matches and scores alike: a chunk
+    has the score of the one that scores best.
     """
 
     any_of: tuple[str, ...] = ()
@@ -110,8 +113,10 @@ class Words:
     none_of: tuple[str, ...] = ()
     prefix: str | None = None
     stems: tuple[str, ...] = ()
+    typed: tuple[str, ...] = ()
     full_match: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
+    variants: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +211,13 @@ class Engine(Protocol):
 
     def count(self, namespace: str, words: Words | None, within: Within = EVERYTHING) -> int:
         """Return how many chunks match; without words, how many have a vector."""
+
+    def frequencies(self, namespace: str, terms: Sequence[str], *, prefix: str | None = None) -> dict[str, int]:
+        """Return in how many chunks each of these terms, and each term with this prefix, occurs.
+
+        Terms that occur nowhere are left out. Chunks that were deleted lately may be counted. An engine that does not
+        know its terms returns nothing; then no query is corrected.
+        """
 
     def ids(self, namespace: str) -> npt.NDArray[np.int64]:
         """Return the ids of all chunks, in ascending order."""

@@ -1,17 +1,19 @@
 """Fuse the keyword leg and the vector leg into one order: by rank (RRF), or by score (convex)."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from findspot.ranking.normal import bm25_norm
-from findspot.ranking.scores import Leg, Part, Ranked, ranked
+from findspot.ranking.scores import Leg, Look, Part, Ranked, halfway, ranked
 
 Id = TypeVar("Id", bound=int | str)
 
 RRF_K = 60
-SEGMENTED_HITS = 12  # how many of the best hits are compared with the query segment by segment
+LOOKED_AT = 24  # how many of the best hits are compared with the query segment by segment and word by word
 SEGMENT_LENGTH = 150  # characters
+WORD_SIMILARITY_WEIGHT = 0.25
+DOCUMENT_WEIGHT = 0.2
 _LAST = 1 << 62  # the rank of a hit that a leg did not recall
 
 
@@ -70,22 +72,45 @@ def convex(
 
 
 def rescore(
-    hits: Sequence[Ranked[Id]], best: Mapping[Id, float], closeness: Callable[[float], float]
+    hits: Sequence[Ranked[Id]],
+    looks: Mapping[Id, Look],
+    sources: Mapping[Id, Hashable],
+    closeness: Callable[[float], float],
 ) -> list[Ranked[Id]]:
-    """Return the hits with cosines halfway between that of the whole chunk and that of its best segment.
+    """Return the hits in the order of the second stage, given the looks at the best of them.
 
-    No score falls, so hits that were not rescored stay behind these.
+    The two legs of the first stage keep half of the weight, with the cosine halfway to that of the best segment. The
+    other half is the word similarity, and the best first-stage score of a hit that was looked at in the same document
+    or node (`sources`). Both are 0 for the other hits, so these stay behind.
     """
+    of_source: dict[Hashable, float] = {}
+    for hit in hits:
+        if hit.id in looks:
+            of_source[sources[hit.id]] = max(hit.score, of_source.get(sources[hit.id], 0.0))
+    first_stage = 1 - WORD_SIMILARITY_WEIGHT - DOCUMENT_WEIGHT
 
     def rescored(hit: Ranked[Id]) -> Ranked[Id]:
-        whole, segment = hit.part("vector").raw, best.get(hit.id)
-        if whole is None or segment is None:
-            return hit
-        raw = (whole + max(whole, segment)) / 2
-        parts = (part._replace(raw=raw, norm=closeness(raw)) if part.leg == "vector" else part for part in hit.parts)
-        return ranked(hit.id, *parts)
+        look = looks.get(hit.id)
+        parts = [part._replace(weight=first_stage * part.weight) for part in hit.parts]
+        if look is not None:
+            parts = [_closer(part, look, closeness) for part in parts]
+        words, document = (look[1], of_source[sources[hit.id]]) if look else (0.0, 0.0)
+        return ranked(
+            hit.id,
+            *parts,
+            Part("word_similarity", look[1] if look else None, None, words, WORD_SIMILARITY_WEIGHT),
+            Part("document", document if look else None, None, document, DOCUMENT_WEIGHT),
+        )
 
     return _ordered(map(rescored, hits))
+
+
+def _closer(part: Part, look: Look, closeness: Callable[[float], float]) -> Part:
+    """Return the vector part with the cosine halfway to that of the best segment; other parts as they are."""
+    if part.leg != "vector" or part.raw is None:
+        return part
+    raw = halfway(part.raw, look[0])
+    return part._replace(raw=raw, norm=closeness(raw))
 
 
 def _ordered(hits: Iterable[Ranked[Id]]) -> list[Ranked[Id]]:

@@ -6,7 +6,10 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 Id = TypeVar("Id", bound=int | str)
 
-LegName = Literal["keyword", "vector", "recency"]
+LegName = Literal["keyword", "vector", "recency", "word_similarity", "document"]
+
+# The closer look at a chunk: the cosine of its best segment, and its word similarity from 0 to 1 (docs/ranking.md).
+Look = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,11 @@ class Ranked(NamedTuple, Generic[Id]):
 
     def part(self, leg: LegName) -> Part:
         return next(part for part in self.parts if part.leg == leg)
+
+
+def halfway(cosine: float, segment: float) -> float:
+    """Return the cosine halfway between that of a whole chunk and that of its best segment, if that is better."""
+    return (cosine + max(cosine, segment)) / 2
 
 
 def ranked(id: Id, *parts: Part) -> Ranked[Id]:

@@ -1,16 +1,18 @@
 """The formula of workspace search: 0.55·bm25Norm + 0.35·semantic + 0.10·recency. Its weights are fixed."""
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import datetime
 from typing import Generic, NamedTuple, TypeVar
 
 from findspot.ranking.normal import bm25_norm, recency
-from findspot.ranking.scores import Leg, LegName, Part, Ranked, ranked
+from findspot.ranking.scores import Leg, LegName, Look, Part, Ranked, halfway, ranked
 
 Id = TypeVar("Id", bound=int | str)
 
 DIGITS = 6  # of a score in an answer
 HIDES_BELOW = 0.25  # in a hybrid search
+LEAST = 10**-DIGITS  # a score that is shown as 0 is no hit
+LEAST_WORD_SIMILARITY = 0.2  # what unrelated texts have
 
 HYBRID: Mapping[LegName, float] = {"keyword": 0.55, "vector": 0.35, "recency": 0.10}
 BY_KEYWORD: Mapping[LegName, float] = {"keyword": 1.0, "vector": 0.0, "recency": 0.0}
@@ -76,16 +78,51 @@ def rank(
     return [Scored(id, shown, id in raw) for *_, id, shown in hits]
 
 
+def look_closer(
+    hits: Sequence[Scored[Id]],
+    looks: Mapping[Id, Look],
+    cosines: Mapping[Id, float],
+    similarity: Callable[[float], float],
+    origins: Mapping[Id, Origin],
+    weight: float,
+) -> list[Scored[Id]]:
+    """Return the hits with the semantic part of those that were looked at raised, best first.
+
+    `weight` is that of the semantic part. No score falls.
+    """
+
+    def closer(hit: Scored[Id]) -> Scored[Id]:
+        if hit.id not in looks or hit.id not in cosines:
+            return hit
+        vector = round(weight * similarity(closer_cosine(cosines[hit.id], looks[hit.id])), DIGITS)
+        return hit._replace(score=Shown.of(hit.score.keyword, vector, hit.score.recency))
+
+    def order(hit: Scored[Id]) -> tuple[float, float, int, Id]:
+        document_id, updated_at = origins[hit.id]
+        return -hit.score.total, -updated_at.timestamp(), document_id, hit.id
+
+    return sorted(map(closer, hits), key=order)
+
+
+def closer_cosine(cosine: float, look: Look) -> float:
+    """Return the cosine that the semantic part is made of: the mean of the cosine halfway to that of the best segment
+    and of the word similarity, if that is better."""
+    segment, words = look
+    compared = (words - LEAST_WORD_SIMILARITY) / (1 - LEAST_WORD_SIMILARITY)
+    return max(cosine, (halfway(cosine, segment) + compared) / 2)
+
+
 def explained(
     fresh: Mapping[Id, float],
     keyword: Leg[Id],
     vector: Leg[Id] | None,
     similarity: Callable[[float], float],
     full_matches: Set[Id],
+    looks: Mapping[Id, Look],
 ) -> dict[Id, Ranked[Id]]:
     """Return the scores of chunks in a hybrid search with all their parts, whether or not a leg recalled them.
 
-    `fresh` has the recency of each of these chunks.
+    `fresh` has the recency of each of these chunks, and `looks` the closer looks that a search takes.
     """
     weights = scaled_up(HYBRID, keyword=True, vector=vector is not None)
     by_keyword, by_vector = keyword.ranks(), vector.ranks() if vector else {}
@@ -93,10 +130,12 @@ def explained(
     for id, recency_norm in fresh.items():
         raw, cosine = keyword.raw(id), vector.raw(id) if vector else None
         words = bm25_norm(raw or 0.0, full_match=id in full_matches)
+        compared = closer_cosine(cosine, looks[id]) if id in looks and cosine is not None else cosine
+        meaning = 0.0 if compared is None else similarity(compared)
         found[id] = ranked(
             id,
             Part("keyword", raw, by_keyword.get(id), words, weights.keyword),
-            Part("vector", cosine, by_vector.get(id), 0.0 if cosine is None else similarity(cosine), weights.vector),
+            Part("vector", cosine, by_vector.get(id), meaning, weights.vector),
             Part("recency", None, None, recency_norm, weights.recency),
         )
     return found

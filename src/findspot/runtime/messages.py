@@ -103,6 +103,16 @@ _TOO_MANY_MATCHES = {
     "zh": "匹配的片段超过 {most:,} 个，仅提供最相关的 {most:,} 个。请增加关键词以缩小范围。",
 }
 
+_WITHOUT_PHRASES = {
+    "en": "No passage contains the quoted phrase; these results are for its words without the quotation marks.",
+    "zh": "没有片段包含引号中的短语，以下为去掉引号后的搜索结果。",
+}
+
+_CORRECTED = {
+    "en": "A word of the query occurs nowhere; these results are for: {query}",
+    "zh": "查询中有词未出现在任何内容中，以下为更正后的搜索结果：{query}",
+}
+
 _TOO_MANY_BY_DATE = {
     "en": "More than {most:,} passages match; only those of the newest documents are available. Add words or an "
     "earlier end date to narrow the search.",
@@ -229,6 +239,16 @@ def rebuilding(language: str) -> str:
 def too_many_matches(most: int, language: str, *, by_date: bool = False) -> str:
     """Say that there are more matches than are ranked."""
     return (_TOO_MANY_BY_DATE if by_date else _TOO_MANY_MATCHES)[language].format(most=most)
+
+
+def corrected(query: str, language: str) -> str:
+    """Say that a misspelt query was corrected, and what was searched for."""
+    return _CORRECTED[language].format(query=query)
+
+
+def without_phrases(language: str) -> str:
+    """Say that no passage has the phrase of a query, and that the results are those without it."""
+    return _WITHOUT_PHRASES[language]
 
 
 def nothing_indexes(language: str) -> str:

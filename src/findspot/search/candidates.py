@@ -41,14 +41,14 @@ class Candidates:
 
 
 def words_with_full_matches(query: "Query") -> Words:
-    """Return the words of a query, with chunks that have every word recalled first. That needs two words or more."""
-    is_full_match_asked = 1 < _word_count(query) <= MAX_FULL_MATCH_WORDS
+    """Return the words of a query, with chunks that have every word recalled first."""
+    is_full_match_asked = not _is_one_word(query) and _word_count(query) <= MAX_FULL_MATCH_WORDS
     return replace(words_of(query), full_match=query.required_terms if is_full_match_asked else ())
 
 
 def full_matches(query: "Query", recall: Recall) -> tuple[Set[int], bool]:
     """Return the candidates that have every word of the query, and whether other chunks may have them too."""
-    if _word_count(query) > 1:
+    if not _is_one_word(query):
         return recall.full_matches, recall.more_full_matches
     return recall.keyword.keys() | recall.keyword_also.keys(), True
 
@@ -80,6 +80,11 @@ def rejected(query: "Query", ids: Sequence[int], texts: Mapping[int, str], deadl
         deadline.check()
         found.update(id for id, text in unchecked[start : start + TEXTS_PER_CHECK] if not accepts(text))
     return found
+
+
+def _is_one_word(query: "Query") -> bool:
+    """Return whether a chunk that matches by keyword has every word: the query has one, and no term beside it."""
+    return _word_count(query) <= 1 and set(query.scored_terms) <= {*query.required_terms, *query.partial_terms}
 
 
 def _word_count(query: "Query") -> int:

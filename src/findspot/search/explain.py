@@ -11,13 +11,14 @@ from findspot.errors import not_found
 from findspot.models import FoundChunk
 from findspot.ranking import workspace
 from findspot.ranking.normal import recency
-from findspot.ranking.scores import Ranked, keyword_leg, vector_leg
+from findspot.ranking.scores import Look, Ranked, keyword_leg, vector_leg
 from findspot.ranking.workspace import Shown
 from findspot.runtime.embeddings import Embeddings
 from findspot.runtime.limits import Deadline, Gate
 from findspot.search import candidates
 from findspot.search.recall import Degradation, Recalled, Recaller, words_of
 from findspot.search.request import SearchRequest
+from findspot.search.workspace_search import WorkspaceSearch
 from findspot.store import chunks as rows
 from findspot.store.database import Store
 
@@ -46,6 +47,7 @@ class Explanation:
     in_context: tuple[str, ...]  # words of the query in the title or the headings, which add to the keyword score
     coverage: "Coverage"  # how many words and characters of the query the passage has
     full_match: bool
+    look: Look | None  # the closer look that a search takes at it
     is_left_out: bool  # it lacks a phrase, or contains what is excluded
     age: timedelta
     degraded: Degradation | None = None
@@ -59,11 +61,14 @@ class Explanation:
 class Explainer:
     """Explains scores. It recalls as a search does, so that both give the same score."""
 
-    def __init__(self, store: Store, recaller: Recaller, embeddings: Embeddings, gate: Gate) -> None:
+    def __init__(
+        self, store: Store, recaller: Recaller, embeddings: Embeddings, gate: Gate, workspace_search: WorkspaceSearch
+    ) -> None:
         self._store = store
         self._recaller = recaller
         self._embeddings = embeddings
         self._gate = gate
+        self._workspace_search = workspace_search
 
     async def explain(self, request: SearchRequest, document_id: int, chunk_id: int) -> Explanation:
         """Explain the score of a passage, whether or not the search would return it."""
@@ -81,6 +86,7 @@ class Explainer:
         if not found:
             return []
         ids = [each.chunk.id for each in found]
+        looks = await self._workspace_search.looks(request)
         async with self._gate.search(request.project_id) as turn:
             query = await self._recaller.parse(request)
             recalled = await self._recaller.recall(
@@ -94,12 +100,15 @@ class Explainer:
             )
             weights = await self._recaller.scores(request, _words_apart(query), ids)
         similarity = self._embeddings.embedder.calibration.score
-        return await asyncio.to_thread(_explanations, found, query, recalled, weights, similarity)
+        return await asyncio.to_thread(_explanations, found, query, recalled, weights, similarity, looks)
 
 
 def _words_apart(query: "Query") -> dict[str, Words]:
     """Return what to look for to score each word on its own. The word that is being typed counts as one."""
-    words = {term: Words(any_of=(term,), named=(term,)) for term in query.required_terms}
+    whole = [term for term in query.scored_terms if term not in query.partial_terms]
+    words = {
+        term: Words(any_of=(term,), named=(term,), variants=query.variants) for term in (*query.required_terms, *whole)
+    }
     if query.prefix:
         words[query.prefix] = Words(any_of=query.partial_terms, prefix=query.prefix, stems=query.stems)
     return words
@@ -111,18 +120,30 @@ def _explanations(
     recalled: Recalled,
     weights: Mapping[int, Mapping[str, float]],
     similarity: Callable[[float], float],
+    looks: Mapping[int, Look],
 ) -> list[Explanation]:
     now, recall = datetime.now(UTC), recalled.recall
-    full = {id for id, each in weights.items() if candidates.is_full_match(query, len(each))}
+    words = {*query.required_terms, query.prefix}
+    full = {id for id, each in weights.items() if candidates.is_full_match(query, len(each.keys() & words))}
     ranked = workspace.explained(
         {each.chunk.id: recency(each.updated_at or now, now) for each in found},
         keyword_leg(recall.keyword, recall.keyword_also),
         vector_leg(recall.vector, recall.vector_also) if recalled.by_vector else None,
         similarity,
         full,
+        looks,
     )
     return [
-        _explanation(each, query, ranked[each.chunk.id], weights[each.chunk.id], now, recalled.degraded, full)
+        _explanation(
+            each,
+            query,
+            ranked[each.chunk.id],
+            weights[each.chunk.id],
+            now,
+            recalled.degraded,
+            full,
+            looks.get(each.chunk.id),
+        )
         for each in found
     ]
 
@@ -135,6 +156,7 @@ def _explanation(
     now: datetime,
     degraded: Degradation | None,
     full: Set[int],
+    look: Look | None,
 ) -> Explanation:
     from findspot.words import Highlights, accepts, measure_coverage, surface_form
 
@@ -142,15 +164,18 @@ def _explanation(
     place = found.chunk.context.outside(text)
     context = "\n".join((place.title, *place.headings))
     spelled = f"{text}\n{context}"
-    heaviest = sorted(weights.items(), key=lambda each: -each[1])
+    found_words = weights.keys() & {*query.required_terms, query.prefix}
+    scored = {term: weight for term, weight in weights.items() if term in (*query.scored_terms, query.prefix)}
+    heaviest = sorted(scored.items(), key=lambda each: -each[1])
     return Explanation(
         found=found,
         ranked=ranked,
         score=workspace.shown(ranked),
         matched=tuple(MatchedWord(surface_form(query, term, spelled), weight) for term, weight in heaviest),
         in_context=tuple(dict.fromkeys(context[start:end] for start, end in Highlights(query)(context))),
-        coverage=measure_coverage(query, weights.keys(), spelled),
+        coverage=measure_coverage(query, found_words, spelled),
         full_match=found.chunk.id in full,
+        look=look,
         is_left_out=not accepts(query, text),
         age=max(now - (found.updated_at or now), timedelta(0)),
         degraded=degraded,

@@ -13,6 +13,7 @@ from cachetools import LRUCache, TTLCache
 
 from findspot.engines.protocol import EVERYTHING, Within
 from findspot.errors import invalid
+from findspot.ranking.scores import Look
 from findspot.ranking.workspace import Scored, Shown
 from findspot.search import candidates
 from findspot.search.candidates import Candidates
@@ -51,10 +52,12 @@ class Ranking:
     listing: Listing = field(default_factory=Listing)  # which hits are results
     page_ends: tuple[int, ...] = ()  # of the pages that were shown
     rejected: Set[int] = frozenset()  # candidates whose texts do not match
+    looks: Mapping[int, Look] = field(default_factory=dict)  # the closer looks at the best candidates
     limit: int = 0  # candidates per leg that were recalled so far
     complete: bool = False  # there is nothing more to rank
     capped: bool = False  # there are more candidates than are ever ranked
     total: Total = NOTHING
+    without_phrases: bool = False  # nothing has a phrase of the query, so it is searched for without
     degraded: Mapping[int, Degradation] = field(default_factory=dict)  # by id: hits that were ranked without vectors
 
     def __len__(self) -> int:
@@ -94,6 +97,10 @@ class Ranking:
         while len(ends) < page and (ends[-1] if ends else 0) < self.listed:
             ends.append(min((ends[-1] if ends else 0) + self.request.page_size, self.listed))
         return self if len(ends) == len(self.page_ends) else replace(self, page_ends=tuple(ends))
+
+    def restarted(self, query: "Query") -> "Ranking":
+        """Return an empty ranking for another reading of the same request."""
+        return Ranking(self.request, query, self.now, self.within, complete=query.is_empty)
 
     def page(self, page: int) -> list[RankedHit]:
         """Return the results of a page."""

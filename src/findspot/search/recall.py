@@ -6,17 +6,18 @@ This module also makes the one decision to fall back to keywords, when the vecto
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from findspot.engines.protocol import Damaged, DimensionMismatch, Engine, Recall, Vector, Words
+from findspot.engines.protocol import EVERYTHING, Damaged, DimensionMismatch, Engine, Recall, Vector, Words
 from findspot.errors import FindspotError
 from findspot.indexing.status import IndexStatus, Problem
 from findspot.runtime.embeddings import Embeddings
 from findspot.runtime.limits import Deadline
 from findspot.runtime.threads import Threads
 from findspot.runtime.turns import Turn
+from findspot.search.correction import corrected
 from findspot.search.request import SearchRequest, Strategy
 from findspot.store import chunks as rows
 from findspot.store.database import Store
@@ -74,10 +75,22 @@ class Recaller:
         except FindspotError as error:  # the first search asks the service again
             log.warning("search is not ready yet: %s", error.message)
 
-    async def parse(self, request: SearchRequest) -> "Query":
+    async def parse(self, request: SearchRequest, *, requires_phrases: bool = True, excludes: bool = True) -> "Query":
+        """Parse the query of a request and, unless it is to be exact, correct its words by those of the index.
+
+        Agents quote freely and send commands, so for them phrases are not required, and dashes are text.
+        """
+        parse = partial(request.parse, requires_phrases=requires_phrases, excludes=excludes)
         if len(request.query) > LONG_QUERY:
-            return await self._in_thread(request.parse)
-        return request.parse()
+            return await self._in_thread(parse)  # a text, not a query with typing errors
+        query = parse()
+        if request.exact or query.is_empty or request.strategy is Strategy.VECTOR:
+            return query
+        frequencies = partial(self._engine.frequencies, request.namespace)
+        try:
+            return await self._in_thread(corrected, query, request.query, parse, frequencies)
+        except Damaged:  # the search itself reports it
+            return query
 
     async def recall(
         self,
@@ -95,13 +108,20 @@ class Recaller:
         the candidates. `words` replaces the words of the query. Other searches may have the turn while a service
         embeds the query.
 
-        If vectors cannot be used, keywords alone are asked, unless `fall_back` is False.
+        If vectors cannot be used, keywords alone are asked, unless `fall_back` is False. The vector of a query without
+        a known word says nothing: then keywords alone are asked too, and a search by vectors finds something only if
+        the index has a word of the query.
         """
         words = words or words_of(query)
         by_keyword, by_vector = request.strategy is not Strategy.VECTOR, request.strategy is not Strategy.KEYWORD
         ask = partial(self._ask, request, limit=limit, also=also)
         try:
             vector = await self._vector(request, query.positive_text, deadline, turn) if by_vector else None
+            if by_vector and not await self._is_known(query.positive_text):
+                if by_keyword:
+                    by_vector, vector = False, None
+                elif not await self.count(replace(request, within=EVERYTHING), words):
+                    return Recalled(Recall(), by_keyword, by_vector)
             found = await ask(words if by_keyword else None, vector, deadline)
             return Recalled(found, by_keyword, by_vector)
         except FindspotError as error:
@@ -110,6 +130,10 @@ class Recaller:
             degraded = Degradation(error.code)
         found = await ask(words, None, Deadline.within(max(GRACE_S, deadline.left_s)))
         return Recalled(found, by_keyword=True, by_vector=False, degraded=degraded)
+
+    async def _is_known(self, text: str) -> bool:
+        knows = self._embeddings.embedder.knows  # the query was embedded, so the model is loaded
+        return knows(text) if len(text) <= LONG_QUERY else await self._in_thread(knows, text)
 
     async def count(self, request: SearchRequest, words: Words | None) -> int:
         """Return how many chunks match these words or, without words, how many have a vector."""
@@ -224,6 +248,8 @@ def words_of(query: "Query") -> Words:
         prefix=query.prefix,
         stems=query.stems,
         named=query.required_terms,
+        typed=query.partial_terms if query.prefix else (),
+        variants=query.variants,
     )
 
 

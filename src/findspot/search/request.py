@@ -56,6 +56,7 @@ class SearchRequest:
     table_id: int | None = None
     within: Within = EVERYTHING
     typing: bool = False  # the last word may be incomplete
+    exact: bool = False  # words that occur nowhere are not corrected
     timeout_s: float = TIMEOUT_S
 
     # table search only
@@ -91,7 +92,9 @@ class SearchRequest:
         """Whether all candidates are ranked before the first page: the order or the counts depend on them."""
         return self.sort is Sort.DATE or self.counts
 
-    def parse(self) -> "Query":
+    def parse(self, text: str | None = None, *, requires_phrases: bool = True, excludes: bool = True) -> "Query":
+        """Parse the query, or another text in its place."""
         from findspot.words import parse
 
-        return parse(self.query, typing=self.typing)
+        typed = self.query if text is None else text
+        return parse(typed, typing=self.typing, requires_phrases=requires_phrases, excludes=excludes)

@@ -1,52 +1,65 @@
-"""Compare chunks with a query segment by segment: the vector of a long chunk mixes everything that it speaks of."""
+"""Compare chunks with a query segment by segment and word by word: the vector of a long chunk mixes everything that it
+speaks of."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from cachetools import LRUCache
 
-from findspot.embedding.protocol import Embedder, Vector, Vectors
+from findspot.embedding.protocol import Embedder, Vector
 from findspot.ranking.fusion import SEGMENT_LENGTH
 
-MAX_VECTORS = 16_000  # about 25 MB with 384 dimensions; a chunk has six segments on average
+if TYPE_CHECKING:
+    from findspot.embedding.word_table import Likeness, SegmentRows
+
+MAX_ROWS = 4_000_000  # about 20 MB; a chunk of a thousand characters has some 250
 
 
 class Segments:
-    """The vectors of the segments of chunks, in a cache bounded by their number. Safe to use from several threads."""
+    """The rows of the segments of chunks, in a cache bounded by their number. Safe to use from several threads."""
 
-    def __init__(self, embedder: Embedder, max_vectors: int = MAX_VECTORS) -> None:
+    def __init__(self, embedder: Embedder, max_rows: int = MAX_ROWS) -> None:
         self._embedder = embedder
         self._lock = threading.Lock()
         # by chunk id: a chunk's text never changes
-        self._cache: LRUCache[int, Vectors] = LRUCache(max_vectors, getsizeof=len)
+        self._cache: LRUCache[int, SegmentRows] = LRUCache(max_rows, getsizeof=lambda rows: max(1, len(rows)))
 
     @property
-    def cached_vectors(self) -> int:
+    def can_compare(self) -> bool:
+        """Whether the embedder can compare words. One behind an API cannot."""
+        return self._embedder.word_table is not None
+
+    @property
+    def cached_rows(self) -> int:
         return int(self._cache.currsize)
 
-    def best(self, query: Vector, texts: Mapping[int, str]) -> dict[int, float]:
-        """Return for each of these chunks the cosine of the query and its best segment."""
+    def cached(self, ids: Iterable[int]) -> "dict[int, SegmentRows]":
+        """Return the rows of those of these chunks that are in the cache."""
         with self._lock:
-            found = {id: self._cache[id] for id in texts if id in self._cache}
-        made = self._embed({id: text for id, text in texts.items() if id not in found})
-        with self._lock:
-            for id, vectors in made.items():
-                if len(vectors) <= self._cache.maxsize:
-                    self._cache[id] = vectors
-        found |= made
-        return {id: max((vectors @ query).tolist(), default=-1.0) for id, vectors in found.items()}
+            return {id: self._cache[id] for id in ids if id in self._cache}
 
-    def _embed(self, texts: Mapping[int, str]) -> dict[int, Vectors]:
+    def compare(
+        self, query: str, vector: Vector, texts: Mapping[int, str], known: "Mapping[int, SegmentRows] | None" = None
+    ) -> "dict[int, Likeness]":
+        """Return how alike the query and each of these chunks are, given their texts or, from the cache, their rows."""
+        table = self._embedder.word_table
+        if table is None:
+            return {}
+        found = {**self.cached(texts), **(known or {})}
+        found |= self._made({id: text for id, text in texts.items() if id not in found})
+        return dict(zip(found, table.compare(query, vector, list(found.values())), strict=True))
+
+    def _made(self, texts: Mapping[int, str]) -> "dict[int, SegmentRows]":
         from findspot.chunking import cut
 
-        if not texts:
+        table = self._embedder.word_table
+        if table is None or not texts:
             return {}
-        segments = {
-            id: [text[each.start : each.end] for each in cut(text, SEGMENT_LENGTH, 0)] for id, text in texts.items()
-        }
-        vectors = self._embedder.documents([segment for of_chunk in segments.values() for segment in of_chunk])
-        made, first = {}, 0
-        for id, of_chunk in segments.items():
-            made[id] = vectors[first : first + len(of_chunk)].copy()  # a view would keep the whole batch alive
-            first += len(of_chunk)
+        segments = [[text[each.start : each.end] for each in cut(text, SEGMENT_LENGTH, 0)] for text in texts.values()]
+        made = dict(zip(texts, table.segment_rows(segments), strict=True))
+        with self._lock:
+            for id, rows in made.items():
+                if len(rows) <= self._cache.maxsize:
+                    self._cache[id] = rows
         return made

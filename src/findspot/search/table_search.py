@@ -1,22 +1,24 @@
-"""Search a table (or any namespace) for a tool: recall → fuse → check against the store → compare segments → hits."""
+"""Search a table (or any namespace) for a tool: recall → fuse → check against the store → look closer → hits."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from findspot import pointer as pointers
+from findspot.embedding.calibration import UNRELATED
 from findspot.engines.protocol import Recall
 from findspot.indexing.status import IndexStatus
 from findspot.models import FoundChunk
-from findspot.ranking.fusion import SEGMENTED_HITS, Weights, convex, rescore, rrf
-from findspot.ranking.scores import Ranked, keyword_leg, vector_leg
+from findspot.ranking.fusion import LOOKED_AT, Weights, convex, rescore, rrf
+from findspot.ranking.normal import BM25_HALF
+from findspot.ranking.scores import Look, Ranked, keyword_leg, vector_leg
 from findspot.runtime.embeddings import Embeddings
 from findspot.runtime.limits import Deadline, Gate
 from findspot.runtime.threads import Threads
 from findspot.runtime.turns import Turn
-from findspot.search.recall import Degradation, Recalled, Recaller
+from findspot.search.recall import Degradation, Recalled, Recaller, words_of
 from findspot.search.request import SearchRequest, Strategy
 from findspot.search.segments import Segments
 from findspot.store import chunks as rows
@@ -25,7 +27,11 @@ from findspot.store.database import LOOKUP_ROWS, Reader, Store
 if TYPE_CHECKING:
     from findspot.words import Query
 
-READ_AT_ONCE = 24  # candidates per read of the store
+READ_AT_ONCE = LOOKED_AT  # candidates per read of the store
+Source: TypeAlias = tuple[int | None, int | None, str]  # table, document and pointer of a chunk
+
+QUOTES_CHECKED = 100  # candidates whose texts are checked for quoted pieces
+PHRASE_BONUS = BM25_HALF  # BM25 of a quoted piece: half of the keyword scale
 MAX_OVERLAP = 0.5  # share of a hit's characters; with more in a better hit of the same node, it adds nothing new
 
 
@@ -47,6 +53,7 @@ class Found:
     vector_count: int
     took_ms: float
     degraded: Degradation | None = None
+    corrected_query: str | None = None  # what was searched for instead of the query
 
 
 class TableSearch:
@@ -60,6 +67,7 @@ class TableSearch:
         index_status: IndexStatus,
         gate: Gate,
         threads: Threads,
+        segments: Segments,
     ) -> None:
         self._store = store
         self._recaller = recaller
@@ -67,40 +75,50 @@ class TableSearch:
         self._index_status = index_status
         self._gate = gate
         self._in_thread = threads.search.run
-        self._segments = Segments(embeddings.embedder)
+        self._segments = segments
 
     async def search(self, request: SearchRequest) -> Found:
         """Return the best hits. A hybrid search falls back to keywords; a search by vectors alone fails."""
         began = time.perf_counter()
         async with self._gate.search(request.project_id) as turn:
-            query = await self._recaller.parse(request)
+            query = await self._recaller.parse(request, requires_phrases=False, excludes=False)
             deadline = Deadline.within(request.timeout_s)
             recalled = await self._recall(request, query, deadline, turn)
-            ranked = self._ranked(request, recalled.recall)
-            kept, missing = await self._hits(request, query, ranked)
+            kept, near, missing = await self._hits(request, query, recalled.recall)
             if missing:  # chunks were replaced since the recall, which finds the new ones
                 recalled = await self._recall(request, query, deadline, turn)
-                ranked = self._ranked(request, recalled.recall)
-                kept, _ = await self._hits(request, query, ranked)
+                kept, near, _ = await self._hits(request, query, recalled.recall)
         hits = tuple(kept[: request.limit])
         self._index_status.note_hits(hit.ranked.id for hit in hits)
         took_ms = (time.perf_counter() - began) * 1000
-        keyword, vector = recalled.recall.keyword, recalled.recall.vector
-        total = len(kept) if next(ranked, None) is None else max(len(kept), len(keyword.keys() | vector.keys()))
-        return Found(hits, total, len(keyword), len(vector), took_ms, recalled.degraded)
+        counts = len(recalled.recall.keyword), len(recalled.recall.vector)
+        return Found(hits, max(len(kept), near), *counts, took_ms, recalled.degraded, query.corrected_text)
 
     async def _recall(self, request: SearchRequest, query: "Query", deadline: Deadline, turn: Turn) -> Recalled:
         if query.is_empty:
             return Recalled(Recall(), by_keyword=False, by_vector=False)
         fall_back = request.strategy is Strategy.HYBRID
-        return await self._recaller.recall(request, query, deadline, turn, fall_back=fall_back)
+        quoted = tuple(dict.fromkeys(term for phrase in query.preferred for term in phrase.terms))
+        words = replace(words_of(query), full_match=quoted)  # recalls chunks with all quoted words first
+        return await self._recaller.recall(request, query, deadline, turn, words=words, fall_back=fall_back)
+
+    async def _raised(self, query: "Query", recall: Recall) -> Recall:
+        """Return the candidates with the keyword scores of those raised that contain a quoted piece of the query."""
+        if not query.preferred:
+            return recall
+        best = islice(recall.keyword, QUOTES_CHECKED)  # full matches are first
+        async with self._store.lookup() as connection:
+            texts = await connection.run_sync(rows.texts, list(best))
+        shares = await self._in_thread(_quoted_shares, query, texts)
+        raised = {id: score + PHRASE_BONUS * shares.get(id, 0.0) for id, score in recall.keyword.items()}
+        return replace(recall, keyword=raised)
 
     def _ranked(self, request: SearchRequest, recall: Recall) -> Iterator[Ranked[int]]:
         embedder = self._embeddings.embedder
         keyword = keyword_leg(recall.keyword, recall.keyword_also)
-        vector = vector_leg(recall.vector, recall.vector_also)
+        vector = vector_leg(self._near(recall), recall.vector_also)
         weights = request.weights or Weights(1 - embedder.vector_weight, embedder.vector_weight)
-        if not recall.vector:
+        if not vector.scores:
             weights = Weights(1, 0)
         elif not recall.keyword and request.strategy is Strategy.VECTOR:
             weights = Weights(0, 1)
@@ -108,24 +126,34 @@ class TableSearch:
             return iter(rrf(keyword, vector, weights))
         return convex(keyword, vector, weights, embedder.calibration.closeness)
 
-    async def _hits(
-        self, request: SearchRequest, query: "Query", ranked: Iterator[Ranked[int]]
-    ) -> tuple[list[Hit], bool]:
+    def _near(self, recall: Recall) -> dict[int, float]:
+        """Return the cosines of the candidates, without those that are near only by chance: they have no word of the
+        query, and their score means "unrelated"."""
+        has_words = recall.keyword.keys() | recall.keyword_also.keys()
+        similarity = self._embeddings.embedder.calibration.score
+        return {id: each for id, each in recall.vector.items() if id in has_words or similarity(each) >= UNRELATED}
+
+    async def _hits(self, request: SearchRequest, query: "Query", recalled: Recall) -> tuple[list[Hit], int, bool]:
         """Return the best candidates that are still current, read from the store batch by batch until there are
-        enough, and whether some have no row any more. The last batch may have more hits than are asked for."""
+        enough; how many candidates there are, if not all were read; and whether some have no row any more.
+
+        The last batch may have more hits than are asked for.
+        """
         kept: list[Hit] = []
         missing = False
-        rescored = request.fusion != "convex" or request.strategy is not Strategy.HYBRID
+        looks: Mapping[int, Look] | None = None
+        recall = await self._raised(query, recalled)
+        ranked, has_second_stage = self._ranked(request, recall), self._has_second_stage(request, recall)
         while len(kept) < request.limit and (some := list(islice(ranked, max(READ_AT_ONCE, request.limit)))):
             found, are_missing = await self._current(request, [each.id for each in some])
             missing = missing or are_missing
             hits = [Hit(found[each.id], each) for each in some if each.id in found]
-            if query.phrases or query.excluded:
-                hits = await self._in_thread(_accepted, query, hits)
-            if not rescored:
-                hits, rescored = await self._rescored(query, hits), True
+            if has_second_stage:
+                looks = await self._looks(query, hits) if looks is None else {}
+                hits = self._rescored(hits, looks)
             kept = _without_overlaps([*kept, *hits])
-        return kept, missing
+        further = 0 if next(ranked, None) is None else len(recall.keyword.keys() | self._near(recall).keys())
+        return [hit for hit in kept if hit.ranked.score > 0], further, missing
 
     async def _current(self, request: SearchRequest, ids: Sequence[int]) -> tuple[dict[int, FoundChunk], bool]:
         """Return those of these chunks that belong to the namespace and are still current (see `_is_current`), and
@@ -136,25 +164,31 @@ class TableSearch:
             changed = await _changes(connection, next(iter(mine.values()), None))
         return {id: each for id, each in mine.items() if _is_current(each, changed)}, len(found) < len(ids)
 
-    async def _rescored(self, query: "Query", hits: list[Hit]) -> list[Hit]:
-        """Return the hits with the best of them rescored by their segments."""
-        embedder = self._embeddings.embedder
-        if not embedder.is_quick or not any(hit.ranked.part("vector").raw is not None for hit in hits):
-            return hits
-        first = hits[:SEGMENTED_HITS]
+    def _has_second_stage(self, request: SearchRequest, recall: Recall) -> bool:
+        """Return whether the best hits are looked at closely: by both legs, added up, with an embedder that can."""
+        by_both = request.strategy is Strategy.HYBRID and bool(recall.vector)
+        return by_both and request.fusion == "convex" and self._segments.can_compare
+
+    async def _looks(self, query: "Query", hits: Sequence[Hit]) -> Mapping[int, Look]:
+        """Return the closer look at the best of these hits."""
         vector = await self._embeddings.query(query.positive_text)
-        by_id = {hit.ranked.id: hit for hit in first}
-        texts = {id: hit.found.chunk.text for id, hit in by_id.items()}
-        best = await self._in_thread(self._segments.best, vector, texts)
-        rescored = rescore([hit.ranked for hit in first], best, embedder.calibration.closeness)
-        return [*(replace(by_id[each.id], ranked=each) for each in rescored), *hits[SEGMENTED_HITS:]]
+        texts = {hit.ranked.id: hit.found.chunk.text for hit in hits[:LOOKED_AT]}
+        return await self._in_thread(self._segments.compare, query.positive_text, vector, texts)
+
+    def _rescored(self, hits: Sequence[Hit], looks: Mapping[int, Look]) -> list[Hit]:
+        by_id = {hit.ranked.id: hit for hit in hits}
+        sources = {id: _source(hit) for id, hit in by_id.items()}
+        ranked = [hit.ranked for hit in hits]
+        rescored = rescore(ranked, looks, sources, self._embeddings.embedder.calibration.closeness)
+        return [replace(by_id[each.id], ranked=each) for each in rescored]
 
 
-def _accepted(query: "Query", hits: list[Hit]) -> list[Hit]:
-    from findspot.words import Acceptance
+def _quoted_shares(query: "Query", texts: Mapping[int, str]) -> dict[int, float]:
+    """Return which share of the quoted pieces each text contains."""
+    from findspot.words import Acceptance, Query
 
-    accepts = Acceptance(query)
-    return [hit for hit in hits if accepts(hit.found.chunk.text)]
+    tests = [Acceptance(Query(phrases=(phrase,))) for phrase in query.preferred]
+    return {id: sum(test(text) for test in tests) / len(tests) for id, text in texts.items()}
 
 
 async def _changes(connection: Reader, found: FoundChunk | None) -> list[tuple[int, str]]:
@@ -192,14 +226,18 @@ def _is_current(found: FoundChunk, changed: Sequence[tuple[int, str]]) -> bool:
 def _without_overlaps(hits: Sequence[Hit]) -> list[Hit]:
     """Drop every hit of which half or more is part of a better hit of the same node or document."""
     kept: list[Hit] = []
-    by_source: dict[tuple[int | None, int | None, str], list[Hit]] = {}
+    by_source: dict[Source, list[Hit]] = {}
     for hit in hits:
-        chunk = hit.found.chunk
-        better = by_source.setdefault((chunk.table_id, chunk.document_id, chunk.json_pointer), [])
+        better = by_source.setdefault(_source(hit), [])
         if not any(_overlaps(hit, each) for each in better):
             better.append(hit)
             kept.append(hit)
     return kept
+
+
+def _source(hit: Hit) -> Source:
+    chunk = hit.found.chunk
+    return chunk.table_id, chunk.document_id, chunk.json_pointer
 
 
 def _overlaps(hit: Hit, better: Hit) -> bool:

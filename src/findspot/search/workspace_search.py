@@ -13,16 +13,18 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from findspot.engines.protocol import EVERYTHING, Recall, Vectors, Within
+from findspot.engines.protocol import Recall, Vectors, Within
 from findspot.errors import FindspotError
 from findspot.indexing.status import DocumentIndexState, IndexStatus
 from findspot.ranking import workspace
+from findspot.ranking.fusion import LOOKED_AT
 from findspot.ranking.normal import bm25_norm
-from findspot.ranking.scores import LegName, keyword_leg, vector_leg
+from findspot.ranking.scores import Look
 from findspot.ranking.workspace import Origin, Scored
 from findspot.runtime import metrics
 from findspot.runtime.embeddings import Embeddings
 from findspot.runtime.limits import Deadline, Gate
+from findspot.runtime.threads import Threads
 from findspot.runtime.turns import Turn
 from findspot.search import candidates, recall
 from findspot.search.candidates import Candidates, best_with_phrase, full_matches, words_with_full_matches
@@ -33,6 +35,8 @@ from findspot.search.paging import Cursor, Cursors, RankedHit, Ranking, extended
 from findspot.search.recall import Degradation, Recalled, Recaller, words_of
 from findspot.search.request import SearchRequest, Sort, Strategy
 from findspot.search.results import ReadResults, Result, Results
+from findspot.search.scoring import look_closer, score
+from findspot.search.segments import Segments
 from findspot.search.total import Total
 from findspot.store import chunks as rows
 from findspot.store.database import LOOKUP_ROWS, Store
@@ -61,6 +65,8 @@ class Page:
     index: DocumentIndexState  # before the recall
     took_ms: float
     degraded: Degradation | None = None
+    without_phrases: bool = False  # nothing has a phrase of the query; these are the results without it
+    corrected_query: str | None = None  # what was searched for instead of the query
     counts: HitCounts | None = None
 
 
@@ -87,6 +93,8 @@ class WorkspaceSearch:
         index_status: IndexStatus,
         results: Results,
         gate: Gate,
+        threads: Threads,
+        segments: Segments,
         query_hash: Callable[[str], str],
     ) -> None:
         self._store = store
@@ -96,6 +104,8 @@ class WorkspaceSearch:
         self._results = results
         self._filters = DocumentFilters(store)
         self._gate = gate
+        self._in_thread = threads.search.run
+        self._segments = segments
         self._query_hash = query_hash
         self._cursors = Cursors()
 
@@ -147,6 +157,8 @@ class WorkspaceSearch:
             took_ms=(time.perf_counter() - began) * 1000,
             degraded=degraded or next((ranking.degraded[hit.id] for hit in hits if hit.id in ranking.degraded), None),
             counts=found.counts,
+            without_phrases=ranking.without_phrases,
+            corrected_query=ranking.query.corrected_text,
         )
 
     async def _read_page(self, cursor: Cursor, number: int) -> "_ReadPage":
@@ -163,16 +175,41 @@ class WorkspaceSearch:
                 counts = await count_hits(self._store, ranking.documents) if request.counts else None
         return _ReadPage(ranking, hits, read, degraded, exhausted, counts)
 
+    async def looks(self, request: SearchRequest) -> Mapping[int, Look]:
+        """Return the closer looks that a search for this request takes at its best candidates."""
+        if not self._segments.can_compare:
+            return {}
+        async with self._gate.search(request.project_id) as turn:
+            cursor = await self._start(request)
+            deadline = Deadline.within(request.timeout_s)
+            async with _in_time(deadline):
+                await self._fill(cursor, 1, deadline, turn)
+        return cursor.ranking.looks
+
     async def _start(self, request: SearchRequest) -> Cursor:
         query = await self._recaller.parse(request)
         within = await self._filters.resolve(request)
         return Cursor(Ranking(request, query, datetime.now(UTC), within, complete=query.is_empty))
 
     async def _fill(self, cursor: Cursor, page: int, deadline: Deadline, turn: Turn) -> tuple[Degradation | None, bool]:
-        """Rank enough hits for a page, as far as there is time, and decide which of them are results.
+        """Rank enough hits for a page, as far as there is time. If no passage has a phrase, search without phrases.
 
         Return whether that had to be done without vectors and, if so, whether there is nothing more until they work.
         """
+        degraded, exhausted = await self._fill_as_asked(cursor, page, deadline, turn)
+        ranking = cursor.ranking
+        if ranking.query.phrases and not len(ranking) and (ranking.complete or exhausted):
+            query = await self._recaller.parse(ranking.request, requires_phrases=False)
+            cursor.ranking = replace(ranking.restarted(query), without_phrases=True)
+            degraded, exhausted = await self._fill_as_asked(cursor, page, deadline, turn)
+            if not len(cursor.ranking):
+                cursor.ranking = replace(cursor.ranking, without_phrases=False)
+        return degraded, exhausted
+
+    async def _fill_as_asked(
+        self, cursor: Cursor, page: int, deadline: Deadline, turn: Turn
+    ) -> tuple[Degradation | None, bool]:
+        """Rank enough hits for a page, and decide which of them are results."""
         degraded, exhausted, enough = None, False, False
         while True:
             ranking, end = cursor.ranking, cursor.ranking.end_of(page)
@@ -204,7 +241,7 @@ class WorkspaceSearch:
             within = await self._newest(ranking, found)
             fewer = await self._candidates(replace(ranking, within=within), limit, deadline, turn)
             found = replace(fewer, matches=found.matches, capped=True)
-        hits = await self._rank(ranking, found)
+        ranking, hits = await self._rank(ranking, found)
         complete = found.degraded is None and self._is_complete(ranking.request, found)
         cursor.ranking = extended(ranking, found, hits, complete=complete)
         return found
@@ -233,8 +270,6 @@ class WorkspaceSearch:
         wide = candidates.MAX_CANDIDATES if by_phrase else limit
         words, recall_deadline = words_with_full_matches(query), deadline.before(recall.GRACE_S)
         recalled = await self._recaller.recall(asked, query, recall_deadline, turn, words=words, limit=wide)
-        if await self._is_nonsense(asked, query, recalled):
-            recalled = replace(recalled, recall=Recall())
         legs, by_keyword = recalled.recall, recalled.by_keyword
         if by_phrase:
             legs, by_keyword = best_with_phrase(legs, limit, by_vector=recalled.by_vector), not recalled.by_vector
@@ -255,15 +290,6 @@ class WorkspaceSearch:
             by_vector=recalled.by_vector,
             degraded=recalled.degraded,
         )
-
-    async def _is_nonsense(self, request: SearchRequest, query: "Query", recalled: Recalled) -> bool:
-        """Return whether neither the index nor the embedder knows a word of the query: its vector says nothing."""
-        if not recalled.by_vector or recalled.recall.keyword:
-            return False
-        if await asyncio.to_thread(self._embeddings.embedder.knows, query.positive_text):
-            return False
-        anywhere = replace(request, within=EVERYTHING)
-        return recalled.by_keyword or not await self._recaller.count(anywhere, words_of(query))
 
     async def _count(self, request: SearchRequest, query: "Query", recalled: Recalled, limit: int) -> int:
         """Return how many chunks match by keyword; for a search by vector, how many have a vector."""
@@ -304,12 +330,36 @@ class WorkspaceSearch:
 
     # ── ranking ──
 
-    async def _rank(self, ranking: Ranking, found: Candidates) -> list[Scored[int]]:
-        """Return the hits among the candidates, best first. Many candidates are ranked in a thread."""
+    async def _rank(self, ranking: Ranking, found: Candidates) -> tuple[Ranking, list[Scored[int]]]:
+        """Return the hits among the candidates, best first, and the ranking with the closer looks that were taken.
+
+        Many candidates are ranked in a thread.
+        """
         similarity = self._embeddings.embedder.calibration.score
         if len(found.origins) <= 2 * recall.CANDIDATES:
-            return _hits(ranking, found, similarity)
-        return await asyncio.to_thread(_hits, ranking, found, similarity)
+            hits = score(ranking, found, similarity)
+        else:
+            hits = await asyncio.to_thread(score, ranking, found, similarity)
+        if found.by_vector and ranking.request.strategy is Strategy.HYBRID:
+            if not ranking.looks and self._segments.can_compare:
+                best = [hit.id for hit in hits[:LOOKED_AT]]
+                ranking = replace(ranking, looks=await self._looks(ranking.query, best))
+            hits = look_closer(hits, ranking, found, similarity)
+        least = workspace.HIDES_BELOW if ranking.request.hides_low_scores else workspace.LEAST
+        shown = [hit for hit in hits if hit.score.total >= least]
+        if ranking.request.sort is Sort.DATE:  # equal ones stay in their order
+            shown.sort(key=lambda hit: found.origins[hit.id].updated_at, reverse=True)
+        return ranking, shown
+
+    async def _looks(self, query: "Query", ids: Sequence[int]) -> Mapping[int, Look]:
+        known = self._segments.cached(ids)
+        missing = [id for id in ids if id not in known]
+        texts: dict[int, str] = {}
+        if missing:
+            async with self._store.lookup() as connection:
+                texts = await connection.run_sync(rows.texts, missing)
+        vector = await self._embeddings.query(query.positive_text)
+        return await self._in_thread(self._segments.compare, query.positive_text, vector, texts, known)
 
     def _is_complete(self, request: SearchRequest, found: Candidates) -> bool:
         """Return whether no other chunk can be a hit. Such a chunk is worse in each leg than the last candidate."""
@@ -326,36 +376,6 @@ class WorkspaceSearch:
         by_vector = similarity(min(cosines.values())) if more_by_vector else 0.0
         best = weights.keyword * by_keyword + weights.vector * by_vector + weights.recency
         return best < workspace.HIDES_BELOW
-
-
-def _hits(ranking: Ranking, found: Candidates, similarity: Callable[[float], float]) -> list[Scored[int]]:
-    legs, origins = found.recall, found.origins
-    keyword = keyword_leg(_only(legs.keyword, origins), legs.keyword_also)
-    vector = vector_leg(_only(legs.vector, origins), legs.vector_also)
-    hits = workspace.rank(
-        keyword if found.by_keyword else None,
-        vector if found.by_vector else None,
-        similarity,
-        origins,
-        ranking.now,
-        found.full,
-        _weights(ranking.request, found),
-    )
-    least = workspace.HIDES_BELOW if ranking.request.hides_low_scores else 0.0
-    shown = [hit for hit in hits if hit.score.total >= least]
-    if ranking.request.sort is Sort.DATE:
-        shown.sort(key=lambda hit: origins[hit.id].updated_at, reverse=True)  # equal ones stay in their order
-    return shown
-
-
-def _weights(request: SearchRequest, found: Candidates) -> Mapping[LegName, float]:
-    if request.strategy is Strategy.HYBRID:
-        return workspace.HYBRID
-    return workspace.BY_VECTOR if found.by_vector else workspace.BY_KEYWORD
-
-
-def _only(scores: Mapping[int, float], kept: Mapping[int, Origin]) -> dict[int, float]:
-    return {id: score for id, score in scores.items() if id in kept}
 
 
 @asynccontextmanager

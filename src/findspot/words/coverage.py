@@ -33,11 +33,11 @@ def measure_coverage(query: Query, found: Set[str], text: str) -> Coverage:
 
     A word that is still being typed counts as found when its prefix matched.
     """
-    scored, required = frozenset(query.scored_terms), frozenset(query.required_terms)
+    counted, required = frozenset((*query.content_terms, *query.required_terms)), frozenset(query.required_terms)
     words, characters = dict[int, bool](), dict[int, bool]()
     spans = dict[int, tuple[int, int]]()
     for token in tokens(query.positive_text):
-        if token.term in scored and token.kind != "subword":  # a part of a word is not the word
+        if token.term in counted and token.kind != "subword":  # a part of a word is not the word
             is_found = (token.term if token.term in required else query.prefix or token.term) in found
             counts = words if scripts.RUN.fullmatch(token.term) is None else characters
             width = 2 if token.kind == "bigram" else 1  # characters of a bigram; any other token is one place
@@ -79,7 +79,7 @@ def _matches(query: Query, found: Set[str], text: str) -> tuple[str, ...]:
 def surface_form(query: Query, term: str, text: str) -> str:
     """Return the first occurrence of a term as the text spells it, or the term itself if the text has changed."""
     is_prefix = term == query.prefix
-    spans = TermSpans(frozenset(query.partial_terms), term) if is_prefix else TermSpans(frozenset({term}))
+    spans = TermSpans(frozenset(query.partial_terms), term) if is_prefix else TermSpans(query.spellings(term))
     start, end = min(spans(text), default=(0, 0))
     return text[start:end] or term
 
@@ -88,6 +88,7 @@ def _terms_in(query: Query, passage: str) -> set[str]:
     """Return the terms of a passage, plus the query's prefix if a word of the passage completes it."""
     found = list(tokens(passage))
     terms = {token.term for token in found}
+    terms.update(term for term, others in query.variants if not terms.isdisjoint(others))
     partial = set(query.terms) - set(query.complete_terms)
     if query.prefix and (terms & partial or any(token.exact.startswith(query.prefix) for token in found)):
         terms.add(query.prefix)

@@ -88,7 +88,8 @@ class Highlights:
     def __init__(self, query: Query) -> None:
         self._phrases = query.phrases
         self._has_emoji = any(EMOJI.search(term) for term in query.scored_terms)
-        self._term_spans = TermSpans(frozenset(query.terms), query.prefix)
+        terms = frozenset().union(*map(query.spellings, query.content_terms))
+        self._term_spans = TermSpans(terms, query.prefix)
 
     def __call__(self, text: str) -> list[tuple[int, int]]:
         spans = list(self._term_spans(text))
@@ -98,7 +99,7 @@ class Highlights:
         if self._has_emoji:
             whole = [match.span() for match in _WHOLE_EMOJI.finditer(text)]
             spans += [each for each in whole if any(start < each[1] and each[0] < end for start, end in spans)]
-        return _merged(spans)
+        return merged(spans)
 
 
 def _joined_units(units: Iterator[str] | tuple[str, ...]) -> str:
@@ -112,7 +113,8 @@ def _phrase_spans(phrase: Phrase, units: list[Token]) -> Iterator[tuple[int, int
             yield units[first].start, units[first + length - 1].end
 
 
-def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return spans in order, with those that overlap or touch joined."""
     merged: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:

@@ -1,17 +1,20 @@
 """Parses a query as people type it.
 
 A query has words, `"a phrase"`, `-exclusions`, and while typing the prefix of a word. Chinese quotes work like straight
-ones. Invalid syntax is read as plain words, so every text is a query.
+ones. Invalid syntax is read as plain words, so every text is a query. Chinese is recalled by pairs of characters; what
+counts as a word of the query is decided by segmentation.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from findspot.words.analyser import Token, tokens
+from findspot.words.folding import fold_run
 from findspot.words.scripts import RUN
+from findspot.words.segmentation import segment
 from findspot.words.stemming import stem
 from findspot.words.stopwords import STOP_WORDS
 
@@ -66,11 +69,17 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A parsed query: any of `terms`, all of `phrases`, none of `excluded`.
+    """A parsed query: any of `terms`, all of `phrases`, none of `excluded`. Texts with `preferred` phrases rank higher.
 
     `prefix` is the word that is still being typed. `stems` are terms that its completions may have although they do not
-    begin with it: `swimm` may become `swimming`, which has the term `swim`. `complete_terms` are the terms of all other
-    words. `positive_text` is the query as typed, without exclusions.
+    begin with it: `swimm` may become `swimming`, which has the term `swim`. `positive_text` is the query as typed,
+    without exclusions.
+
+    `content_terms` are the terms of the words that count, without stop words: a full match has them, and they are
+    highlighted. `terms` has more of them for Chinese: the pairs across two words, which help to recall and to rank.
+    `complete_terms` are those of `content_terms` that do not belong to the word that is being typed. `variants` are
+    other terms that count as one of them: other spellings of a word. `corrected_text` is the query that was read
+    instead of the typed one, if a word was misspelt.
     """
 
     terms: tuple[str, ...] = ()
@@ -78,8 +87,12 @@ class Query:
     excluded: tuple[Phrase, ...] = ()
     prefix: str | None = None
     stems: tuple[str, ...] = ()
+    content_terms: tuple[str, ...] = ()
     complete_terms: tuple[str, ...] = ()
+    preferred: tuple[Phrase, ...] = ()
     positive_text: str = ""
+    corrected_text: str | None = None
+    variants: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def required_terms(self) -> tuple[str, ...]:
@@ -90,7 +103,11 @@ class Query:
     def partial_terms(self) -> tuple[str, ...]:
         """The terms of the word that is being typed, taken as a whole word."""
         required = self.required_terms
-        return tuple(term for term in self.scored_terms if term not in required)
+        return tuple(term for term in self.content_terms if term not in required)
+
+    def spellings(self, term: str) -> frozenset[str]:
+        """Return a term with all that counts as this term."""
+        return frozenset((term, *(other for known, others in self.variants if known == term for other in others)))
 
     @property
     def scored_terms(self) -> tuple[str, ...]:
@@ -115,46 +132,86 @@ class _Items:
     words: list[str] = field(default_factory=list)
     positive: list[str] = field(default_factory=list)
     phrases: list[Phrase] = field(default_factory=list)
+    preferred: list[Phrase] = field(default_factory=list)
     excluded: list[Phrase] = field(default_factory=list)
     ends_with_word: bool = False
 
 
-def parse(text: str, *, typing: bool = False) -> Query:
-    """Parse a query. With `typing`, its last word may be the prefix of one."""
+def parse(text: str, *, typing: bool = False, requires_phrases: bool = True, excludes: bool = True) -> Query:
+    """Parse a query. With `typing`, its last word may be the prefix of one.
+
+    Without `requires_phrases`, quoted pieces are words like others, and preferred as phrases. Without `excludes`, a
+    dash before a word is text.
+    """
     if len(text) > LONGEST:
         text = text[: LONGEST + 1].rpartition(" ")[0] or text[:LONGEST]  # do not cut inside a word
-    items = _items(text)
+    items = _items(text, requires_phrases=requires_phrases, excludes=excludes)
     phrases, excluded = tuple(items.phrases), tuple(items.excluded)
-    if len(phrases) + len(excluded) > MAX_PHRASES:
+    if len(phrases) + len(excluded) + len(items.preferred) > MAX_PHRASES:
         return parse(_SYNTAX.sub(" ", text), typing=typing)
-    terms = query_terms(" ".join(items.words))
+    terms, content = _terms(" ".join(items.words))
     if excluded and not phrases and not terms:
         return parse(re.sub(rf"[{_MINUS}]", " ", text), typing=typing)  # exclusions alone match nothing: plain dashes
-    prefix, complete = None, terms
+    prefix, complete = None, content
     if typing and items.ends_with_word and not text[-1:].isspace() and (last := _last_unit(items.words[-1])):
         prefix = last.exact
-        complete = query_terms(" ".join([*items.words[:-1], items.words[-1][: last.start]]))
-        complete = tuple(term for term in complete if term in terms)  # without stop words next to the prefix
+        _, complete = _terms(" ".join([*items.words[:-1], items.words[-1][: last.start]]))
+        complete = tuple(term for term in complete if term in content)  # without stop words next to the prefix
     if phrases:  # a stop word beside a phrase adds nothing
-        terms, complete = (tuple(term for term in each if term not in STOP_WORDS) for each in (terms, complete))
-    stems = _stems(prefix) if prefix else ()
-    return Query(terms, phrases, excluded, prefix, stems, complete, " ".join(items.positive) if excluded else text)
+        terms, content, complete = (
+            tuple(term for term in each if term not in STOP_WORDS) for each in (terms, content, complete)
+        )
+    return Query(
+        terms=terms,
+        phrases=phrases,
+        excluded=excluded,
+        prefix=prefix,
+        stems=_stems(prefix) if prefix else (),
+        content_terms=content,
+        complete_terms=complete,
+        preferred=tuple(items.preferred),
+        positive_text=" ".join(items.positive) if excluded else text,
+    )
 
 
-def _items(text: str) -> _Items:
+def _items(text: str, *, requires_phrases: bool, excludes: bool) -> _Items:
     items = _Items()
     for item in _ITEM.finditer(text):
-        word = item["word"]
-        items.ends_with_word = word is not None and not item["minus"]
-        if item["minus"]:
-            items.excluded += _phrase(item[item.lastgroup or 0], quoted=word is None)
+        word, inside = item["word"], item[item.lastgroup or 0]
+        minus = item["minus"] if excludes and (word is None or _is_excludable(word)) else None
+        items.ends_with_word = word is not None and not minus
+        if minus:
+            items.excluded += _phrase(inside, quoted=word is None)
             continue
         items.positive.append(item[0])
-        if word is None:
-            items.phrases += _phrase(item[item.lastgroup or 0], quoted=True)
-        else:
+        if word is not None:
             items.words.append(word)
+        elif requires_phrases:
+            items.phrases += _phrase(inside, quoted=True)
+        else:
+            items.words.append(inside)
+            items.preferred += [phrase for phrase in _phrase(inside, quoted=True) if len(phrase.units) > 1]
     return items
+
+
+def _is_excludable(word: str) -> bool:
+    """Return whether a dash before this word excludes it. `-m` is an option of a command."""
+    return sum(len(token.exact) for token in tokens(word) if token.kind == "unit") > 1
+
+
+def _terms(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the terms of a query without syntax, and those of its content words. Each is there once."""
+    terms = query_terms(text)
+    in_words = [term for run in RUN.finditer(text) for term in _run_content(fold_run(run[0]))]
+    content = _unique([*(term for term in terms if RUN.fullmatch(term) is None), *in_words])
+    return terms, content or terms
+
+
+def _run_content(run: str) -> Iterator[str]:
+    """Yield the pairs of characters inside the words of a run, and the words of one character."""
+    spans = segment(run) if len(run) > 1 else [(0, 1)] * (run not in STOP_WORDS)
+    for start, end in spans:
+        yield from (run[at : min(at + 2, end)] for at in range(start, max(end - 1, start + 1)))
 
 
 def query_terms(text: str) -> tuple[str, ...]:

@@ -113,6 +113,16 @@ class EmbeddedEngine:
         return count
 
     @translate_os_errors()
+    def frequencies(self, namespace: str, terms: Sequence[str], *, prefix: str | None = None) -> dict[str, int]:
+        opened, snapshot = self._open(namespace)
+        if snapshot is None:
+            return {}
+        with _reading(opened):
+            found = snapshot.keywords.frequencies(terms, prefix)
+        opened.check_unchanged(snapshot)
+        return found
+
+    @translate_os_errors()
     def ids(self, namespace: str) -> npt.NDArray[np.int64]:
         _, snapshot = self._open(namespace)
         return np.empty(0, np.int64) if snapshot is None else snapshot.vectors.ids()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -59,6 +59,15 @@ class KeywordSearcher:
         found = self.searcher.search(_filtered(query, [*self._filters(within)]), 1, count=True)
         return int(found.count)  # type: ignore[attr-defined]
 
+    def frequencies(self, terms: Sequence[str], prefix: str | None) -> dict[str, int]:
+        """Return in how many chunks each of these terms, and each with this prefix, occurs in text or context."""
+        found: dict[str, int] = {}
+        for field in ("terms", *(CONTEXT_WEIGHTS if self.has_contexts else ())):
+            counts = [(term, self.searcher.doc_freq(field, term)) for term in terms]
+            counts += self.searcher.terms_with_prefix(field, prefix) if prefix else ()
+            found |= {term: max(count, found.get(term, 0)) for term, count in counts if count}
+        return found
+
     def scores(self, words: Words, ids: Sequence[int], filters: Sequence[Query] = ()) -> dict[int, float]:
         """Return the scores of those of these chunks that match, best first."""
         query = self._whole(words)
@@ -91,8 +100,9 @@ class KeywordSearcher:
         """Return the query for the terms, each of which counts once for the score; None if nothing can match."""
         all_of = dict.fromkeys(words.all_of)
         any_of = dict.fromkeys(term for term in words.any_of if term not in all_of)
-        clauses = [(Occur.Must, self._term(term)) for term in all_of]
-        clauses += [(Occur.Should, self._term(term)) for term in any_of]
+        variants = dict(words.variants)
+        clauses = [(Occur.Must, self._spelt(term, variants)) for term in all_of]
+        clauses += [(Occur.Should, self._spelt(term, variants)) for term in any_of]
         if words.prefix:
             clauses += [(Occur.Should, query) for query in self._completions(words.prefix, words.stems)]
         if not clauses:
@@ -135,14 +145,22 @@ class KeywordSearcher:
 
     def _full_match(self, words: Words) -> list[Query]:
         """Return the filters that a full match passes."""
-        filters = [self._anywhere(term) for term in words.full_match]
+        variants = dict(words.variants)
+        filters = [self._spelt(term, variants, self._anywhere) for term in words.full_match]
         if words.prefix:
-            typed = [self._term(term) for term in words.any_of if term not in words.full_match]
+            typed = [self._term(term) for term in words.typed]
             typed += self._completions(words.prefix, words.stems)
             if self.has_contexts:
                 typed += [self._term(term, NAME) for term, _ in self._completing(words.prefix, words.stems, NAME)]
             filters.append(Query.disjunction_max_query(typed) if typed else Query.empty_query())
         return filters
+
+    def _spelt(
+        self, term: str, variants: Mapping[str, Sequence[str]], query: Callable[[str], Query] | None = None
+    ) -> Query:
+        """Return the query for a term or, with its best score, any of its variants."""
+        queries = [(query or self._term)(each) for each in (term, *variants.get(term, ()))]
+        return Query.disjunction_max_query(queries) if len(queries) > 1 else queries[0]
 
     def _anywhere(self, term: str) -> Query:
         """Return the query for a term in the text or in the name."""

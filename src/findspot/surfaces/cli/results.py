@@ -131,7 +131,7 @@ def _reasons(result: dict[str, Any], mode: str, language: str) -> list[str]:
     """Explain a score: by all its parts in hybrid mode, otherwise by the one leg that was searched."""
     why = result["explained"]
     lines = [_words(why["matchedWords"])] if why["matchedWords"] and mode != "semantic" else []
-    lines.append(_leg(why, mode, language) if mode in _LEGS else why["explanation"])
+    lines.append(_leg(result, mode, language) if mode in _LEGS else why["explanation"])
     return [_line(_legend(result, mode)), *(_line(hang(each, _INDENT)) for each in lines)]
 
 
@@ -152,10 +152,10 @@ def _words(matched: Sequence[dict[str, Any]]) -> str:
     return f"words: {words}" + (f"  and {more:,} more" if more > 0 else "")
 
 
-def _leg(why: dict[str, Any], mode: str, language: str) -> str:
-    texts, leg = _LEG_TEXTS[language], why[_LEGS[mode]]
+def _leg(result: dict[str, Any], mode: str, language: str) -> str:
+    texts, leg = _LEG_TEXTS[language], result["explained"][_LEGS[mode]]
     raw, name = texts[mode]
     if leg["raw"] is None:
         return str(texts["gone"]).format(name=name)
     rank = str(texts["rank"]).format(rank=leg["rank"], name=name) if leg["rank"] else ""
-    return str(texts["counts"]).format(raw=raw, value=leg["raw"], counts=leg["normalised"], rank=rank)
+    return str(texts["counts"]).format(raw=raw, value=leg["raw"], counts=result["finalScore"], rank=rank)

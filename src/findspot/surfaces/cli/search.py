@@ -62,6 +62,9 @@ class _Search(click.Command):
 @click.option("--all", "duplicates", is_flag=True, help="List passages that are otherwise folded into one like them.")
 @click.option("--count", "counts", is_flag=True, help="Also count the matches by type and by document.")
 @click.option("--low-scores", is_flag=True, help="Include scores below 0.25, which hybrid search hides.")
+@click.option(
+    "--exact", is_flag=True, help="Search for the query as typed: words that occur nowhere are not corrected."
+)
 @api_command
 async def command(
     api: Api,
@@ -81,6 +84,7 @@ async def command(
     duplicates: bool,
     counts: bool,
     low_scores: bool,
+    exact: bool,
 ) -> None:
     """Search the documents of a project.
 
@@ -94,14 +98,14 @@ async def command(
     """
     project_id = await project_of(api, project)
     body = {"query": query, "strategy": mode, "includeLowScores": low_scores, "limit": limit, "sort": sort}
-    body |= {"perDocument": per_document, "includeDuplicates": duplicates, "counts": counts}
+    body |= {"exact": exact, "perDocument": per_document, "includeDuplicates": duplicates, "counts": counts}
     given = {"pathPrefix": path, "types": list(types), "documentIds": list(documents)}
     filters = {
         name: value for name, value in (given | {"updatedAfter": since, "updatedBefore": before}).items() if value
     }
     found = await search_page(api, project_id, body | filters, page)
     if explain and found["results"]:
-        await _add_explanations(api, project_id, query, found["results"])
+        await _add_explanations(api, project_id, {"query": query, "exact": exact}, found["results"])
     behind = found["indexState"] == "indexing"
     if behind and api.in_process:
         found["notice"] = f"{found['notice']} {messages.nothing_indexes(api.language)}"
@@ -137,9 +141,9 @@ async def search_page(api: Api, project_id: int, body: dict[str, Any], page: int
     return found
 
 
-async def _add_explanations(api: Api, project_id: int, query: str, results: list[dict[str, Any]]) -> None:
+async def _add_explanations(api: Api, project_id: int, search: dict[str, Any], results: list[dict[str, Any]]) -> None:
     """Add to each result the explanation of its score, except to one that was deleted since it was found."""
-    body = {"query": query, "chunkIds": [each["chunkId"] for each in results]}
+    body = search | {"chunkIds": [each["chunkId"] for each in results]}
     explained = await api.call("POST", f"/api/v1/projects/{project_id}/search/rank/explain", json=body)
     by_chunk = {each["chunkId"]: each for each in explained}
     for each in results:

@@ -54,7 +54,8 @@ class Search(Body):
     Only documents are searched that pass all filters: `documentIds`, `types`, `pathPrefix` (of the imported file),
     `updatedAfter` (or at that time) and `updatedBefore`, each a date in UTC or a time with its zone. `perDocument` is
     the most results of one document. `includeDuplicates` lists passages that are otherwise folded into one like them.
-    `counts` adds the numbers of matches by document and by type.
+    `counts` adds the numbers of matches by document and by type. Words that occur nowhere are corrected, unless the
+    search is `exact`.
     """
 
     query: Text
@@ -72,6 +73,7 @@ class Search(Body):
     includeLowScores: bool = False
     counts: bool = False
     typing: bool = False
+    exact: bool = False
 
     def request(self, project_id: int, strategy: Strategy) -> SearchRequest:
         return SearchRequest(
@@ -80,6 +82,7 @@ class Search(Body):
             strategy,
             within=EVERYTHING if self.documentIds is None else Within(document_ids=frozenset(self.documentIds)),
             typing=self.typing,
+            exact=self.exact,
             low_scores=self.includeLowScores,
             documents=self._filter(),
             page_size=self.limit,
@@ -110,6 +113,7 @@ class Explain(Body):
     chunkId: _Id | None = None
     chunkIds: Annotated[list[_Id], Field(min_length=1, max_length=MAX_EXPLAINED)] | None = None
     typing: bool = False
+    exact: bool = False
 
     @model_validator(mode="after")
     def _names_one_or_several(self) -> Self:

@@ -12,7 +12,7 @@ from pydantic import Field
 from findspot.engines.protocol import Vectors
 from findspot.errors import FindspotError
 from findspot.models import NamespaceKey
-from findspot.ranking.scores import Part
+from findspot.ranking.scores import Look, Part
 from findspot.ranking.workspace import DIGITS, HIDES_BELOW, Shown
 from findspot.runtime import messages
 from findspot.search import Explanation, Page, Result, SearchRequest, Strategy
@@ -75,7 +75,8 @@ async def explain_rank(
     """`search:rank:explain`: explain the score of a passage in a hybrid search, or of up to fifty passages at once.
     Passages that do not exist any more are left out of a list."""
     language = access_of(request.scope).language
-    search, explainer = SearchRequest(project_id, body.query, typing=body.typing), app_of(request).explainer
+    search = SearchRequest(project_id, body.query, typing=body.typing, exact=body.exact)
+    explainer = app_of(request).explainer
     with _notice_of_rebuild(language):
         if body.chunkIds is not None:
             return [_explanation(each, language) for each in await explainer.explain_all(search, body.chunkIds)]
@@ -155,6 +156,11 @@ def _page(page: Page, search: SearchRequest, language: messages.Language) -> mod
         answer["indexedDocuments"], answer["totalDocuments"] = page.index.indexed, page.index.total
     if not page.index.is_complete:
         notices.append(messages.indexing(page.index.indexed, page.index.total, language))
+    if page.corrected_query is not None:
+        answer["correctedQuery"] = page.corrected_query
+        notices.append(messages.corrected(page.corrected_query, language))
+    if page.without_phrases:
+        notices.append(messages.without_phrases(language))
     if not page.total.exact:
         answer["totalIsLowerBound"] = True
     if page.is_capped:
@@ -229,7 +235,7 @@ def _explanation(explained: Explanation, language: messages.Language) -> models.
         "scoreBreakdown": _breakdown(score),
         "hidden": explained.is_hidden,
         "bm25": {**_leg(keyword), "allWords": explained.full_match},
-        "semantic": _leg(vector),
+        "semantic": _semantic(vector, explained.look),
         "recency": {
             "updatedAt": timestamp(found.updated_at) if found.updated_at else None,
             "ageDays": round(explained.age.total_seconds() / 86_400, 2),
@@ -255,6 +261,14 @@ def _leg(part: Part) -> models.RankedPart:
         "weight": round(part.weight, DIGITS),
         "rank": part.rank,
     }
+
+
+def _semantic(part: Part, look: Look | None) -> models.SemanticPart:
+    answer = models.SemanticPart(**_leg(part))  # type: ignore[typeddict-item]
+    if look is not None:
+        segment, words = (round(each, DIGITS) for each in look)
+        answer["closerLook"] = {"bestSegment": segment, "wordSimilarity": words}
+    return answer
 
 
 def _reasons(explained: Explanation) -> Reasons:

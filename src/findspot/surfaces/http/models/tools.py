@@ -284,6 +284,7 @@ class FoundInTable(_Cut):
     search_time_ms: float
     vector_results_count: int
     bm25_results_count: int
+    corrected_query: NotRequired[str]
     fallback: NotRequired[Literal["fts"]]
 
 

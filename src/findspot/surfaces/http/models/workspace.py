@@ -67,7 +67,8 @@ class HitCounts(TypedDict):
 
 
 class SearchPage(TypedDict):
-    """One page of results. `code` and `notice` say what could not be done.
+    """One page of results. `code` and `notice` say what could not be done. `correctedQuery` was searched for instead of
+    a query with words that occur nowhere.
 
     `indexState` is `ready` if everything that was saved before the request is searchable; otherwise
     `indexedDocuments` of `totalDocuments` are. While it is `rebuilding`, the index before answers.
@@ -87,6 +88,7 @@ class SearchPage(TypedDict):
     fallback: Fallback
     code: NotRequired[ErrorCode]
     notice: NotRequired[str]
+    correctedQuery: NotRequired[str]
     counts: NotRequired[HitCounts]
     tookMs: float
 
@@ -102,6 +104,17 @@ class RankedPart(TypedDict):
 
 class KeywordPart(RankedPart):
     allWords: bool
+
+
+class CloserLook(TypedDict):
+    """What a search compares in its best 24 hits: the cosine of the best segment, and the similarity of words."""
+
+    bestSegment: float
+    wordSimilarity: float
+
+
+class SemanticPart(RankedPart):
+    closerLook: NotRequired[CloserLook]
 
 
 class RecencyPart(TypedDict):
@@ -127,7 +140,7 @@ class RankExplanation(TypedDict):
     scoreBreakdown: ScoreBreakdown
     hidden: bool
     bm25: KeywordPart
-    semantic: RankedPart
+    semantic: SemanticPart
     recency: RecencyPart
     matchedWords: list[MatchedWord]
     missingWords: list[str]

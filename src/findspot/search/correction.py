@@ -1,0 +1,127 @@
+"""Correct words of a query that occur nowhere in the index, and find other spellings of the words that do.
+
+`genrator expresion` becomes `generator expression`. `nodejs` also finds `node.js`, and the reverse.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from findspot.words import Query, Token
+
+MAX_CORRECTED = 8  # words of a query; one with more unknown words is a text in another language
+MAX_RESPELT = 4  # words of a query for which other spellings are looked up
+
+Frequencies = Callable[..., Mapping[str, int]]  # the terms of an index, as Engine.frequencies returns them
+
+
+class _Correction(NamedTuple):
+    """A word that occurs in the index, and the term of another one that is as near, if there is one."""
+
+    word: str
+    second: str | None
+
+
+def corrected(query: "Query", text: str, parse: Callable[[str], "Query"], frequencies: Frequencies) -> "Query":
+    """Return the query with unknown words corrected (`corrected_text`), and with other spellings of its words.
+
+    `parse` reads the corrected text. Words in required phrases, exclusions and the word that is being typed stay.
+    """
+    from findspot.words.spelling import may_be_misspelt
+
+    words, spellings = _plain_words(query, text), _other_spellings(query)
+    known = frequencies([*(token.term for token in words), *chain.from_iterable(spellings.values())])
+    unknown = [token for token in words if token.term not in known and may_be_misspelt(token.exact)]
+    found = {token.exact: _correction(token.exact, frequencies) for token in _distinct(unknown)[:MAX_CORRECTED]}
+    made = {word: each for word, each in found.items() if each is not None}
+    if made:
+        text = _replaced(text, [(token, made[token.exact].word) for token in unknown if token.exact in made])
+        query = replace(parse(text), corrected_text=text)
+        spellings = _other_spellings(query)
+        spellings |= {_term(each.word): [each.second] for each in made.values() if each.second}
+        known = frequencies(list(chain.from_iterable(spellings.values())))
+    variants = {term: tuple(each for each in others if each in known) for term, others in spellings.items()}
+    return replace(query, variants=tuple((term, others) for term, others in variants.items() if others))
+
+
+def _plain_words(query: "Query", text: str) -> "list[Token]":
+    """Return the words of a query that are not parts of longer ones, such as a name with dots."""
+    from findspot.words import tokens
+
+    found = [token for token in tokens(text) if token.term in query.complete_terms]
+    longer = [token for token in found if token.kind != "unit"]
+    return [
+        token
+        for token in found
+        if token.kind == "unit" and not any(each.start <= token.start and token.end <= each.end for each in longer)
+    ]
+
+
+def _distinct(words: "Sequence[Token]") -> "list[Token]":
+    return list({token.exact: token for token in words}.values())
+
+
+def _correction(word: str, frequencies: Frequencies) -> _Correction | None:
+    """Return the most frequent of the nearest words: with a joining character, one error, or two errors."""
+    from findspot.words.spelling import (
+        ONE_ERROR_FROM,
+        SURE_LETTERS,
+        TWO_ERRORS_FROM,
+        joined_forms,
+        one_error,
+        surface_near,
+    )
+
+    if best := _most_frequent(word, {form: form for form in joined_forms(word)}, frequencies):
+        return best
+    if len(word) >= ONE_ERROR_FROM and (best := _most_frequent(word, _by_term(one_error(word)), frequencies)):
+        return best
+    if len(word) < TWO_ERRORS_FROM:
+        return None
+    near = {term: surface_near(word, term) for term in frequencies((), prefix=word[:SURE_LETTERS]) if term.isalpha()}
+    return _most_frequent(word, {term: form for term, form in near.items() if form}, frequencies)
+
+
+def _by_term(words: Iterable[str]) -> dict[str, str]:
+    """Return the words by their terms, the first word of each term."""
+    by_term: dict[str, str] = {}
+    for word in words:
+        by_term.setdefault(_term(word), word)
+    return by_term
+
+
+def _most_frequent(word: str, by_term: Mapping[str, str], frequencies: Frequencies) -> _Correction | None:
+    """Return the best of these words that occur: with the same first letter, then the most frequent one."""
+    counts = frequencies(list(by_term))
+    best = sorted(counts, key=lambda term: (by_term[term][0] != word[0], -counts[term], term))[:2]
+    if not best:
+        return None
+    is_second_near = len(best) > 1 and by_term[best[1]][0] == word[0]
+    return _Correction(by_term[best[0]], best[1] if is_second_near else None)
+
+
+def _other_spellings(query: "Query") -> dict[str, list[str]]:
+    """Return the terms of a short query with those of the same words with, or without, a joining character."""
+    from findspot.words import tokens
+    from findspot.words.spelling import joined_forms, may_be_misspelt, unjoined_form
+
+    words = [token for token in tokens(query.positive_text) if token.term in query.complete_terms]
+    if sum(token.kind == "unit" for token in words) > MAX_RESPELT:
+        return {}
+    spellings = {token.term: [_term(unjoined_form(token.exact))] for token in words if token.kind == "whole"}
+    plain = [token for token in words if token.kind == "unit" and may_be_misspelt(token.exact)]
+    return {token.term: list(joined_forms(token.exact)) for token in plain} | spellings
+
+
+def _term(word: str) -> str:
+    from findspot.words import terms
+
+    return terms(word)[-1]  # the whole, if the word has parts
+
+
+def _replaced(text: str, words: "Iterable[tuple[Token, str]]") -> str:
+    for token, word in sorted(words, key=lambda each: -each[0].start):
+        text = text[: token.start] + word + text[token.end :]
+    return text

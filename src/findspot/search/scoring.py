@@ -1,0 +1,45 @@
+"""Score the candidates of a workspace search, and those that were looked at closely once more."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from findspot.ranking import workspace
+from findspot.ranking.scores import LegName, keyword_leg, vector_leg
+from findspot.ranking.workspace import Origin, Scored
+from findspot.search.candidates import Candidates
+from findspot.search.paging import Ranking
+from findspot.search.request import SearchRequest, Strategy
+
+
+def score(ranking: Ranking, found: Candidates, similarity: Callable[[float], float]) -> list[Scored[int]]:
+    """Return the candidates with their scores by the formula of the strategy, best first."""
+    legs, origins = found.recall, found.origins
+    keyword = keyword_leg(_only(legs.keyword, origins), legs.keyword_also)
+    vector = vector_leg(_only(legs.vector, origins), legs.vector_also)
+    return workspace.rank(
+        keyword if found.by_keyword else None,
+        vector if found.by_vector else None,
+        similarity,
+        origins,
+        ranking.now,
+        found.full,
+        _weights(ranking.request, found),
+    )
+
+
+def look_closer(
+    hits: Sequence[Scored[int]], ranking: Ranking, found: Candidates, similarity: Callable[[float], float]
+) -> list[Scored[int]]:
+    """Return the hits with the scores of those that were looked at, best first."""
+    cosines = {**found.recall.vector_also, **found.recall.vector}
+    weights = workspace.scaled_up(workspace.HYBRID, keyword=found.by_keyword, vector=True)
+    return workspace.look_closer(hits, ranking.looks, cosines, similarity, found.origins, weights.vector)
+
+
+def _weights(request: SearchRequest, found: Candidates) -> Mapping[LegName, float]:
+    if request.strategy is Strategy.HYBRID:
+        return workspace.HYBRID
+    return workspace.BY_VECTOR if found.by_vector else workspace.BY_KEYWORD
+
+
+def _only(scores: Mapping[int, float], kept: Mapping[int, Origin]) -> dict[int, float]:
+    return {id: score for id, score in scores.items() if id in kept}

@@ -1,0 +1,60 @@
+"""Comparing a query with passages by the rows of the offline model's table."""
+
+import numpy as np
+import pytest
+
+from findspot.embedding.offline import OfflineEmbedder
+from findspot.embedding.word_table import MAX_QUERY_ROWS, UNLIKE, Likeness
+
+
+@pytest.fixture(scope="module")
+def embedder() -> OfflineEmbedder:
+    return OfflineEmbedder()
+
+
+def compared(embedder: OfflineEmbedder, query: str, *passages: list[str]) -> list[Likeness]:
+    table = embedder.word_table
+    return table.compare(query, embedder.query(query), table.segment_rows(passages))
+
+
+@pytest.mark.parametrize(
+    ("query", "segments"),
+    [
+        ("limit the memory of a query", ["A quota bounds memory.", "Queries wait in a queue.", "Coffee is ready."]),
+        ("限制查询的内存", ["内存配额", "查询在队列中等待。", "咖啡好了"]),
+        ("限制 memory 🧠 e\u0301", ["Memory 配额", "🧠", "咖啡"]),
+    ],
+)
+def test_the_best_segment_has_the_cosine_that_the_embedder_gives_it(
+    embedder: OfflineEmbedder, query: str, segments: list[str]
+) -> None:
+    (found,) = compared(embedder, query, segments)
+    assert found.segment == pytest.approx(float((embedder.documents(segments) @ embedder.query(query)).max()), abs=1e-5)
+
+
+@pytest.mark.parametrize(("query", "other"), [("memory quota", "coffee harbour"), ("内存 配额", "咖啡 港口")])
+def test_word_similarity_is_1_for_the_same_words_and_grows_with_them(
+    embedder: OfflineEmbedder, query: str, other: str
+) -> None:
+    first, second = query.split()
+    same, apart, half, none = compared(embedder, query, [query], [first, second], [first], [other])
+    assert same.words == pytest.approx(1, abs=1e-5)
+    assert same.words > apart.words > half.words > none.words >= 0
+
+
+def test_traditional_and_simplified_words_are_the_same(embedder: OfflineEmbedder) -> None:
+    simplified, traditional = compared(embedder, "图书馆", ["图书馆"], ["圖書館"])
+    assert simplified == traditional
+
+
+def test_texts_without_known_words_are_unlike_any_query(embedder: OfflineEmbedder) -> None:
+    assert compared(embedder, "memory", [], ["", " "], ["memory"])[:2] == [UNLIKE, UNLIKE]
+    assert compared(embedder, "\u3000", ["memory"]) == [UNLIKE]
+    assert compared(embedder, "memory") == []
+
+
+def test_a_query_of_any_length_is_compared_by_its_heaviest_words(embedder: OfflineEmbedder) -> None:
+    words = " ".join(f"number{number} 内存" for number in range(20 * MAX_QUERY_ROWS))
+    (found,) = compared(embedder, words, [words[:1000]])
+    assert 0 < found.words <= 1
+    assert np.isfinite(found).all()
