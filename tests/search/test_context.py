@@ -113,10 +113,10 @@ async def test_the_keys_above_a_string_find_it_in_a_table(app: App, project: int
 async def test_an_explanation_names_words_of_the_title_and_the_headings(app: App, project: int) -> None:
     document = await make(app, project, "Lamp guide 灯的指南", GUIDE.format("Lamp room 灯室"))
     await settle(app)
-    for query, words in (("guide", ("guide",)), ("lamp hinges", ("Lamp",)), ("灯的指南", ("灯的指南",))):
+    for query, words in (("guide", ("guide",)), ("lamp hinges", ("Lamp",)), ("灯的指南", ("灯", "指南"))):
         best = (await find(app, project, query, "hybrid")).results[0]
         why = await app.explainer.explain(SearchRequest(project, query), document, best.found.chunk.id)
         assert set(words) <= set(why.in_context)
         assert why.score[:2] == pytest.approx(best.score[:2], abs=2e-6)
         assert why.score.total == pytest.approx(sum(why.score[:3]))
-    assert [why.matched[0].word, why.full_match] == ["灯的", True]
+    assert [why.matched[0].word, why.full_match] == ["指南", True]

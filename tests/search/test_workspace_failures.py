@@ -41,6 +41,11 @@ def settings(settings: Settings, embedder: FakeEmbedder, monkeypatch: pytest.Mon
     return settings
 
 
+def queries(strategy: Strategy) -> tuple[str, ...]:
+    """Return queries that find every heron. The vectors of the fake embedder know no Chinese words without spaces."""
+    return ("heron",) if strategy is Strategy.VECTOR else ("heron", "苍鹭")
+
+
 async def found(app: App, project: int, query: str, strategy: Strategy = Strategy.KEYWORD) -> list[str]:
     """Return the snippets of a search, which must not be degraded."""
     page = await app.workspace_search.search(SearchRequest(project, query, strategy, low_scores=True))
@@ -114,8 +119,8 @@ async def test_with_a_full_disk_saves_and_searches_work_and_the_index_catches_up
         return disk.refused > refused
 
     await flows.until(app, tried_again)
-    for query in ("heron", "苍鹭"):
-        for strategy in Strategy:
+    for strategy in Strategy:
+        for query in queries(strategy):
             assert await found(app, project, query, strategy) == [BEFORE]
     disk.is_full = False
     await settle(app)
@@ -225,8 +230,8 @@ async def test_a_damaged_document_is_reported_and_all_others_are_found(
     later = await make_document(app, project, AFTER)
     await settle(app, errors=True)
     assert {(await flows.state(app, each)).status for each in (sound, later)} == {"ready"}
-    for query in ("heron", "苍鹭"):
-        for strategy in Strategy:
+    for strategy in Strategy:
+        for query in queries(strategy):
             assert set(await found(app, project, query, strategy)) == {BEFORE, AFTER}
     with pytest.raises(FindspotError, match="damaged in the database"):
         await app.documents.read(broken.id)

@@ -198,7 +198,8 @@ class WorkspaceSearch:
         """
         degraded, exhausted = await self._fill_as_asked(cursor, page, deadline, turn)
         ranking = cursor.ranking
-        if ranking.query.phrases and not len(ranking) and (ranking.complete or exhausted):
+        is_all = (ranking.complete or exhausted) and not ranking.capped
+        if ranking.query.phrases and not len(ranking) and is_all:
             query = await self._recaller.parse(ranking.request, requires_phrases=False)
             cursor.ranking = replace(ranking.restarted(query), without_phrases=True)
             degraded, exhausted = await self._fill_as_asked(cursor, page, deadline, turn)
