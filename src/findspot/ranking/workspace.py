@@ -92,7 +92,7 @@ def look_closer(
     """
 
     def closer(hit: Scored[Id]) -> Scored[Id]:
-        if hit.id not in looks or hit.id not in cosines:
+        if hit.id not in cosines:
             return hit
         vector = round(weight * similarity(closer_cosine(cosines[hit.id], looks[hit.id])), DIGITS)
         return hit._replace(score=Shown.of(hit.score.keyword, vector, hit.score.recency))
@@ -101,7 +101,11 @@ def look_closer(
         document_id, updated_at = origins[hit.id]
         return -hit.score.total, -updated_at.timestamp(), document_id, hit.id
 
-    return sorted(map(closer, hits), key=order)
+    looked_at = sorted((closer(hit) for hit in hits if hit.id in looks), key=order)
+    others = [hit for hit in hits if hit.id not in looks]
+    if looked_at and others and order(looked_at[-1]) > order(others[0]):  # others were recalled since
+        return sorted([*looked_at, *others], key=order)
+    return [*looked_at, *others]
 
 
 def closer_cosine(cosine: float, look: Look) -> float:

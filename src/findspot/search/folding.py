@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-BLOCK = 100  # hits that are compared with one another
+BLOCK = 64  # hits that are compared with one another
 
 _LEFT_OUT = -1  # in `heads`: its document has enough results
 _NO_KEY = 0

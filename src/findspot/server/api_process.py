@@ -5,6 +5,7 @@ import contextlib
 import functools
 import gc
 import logging
+import os
 import signal
 import socket
 import sys
@@ -104,7 +105,8 @@ def _prepare_shutdown(server: "Server", agents: "Agents", store: "Store") -> Non
 
 
 def tune_process() -> None:
-    """Tune the interpreter and the allocator for many concurrent requests, some of them large."""
+    """Tune the interpreter, numpy and the allocator for many concurrent requests, some of them large."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # requests run in parallel; more threads would wait busily
     sys.setswitchinterval(_SWITCH_S)
     gc.set_threshold(50_000, 20, 100)  # a search makes thousands of short-lived values, none of them in a cycle
     # Return large buffers to the system instead of keeping them per thread.

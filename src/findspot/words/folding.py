@@ -37,6 +37,7 @@ def are_folded(characters: set[str]) -> bool:
     return characters <= _characters().unchanged
 
 
+@cache
 def simplified_forms() -> dict[int, str]:
     """Return the simplified form of each traditional character, by code point."""
     traditional, simplified = resources.files(__package__).joinpath("t2s.txt").read_text("utf-8").split("\n")[:2]

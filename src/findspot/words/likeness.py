@@ -31,6 +31,9 @@ _MULTIPLIERS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6
 _SEEDS = (0xED558CCD, 0x1A85EC53, 0x1E98DF25, 0xA0B428DB, 0x9C88C6E3, 0x75374CC3)
 _LEAST_IN_COMMON = 3  # of six least hashes; near texts miss this once in a hundred times
 _MAX_COMPARED = 4  # texts that one text is compared with in full
+_REGULAR = 0x10000  # characters from here on are folded one text at a time
+_IRREGULAR = 0xFFFFFFFF
+_JAMO = range(0x1100, 0x1200)  # parts of Korean syllables, which combine
 _NUMBER = re.compile(r"\d+")
 
 
@@ -39,11 +42,30 @@ def fold_texts(texts: Sequence[str]) -> list[str]:
     if not texts:
         return []
     joined = _BREAK.join(text.replace(_BREAK, " ") for text in texts)
-    joined = joined.lower() if joined.isascii() else unicodedata.normalize("NFKC", joined).casefold()
-    if not joined.isascii():
-        points = np.frombuffer(joined.encode(_UTF_32, "surrogatepass"), np.uint32)
-        joined = _simplified()[points].tobytes().decode(_UTF_32, "surrogatepass")
-    return [" ".join(text.split()) for text in joined.split(_BREAK)]
+    points = np.frombuffer(joined.encode(_UTF_32, "surrogatepass"), np.uint32)
+    folded = _folded_points().take(points, mode="clip")
+    irregular = np.flatnonzero(folded == _IRREGULAR)
+    found = np.where(folded == _IRREGULAR, points, folded).tobytes().decode(_UTF_32, "surrogatepass").split(_BREAK)
+    for place in np.unique(np.searchsorted(np.flatnonzero(points == ord(_BREAK)), irregular)).tolist():
+        found[place] = _folded(texts[place].replace(_BREAK, " "))
+    return [" ".join(text.split()) for text in found]
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold().translate(simplified_forms())
+
+
+@cache
+def _folded_points() -> npt.NDArray[np.uint32]:
+    """Return what each character is folded to; _IRREGULAR if that is not one character or depends on others."""
+    table = np.full(_REGULAR + 1, _IRREGULAR, np.uint32)
+    for point in range(_REGULAR):
+        character = chr(point)
+        folded = _folded(character)
+        if len(folded) == 1 and unicodedata.category(character)[0] != "M" and point not in _JAMO:
+            table[point] = ord(folded)
+    table[ord(_BREAK)] = ord(_BREAK)
+    return table
 
 
 def containment(part: str, whole: str) -> float:
@@ -130,12 +152,3 @@ def _least_hashes(texts: Sequence[str]) -> _Hashes:
     ends = np.cumsum(lengths)
     spans = np.stack([ends - lengths, ends - GRAM + 1], axis=1).ravel()[:-1]  # without the grams across two texts
     return np.stack([np.minimum.reduceat(hashes ^ np.uint32(seed), spans)[::2] for seed in _SEEDS], axis=1)
-
-
-@cache
-def _simplified() -> npt.NDArray[np.uint32]:
-    """Return for every code point that of its simplified form."""
-    table = np.arange(sys.maxunicode + 1, dtype=np.uint32)
-    forms = simplified_forms()
-    table[list(forms)] = [ord(each) for each in forms.values()]
-    return table
