@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ NAME = "name"
 CONTEXT_WEIGHTS = {"title": TITLE_WEIGHT, "headings": HEADINGS_WEIGHT}
 CONTEXT_FIELDS = (*CONTEXT_WEIGHTS, NAME)  # in the order of ContextTerms
 _MAX_COMPLETIONS = 50  # terms of a prefix: the most frequent ones
+_MAX_FREQUENCIES = 100_000  # that one snapshot remembers
 _MAX_SCORED_AGAIN = 1000  # for more chunks, one query that scores every match is faster than a second one by id
 
 
@@ -28,6 +30,9 @@ class KeywordSearcher:
     searcher: tantivy.Searcher
     shortest: int  # no source is shorter, in characters
     has_contexts: bool = True
+    frequency_of: dict[tuple[str, str], int] = dataclasses.field(
+        default_factory=dict
+    )  # of terms by field, as far as asked for
 
     def best(self, words: Words, limit: int, within: Within) -> tuple[dict[int, float], set[int]]:
         """Return the `limit` best chunks with their scores, and which of them are full matches. Full matches come
@@ -36,11 +41,12 @@ class KeywordSearcher:
         Texts and names are searched first, which tantivy does without scoring every match. Then contexts are scored for
         these chunks alone.
         """
-        text, named, whole = self._text(words), self._named(words), self._whole(words)
+        text, named, context = self._text(words), self._named(words), self._context(words)
+        whole = _whole(text, named, context)
         if whole is None:
             return {}, set()
         filters = [*self._filters(within)]
-        is_scored = whole is text or limit > _MAX_SCORED_AGAIN
+        is_scored = not (named or context) or limit > _MAX_SCORED_AGAIN
         queries = [whole] if is_scored else [each for each in (text, named) if each]
         full = self._tops(queries, [*filters, *self._full_match(words)], limit) if words.full_match else {}
         found = full if len(full) >= limit else full | self._tops(queries, filters, limit)
@@ -63,15 +69,15 @@ class KeywordSearcher:
         """Return in how many chunks each of these terms, and each with this prefix, occurs in text or context."""
         found: dict[str, int] = {}
         for field in ("terms", *(CONTEXT_WEIGHTS if self.has_contexts else ())):
-            counts = [(term, self.searcher.doc_freq(field, term)) for term in terms]
+            counts = [(term, self._frequency(field, term)) for term in terms]
             counts += self.searcher.terms_with_prefix(field, prefix) if prefix else ()
             found |= {term: max(count, found.get(term, 0)) for term, count in counts if count}
         return found
 
     def scores(self, words: Words, ids: Sequence[int], filters: Sequence[Query] = ()) -> dict[int, float]:
         """Return the scores of those of these chunks that match, best first."""
-        query = self._whole(words)
-        if query is None or not ids:
+        query = _whole(self._text(words), self._named(words), self._context(words)) if ids else None
+        if query is None:
             return {}
         these = [Query.term_query(self.schema, "id", id, "basic") for id in ids]  # a term set query takes twice as long
         return self._top(_filtered(query, [Query.disjunction_max_query(these), *filters]), len(ids))
@@ -87,14 +93,6 @@ class KeywordSearcher:
         hits = self.searcher.search(query, most, count=False).hits
         ids = self.searcher.fast_field_values("id", [address for _, address in hits])
         return _sorted({int(id or 0): score for (score, _), id in zip(hits, ids, strict=True)})
-
-    def _whole(self, words: Words) -> Query | None:
-        """Return the query that scores text, name and context; None if nothing can match."""
-        text, named, context = self._text(words), self._named(words), self._context(words)
-        matches = [(Occur.Should, each) for each in (text, named) if each]
-        if not matches or not (named or context):
-            return text
-        return Query.boolean_query([(Occur.Must, Query.boolean_query(matches)), *context])
 
     def _text(self, words: Words) -> Query | None:
         """Return the query for the terms, each of which counts once for the score; None if nothing can match."""
@@ -114,7 +112,7 @@ class KeywordSearcher:
         """Return the query for chunks whose name has every word; None if there can be none."""
         if words.all_of or not self.has_contexts or not (words.named or words.prefix):
             return None
-        if not all(self.searcher.doc_freq(NAME, term) for term in words.named):
+        if not all(self._frequency(NAME, term) for term in words.named):
             return None
         clauses = [(Occur.Must, self._name(self._term(term, NAME), [term])) for term in words.named]
         if words.prefix:
@@ -129,7 +127,7 @@ class KeywordSearcher:
     def _name(self, query: Query, terms: Sequence[str]) -> Query:
         """Return a query for a word in a name, with a fixed score. BM25 would compare lengths, and most chunks have no
         name."""
-        weight = self._weight(sum(self.searcher.doc_freq("terms", term) for term in terms))
+        weight = self._weight(sum(self._frequency("terms", term) for term in terms))
         return Query.const_score_query(query, NAME_WEIGHT * weight)
 
     def _context(self, words: Words) -> list[tuple[Occur, Query]]:
@@ -140,7 +138,7 @@ class KeywordSearcher:
             (Occur.Should, Query.boost_query(self._term(term, field), weight))
             for term in dict.fromkeys((*words.any_of, *words.all_of))
             for field, weight in CONTEXT_WEIGHTS.items()
-            if weight and self.searcher.doc_freq(field, term)
+            if weight and self._frequency(field, term)
         ]
 
     def _full_match(self, words: Words) -> list[Query]:
@@ -164,7 +162,7 @@ class KeywordSearcher:
 
     def _anywhere(self, term: str) -> Query:
         """Return the query for a term in the text or in the name."""
-        if not self.has_contexts or not self.searcher.doc_freq(NAME, term):
+        if not self.has_contexts or not self._frequency(NAME, term):
             return self._term(term)
         return Query.disjunction_max_query([self._term(term), self._term(term, NAME)])
 
@@ -184,7 +182,16 @@ class KeywordSearcher:
     def _completing(self, prefix: str, stems: Sequence[str], field: str) -> list[tuple[str, int]]:
         """Return the terms of a field that complete a prefix, with the number of chunks that have them."""
         found = list(self.searcher.terms_with_prefix(field, prefix, limit=_MAX_COMPLETIONS))
-        return found + [(stem, count) for stem in stems if (count := self.searcher.doc_freq(field, stem))]
+        return found + [(stem, count) for stem in stems if (count := self._frequency(field, stem))]
+
+    def _frequency(self, field: str, term: str) -> int:
+        """Return how many chunks have a term in a field."""
+        known = self.frequency_of.get((field, term))
+        if known is None:
+            if len(self.frequency_of) >= _MAX_FREQUENCIES:
+                self.frequency_of.clear()
+            known = self.frequency_of[field, term] = self.searcher.doc_freq(field, term)
+        return known
 
     def _weight(self, count: int) -> float:
         """Return the BM25 weight of a term in `count` chunks. A count includes deleted chunks until a merge."""
@@ -202,6 +209,14 @@ class KeywordSearcher:
         if within.least_length > self.shortest:
             kind = tantivy.FieldType.Integer
             yield Query.range_query(self.schema, "length", kind, lower_bound=within.least_length)
+
+
+def _whole(text: Query | None, named: Query | None, context: Sequence[tuple[Occur, Query]]) -> Query | None:
+    """Return the query that scores text, name and context; None if nothing can match."""
+    matches = [(Occur.Should, each) for each in (text, named) if each]
+    if not matches or not (named or context):
+        return text
+    return Query.boolean_query([(Occur.Must, Query.boolean_query(matches)), *context])
 
 
 def _filtered(query: Query, filters: Sequence[Query]) -> Query:
