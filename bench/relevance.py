@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from bench import exact, sets
+from bench import exact, judged, sets
 from bench.report import FOLDER, Figure, Report
 from findspot.chunking import cut
 from findspot.embedding.offline import OfflineEmbedder
@@ -74,6 +74,10 @@ def run(data: Path, most: int | None = None) -> Report:
         }
     report.tables["Paragraphs as chunks, nDCG@10"] = {
         way: {name: rows[way]["nDCG@10"] for name, rows in paragraphs.items()} for way in ("keyword", WORKSPACE)
+    }
+    report.tables["Judged queries over docs and 300 documents of the sets"] = {
+        mode: {"nDCG@10": found["ndcg10"], "recall@10": found["recall10"], "recall@50": found["recall50"]}
+        for mode, found in judged.measure(data).items()
     }
     _report_tools(report, table)
     _report_workspace(report, "Workspace over keywords", table)

@@ -1,8 +1,8 @@
 """Segments Chinese into words, for what counts in a query and what is highlighted. An index knows pairs, not words.
 
 The words are those of the offline model: 60,000 from jieba's dictionary with their frequencies, 1 MB, which the package
-has anyway. sentencepiece finds the most probable sequence of them. Loading it takes about 0.1 s and 15 MB, once, with
-the first query that has two Chinese characters in a row.
+has anyway. sentencepiece finds the most probable sequence of them. It is loaded with the first query that has two
+Chinese characters in a row.
 """
 
 from __future__ import annotations
