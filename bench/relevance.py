@@ -57,7 +57,8 @@ class Measured:
 
 
 def run(data: Path, most: int | None = None) -> Report:
-    report = Report("relevance", "Relevance", __doc__ or "")
+    asked = f"\nAt most {most:,} questions of a set were asked.\n" if most else ""
+    report = Report("relevance", "Relevance", f"{__doc__}{asked}")
     embedder = OfflineEmbedder()
     ways = _ways(embedder)
     table: dict[str, dict[str, Metrics]] = {}
