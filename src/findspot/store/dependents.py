@@ -10,7 +10,7 @@ from findspot.store.schema import bindings, documents, endpoints, index_states, 
 
 @dataclass(frozen=True, slots=True)
 class Dependents:
-    """What is deleted with an object. `endpoints_without_tools` stay, but their last tool goes."""
+    """Counts of the objects deleted with another one. `endpoints_without_tools` stay, but lose their last tool."""
 
     tables: int = 0
     documents: int = 0

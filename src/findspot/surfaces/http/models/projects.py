@@ -17,7 +17,7 @@ class Project(TypedDict):
 
 
 class Dependents(TypedDict):
-    """What is deleted together with an object. `endpoints_without_tools` stay, but lose their last tool."""
+    """Counts of the objects deleted with another one. `endpoints_without_tools` stay, but lose their last tool."""
 
     tables: int
     documents: int
