@@ -6,12 +6,14 @@ Pure functions that run in a helper process if the table is large.
 import difflib
 import json
 import re
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 from findspot import pointer as pointers
 from findspot.errors import quoted
+from findspot.jsontext.lists import elements
 from findspot.jsontext.tree import Tree
 from findspot.pointer import Missing
 
@@ -20,6 +22,14 @@ _MAX_KEY = 40  # characters; longer keys, and keys with control characters, are 
 _COMPARED = 5000  # keys that a mistyped one is compared with
 _SHORT = 3  # characters of a key in which one may be wrong
 _FEW = 20  # elements of a list whose keys are looked at
+_TYPES = {
+    b"{": "object",
+    b"[": "array",
+    b'"': "string",
+    b"t": "boolean",
+    b"f": "boolean",
+    b"n": "null",
+}  # by first byte
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
@@ -64,9 +74,18 @@ def opened(value: Any) -> Any:
     return {b"t": True, b"f": False, b"n": None}.get(first, value)
 
 
+def _begun(value: Any) -> Any:
+    """Decode a JSON text as `opened` does, but of a list only the first elements: it may have millions."""
+    if isinstance(value, msgspec.Raw) and type_of(value) == "array":
+        return list(islice(elements(bytes(value)), _FEW))
+    return opened(value)
+
+
 def type_of(value: Any) -> str:
     """Return the JSON type of a value, which may be a JSON text."""
-    match opened(value):
+    if isinstance(value, msgspec.Raw):
+        return _TYPES.get(bytes(memoryview(value)[:1]), "number")
+    match value:
         case None:
             return "null"
         case bool():
@@ -81,7 +100,7 @@ def type_of(value: Any) -> str:
 
 
 def shape_of(value: Any) -> Shape:
-    value = opened(value)
+    value = _begun(value)
     keys = tuple(key for key in _keys(value) if len(key) <= _MAX_KEY and key.isprintable())[:KEYS_NAMED]
     return Shape(type_of(value), keys, tuple(_queries(value, keys)))
 
@@ -114,8 +133,8 @@ def _keys(value: Any) -> list[str]:
         return list(value)
     if not isinstance(value, list):
         return []
-    objects = (opened(each) for each in value[:_FEW])
-    return list({key: None for each in objects if isinstance(each, dict) for key in each})
+    objects = (opened(each) for each in value[:_FEW] if type_of(each) == "object")
+    return list({key: None for each in objects for key in each})
 
 
 def _queries(value: Any, keys: tuple[str, ...]) -> list[str]:
@@ -124,16 +143,16 @@ def _queries(value: Any, keys: tuple[str, ...]) -> list[str]:
     if not isinstance(value, dict):
         return []
     for key in keys:
-        inner = opened(value[key])
+        inner = _begun(value[key])
         if isinstance(inner, list) and inner:
             names = tuple(name for name in _keys(inner) if len(name) <= _MAX_KEY and name.isprintable())
             return ["keys(@)", *(f"{_name(key)}{query}" for query in _in_list(inner, names))]
-    return ["keys(@)", *(_name(key) for key in keys if opened(value[key]) is not None)][:2]
+    return ["keys(@)", *(_name(key) for key in keys if type_of(value[key]) != "null")][:2]
 
 
-def _in_list(elements: list[Any], keys: tuple[str, ...]) -> list[str]:
-    first = opened(elements[0]) if elements else None
-    present = [key for key in keys if isinstance(first, dict) and key in first and opened(first[key]) is not None]
+def _in_list(values: list[Any], keys: tuple[str, ...]) -> list[str]:
+    first = _begun(values[0]) if values else None
+    present = [key for key in keys if isinstance(first, dict) and key in first and type_of(first[key]) != "null"]
     if not present:
         return ["[0:5]"] if first is not None else []
     plain = [key for key in present if type_of(first[key]) not in ("object", "array")] if first else []
