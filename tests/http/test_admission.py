@@ -98,6 +98,18 @@ async def test_callers_without_a_valid_key_take_no_room_from_others(client: http
     held.released.set()
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [{"Authorization": "bearer  mine"}, {"Cookie": "a=b", "Authorization": "Bearer mine"}, {"X-API-Key": "mine"}],
+)
+async def test_another_spelling_of_a_key_is_the_same_caller(
+    client: httpx2.AsyncClient, held: Held, headers: dict[str, str]
+) -> None:
+    await fill(client, held, SEARCH, SEARCHES, "mine")
+    assert (await client.post(SEARCH, headers=headers)).status_code == 429
+    held.released.set()
+
+
 async def test_calls_of_an_endpoint_wait_before_they_are_refused(client: httpx2.AsyncClient, held: Held) -> None:
     started = await fill(client, held, "/mcp/3", SEARCHES + WAITING, "agent")
     await asyncio.sleep(0)

@@ -33,13 +33,9 @@ _MCP_METHOD, _LISTEN = b"mcp-method", b"subscriptions/listen"  # a stream that s
 
 def _searches() -> re.Pattern[str]:
     """Return the pattern of the addresses that search. Its group is the project, tool or endpoint."""
-    patterns = []
-    for route, rule in RULES.items():
-        if rule.search:
-            path = re.sub(r"\\{\w+\\}", _ID, re.escape(route.partition(" ")[2]))
-            head, _, rest = path.partition(_ID)
-            patterns.append(f"(?={head}{_ID}{rest}$)")
-    return re.compile(rf"(?:{'|'.join(patterns)})(/(?:api/v1/)?[a-z]+/{_ID})")
+    paths = [re.escape(route.partition(" ")[2]) for route, rule in RULES.items() if rule.search]
+    patterns = [re.sub(r"\\{\w+\\}", _ID, path) for path in paths]
+    return re.compile(rf"(?=(?:{'|'.join(patterns)})$)(/(?:api/v1/)?[a-z]+/{_ID})")
 
 
 class Refusals:
@@ -145,5 +141,6 @@ class _Caller:
 
 
 def _header(scope: Scope, *names: bytes) -> bytes:
-    """Return the value of the first of these headers that the request has."""
-    return next((bytes(value) for name, value in scope["headers"] if name in names), b"")
+    """Return the last word of the first of these headers, in this order, that the request has: a key without scheme."""
+    sent = dict(scope["headers"])
+    return next((bytes(sent[name]).rpartition(b" ")[2] for name in names if name in sent), b"")
