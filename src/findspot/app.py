@@ -114,7 +114,7 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         table_search = TableSearch(store, recaller, embeddings, index_status, gate, threads, segments)
         documents = Documents(store, helpers, memory.texts, settings.max_document)
         roots = ImportRoots(store, documents, tables)
-        results = Results(store, documents, index_status)
+        results = Results(store, documents, index_status, threads)
         workspace_search = WorkspaceSearch(
             store, recaller, embeddings, index_status, results, gate, threads, segments, query_hash(token)
         )

@@ -1,15 +1,15 @@
 """Decide which hits of a ranking are results, as far as a page needs them."""
 
-import asyncio
 from dataclasses import replace
 
+from findspot.runtime.threads import ThreadPool
 from findspot.search.folding import BLOCK, listed
 from findspot.search.paging import Ranking
 from findspot.store import chunks as rows
 from findspot.store.database import Store
 
 
-async def list_results(store: Store, ranking: Ranking, end: int) -> Ranking:
+async def list_results(store: Store, threads: ThreadPool, ranking: Ranking, end: int) -> Ranking:
     """Examine hits until there are more than `end` results, or no more hits. Texts are compared in a thread."""
     listing, per_document = ranking.listing, ranking.request.per_document
     while len(listing.places) <= end and listing.examined < len(ranking):
@@ -21,5 +21,5 @@ async def list_results(store: Store, ranking: Ranking, end: int) -> Ranking:
         async with store.lookup() as connection:
             found = await connection.run_sync(rows.texts, ids)
         texts = {place: found[id] for place, id in enumerate(ids, listing.examined) if id in found}
-        listing = await asyncio.to_thread(listed, listing, documents, texts, per_document)
+        listing = await threads.run(listed, listing, documents, texts, per_document)
     return replace(ranking, listing=listing)

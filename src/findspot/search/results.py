@@ -10,6 +10,7 @@ from findspot.errors import FindspotError
 from findspot.indexing.status import IndexStatus, Problem
 from findspot.models import FoundChunk
 from findspot.ranking.workspace import Shown
+from findspot.runtime.threads import Threads
 from findspot.search.paging import RankedHit
 from findspot.search.relocation import place
 from findspot.search.snippets import snippet
@@ -56,10 +57,11 @@ class ReadResults:
 class Results:
     """Reads passages of documents for a page of hits."""
 
-    def __init__(self, store: Store, documents: Documents, index_status: IndexStatus) -> None:
+    def __init__(self, store: Store, documents: Documents, index_status: IndexStatus, threads: Threads) -> None:
         self._store = store
         self._documents = documents
         self._index_status = index_status
+        self._in_thread = threads.search.run
 
     async def read(self, namespace: str, query: "Query", hits: Sequence[RankedHit]) -> ReadResults:
         """Return the hits that still exist, at their current positions."""
@@ -82,7 +84,7 @@ class Results:
         for id, (text, pieces) in zip(behind, await asyncio.gather(*map(self._text, behind)), strict=True):
             texts[id] = text
             lines.update(((id, number), piece) for number, piece in enumerate(pieces))
-        results = await asyncio.to_thread(_results, query, fitting, texts, lines, hits)
+        results = await self._in_thread(_results, query, fitting, texts, lines, hits)
         return ReadResults(results, missing=len(found) < len(hits))
 
     async def _text(self, document_id: int) -> tuple[str, list[bytes]]:

@@ -104,7 +104,7 @@ class WorkspaceSearch:
         self._results = results
         self._filters = DocumentFilters(store)
         self._gate = gate
-        self._in_thread = threads.search.run
+        self._threads = threads.search
         self._segments = segments
         self._query_hash = query_hash
         self._cursors = Cursors()
@@ -216,7 +216,7 @@ class WorkspaceSearch:
             ranking, end = cursor.ranking, cursor.ranking.end_of(page)
             enough = enough or ranking.complete
             if enough or ranking.reach >= end:
-                ranking = cursor.ranking = await list_results(self._store, ranking, end)
+                ranking = cursor.ranking = await list_results(self._store, self._threads, ranking, end)
             if enough or ranking.listed >= end:
                 return degraded, exhausted
             try:
@@ -321,7 +321,7 @@ class WorkspaceSearch:
             changed_at, texts = await connection.run_sync(read)
         rejected: Set[int] = frozenset()
         if unchecked:
-            rejected = await asyncio.to_thread(candidates.rejected, query, unchecked, texts, deadline)
+            rejected = await self._threads.run(candidates.rejected, query, unchecked, texts, deadline)
         origins = {
             id: Origin(document_id, changed_at[document_id])
             for id, document_id in documents.items()
@@ -340,7 +340,7 @@ class WorkspaceSearch:
         if len(found.origins) <= 2 * recall.CANDIDATES:
             hits = score(ranking, found, similarity)
         else:
-            hits = await asyncio.to_thread(score, ranking, found, similarity)
+            hits = await self._threads.run(score, ranking, found, similarity)
         if found.by_vector and ranking.request.strategy is Strategy.HYBRID:
             if not ranking.looks and self._segments.can_compare:
                 best = [hit.id for hit in hits[:LOOKED_AT]]
@@ -360,7 +360,7 @@ class WorkspaceSearch:
             async with self._store.lookup() as connection:
                 texts = await connection.run_sync(rows.texts, missing)
         vector = await self._embeddings.query(query.positive_text)
-        return await self._in_thread(self._segments.compare, query.positive_text, vector, texts, known)
+        return await self._threads.run(self._segments.compare, query.positive_text, vector, texts, known)
 
     def _is_complete(self, request: SearchRequest, found: Candidates) -> bool:
         """Return whether no other chunk can be a hit. Such a chunk is worse in each leg than the last candidate."""
