@@ -137,6 +137,7 @@ def test_words_beyond_the_size_of_the_cache_are_found(reference: Reference, monk
 # ── meaning ──
 
 
+@pytest.mark.scenario("D33")
 @pytest.mark.parametrize("nothing", ["", " ", "\n\t　", "\u200b", "\ufffd", "\x00", "\U000f0000"])
 def test_a_text_without_a_known_token_is_all_zeros(offline: OfflineEmbedder, nothing: str) -> None:
     vectors = offline.documents([nothing, "word"])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findspot.words.likeness import containment, first_alike, fold_texts
+from findspot.words.likeness import Grams, containment, first_alike, fold_texts
 
 ENGLISH = "The lighthouse keeper lit his lantern at dusk and watched the ferry cross the bay until the lamp burned low."
 CHINESE = (
@@ -84,3 +84,18 @@ def test_equal_texts_are_always_alike_and_the_first_is_alike_to_itself(texts: li
         assert first <= position
         assert firsts[first] == first
         assert folded.index(folded[position]) >= first
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("The tide follows the moon across the bay. " * 2, "The tide follows the moon across the bay. ", True),
+        ("潮汐随着月亮涨落，臺灣的漁船都知道。" * 4, "潮汐随着月亮涨落，台湾的渔船都知道。" * 3, True),
+        ("The tide follows the moon across the bay at 9.", "The tide follows the moon across the bay at 8.", False),
+        ("short text", "SHORT  text", True),
+        ("short text", "short texts", False),
+        ("A heron stands in the reeds and waits for a fish.", "Bread is baked at dawn in the village oven.", False),
+    ],
+)
+def test_texts_repeat_each_other_if_one_contains_the_other(one: str, other: str, expected: bool) -> None:
+    assert Grams(one).repeat(Grams(other)) == Grams(other).repeat(Grams(one)) == expected

@@ -1,7 +1,7 @@
 """Turns cosines into scores from 0 to 1 that are comparable between embedders: 0.7 or more means "related"."""
 
+import itertools
 import math
-from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -44,10 +44,15 @@ class Calibration:
 
     def score(self, cosine: float) -> float:
         """Return the score of a cosine: 0 for a cosine of 0 or less, 0.3 and 0.7 as fitted, 1 for equal vectors."""
-        lines = self._lines
-        place = min(max(bisect_right(lines, (cosine, math.inf)), 1), len(lines) - 1)
-        (left, low), (right, high) = lines[place - 1], lines[place]
-        return min(1.0, max(0.0, low + (high - low) * (cosine - left) / (right - left)))
+        left, slope, low = self._line(cosine)
+        return min(1.0, max(0.0, low + slope * (cosine - left)))
+
+    def _line(self, cosine: float) -> tuple[float, float, float]:
+        """Return the line that this cosine is on: where it begins, its slope, and the score there."""
+        first, middle, last = self._lines
+        if cosine < middle[0]:
+            return first
+        return middle if cosine < last[0] else last
 
     def scores(self, cosines: "npt.NDArray[np.floating]") -> "npt.NDArray[np.float32]":
         import numpy as np
@@ -55,12 +60,14 @@ class Calibration:
         return np.fromiter(map(self.score, cosines.tolist()), np.float32, len(cosines))
 
     @cached_property
-    def _lines(self) -> list[tuple[float, float]]:
-        """Return the points that the lines join. A curve that lies outside 0…1 keeps its own points."""
+    def _lines(self) -> list[tuple[float, float, float]]:
+        """Return the three lines: where each begins, its slope, and the score there. A curve that lies outside 0…1
+        keeps its own points."""
         low, high = self.cosine(UNRELATED), self.cosine(RELATED)
         first = 0.0 if low > 0 else min(-1.0, low - 1)
         last = 1.0 if high < 1 else 2 * high
-        return [(first, 0.0), (low, UNRELATED), (high, RELATED), (last, 1.0)]
+        points = [(first, 0.0), (low, UNRELATED), (high, RELATED), (last, 1.0)]
+        return [(x, (score - y) / (end - x), y) for (x, y), (end, score) in itertools.pairwise(points)]
 
     def closeness(self, cosine: float) -> float:
         """Return the cosine on a linear scale from 0 (surely unrelated) to 1 (equal), for ranking.

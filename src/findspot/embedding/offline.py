@@ -18,7 +18,7 @@ import numpy.typing as npt
 from findspot.embedding.calibration import Calibration
 from findspot.embedding.protocol import Vector, Vectors
 from findspot.embedding.rows import RowFinder, Rows
-from findspot.embedding.word_table import WordTable
+from findspot.embedding.word_table import WordTable, row_lengths
 
 MODEL = Path(__file__).parent / "model"
 
@@ -89,6 +89,7 @@ class _Model:
         self._find_rows = RowFinder(folder)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="embed")
         self.dimension = int(self.table.shape[1])
+        self.lengths = row_lengths(self.table)
         self._buffers = _Buffers(self.dimension, ROWS_KEPT)
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
@@ -100,8 +101,8 @@ class _Model:
             self._fill(texts, vectors)
         return vectors
 
-    def rows(self, texts: Sequence[str]) -> list[Rows]:
-        return self._find_rows(texts)
+    def joined_rows(self, texts: Sequence[str]) -> tuple[Rows, Rows]:
+        return self._find_rows.joined(texts)
 
     def knows(self, text: str) -> bool:
         return self._find_rows.knows(text)

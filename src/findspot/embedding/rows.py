@@ -43,40 +43,48 @@ class RowFinder:
 
     def __call__(self, texts: Sequence[str]) -> list[Rows]:
         """Return the rows of every text, in no particular order."""
+        rows, counts = self.joined(texts)
+        return np.split(rows, np.cumsum(counts)[:-1]) if len(texts) else []
+
+    def joined(self, texts: Sequence[str]) -> tuple[Rows, Rows]:
+        """Return the rows of all texts, one text after the other, and how many each text has."""
         ends = list(accumulate(map(len, texts)))
         points = np.frombuffer("".join(texts).encode(_UTF32, "surrogatepass"), np.uint32)
         parts = self._word_rows(points, ends), self._mark_rows(points, ends), self._han_rows(points, ends)
-        return [np.concatenate(rows) for rows in zip(*parts, strict=True)]
+        rows, counts = np.concatenate([rows for rows, _ in parts]), np.stack([counts for _, counts in parts])
+        text_of_row = np.repeat(np.tile(np.arange(len(texts), dtype=np.int32), len(parts)), counts.ravel())
+        return rows[np.argsort(text_of_row, kind="stable")], counts.sum(axis=0)
 
     def knows(self, text: str) -> bool:
         """Return whether a word is known as such, and not only its letters."""
         points = np.frombuffer(text.encode(_UTF32, "surrogatepass"), np.uint32)
         (words,) = _cut(self._as_words[points], [len(text)])
-        (han,) = self._han_rows(points, [len(text)])
+        han, _ = self._han_rows(points, [len(text)])
         return len(han) > 0 or any(map(self.words.knows, words.split()))
 
-    def _word_rows(self, points: Points, ends: Sequence[int]) -> list[Rows]:
-        rows_of = self.words.__getitem__
-        return [
-            np.fromiter(chain.from_iterable(map(rows_of, text.split())), np.int64)
-            for text in _cut(self._as_words[points], ends)
-        ]
+    def _word_rows(self, points: Points, ends: Sequence[int]) -> tuple[Rows, Rows]:
+        rows_of, rows, counts = self.words.__getitem__, list[int](), list[int]()
+        for text in _cut(self._as_words[points], ends):
+            before = len(rows)
+            rows.extend(chain.from_iterable(map(rows_of, text.split())))
+            counts.append(len(rows) - before)
+        return np.array(rows, np.int64), np.array(counts, np.int64)
 
-    def _mark_rows(self, points: Points, ends: Sequence[int]) -> list[Rows]:
+    def _mark_rows(self, points: Points, ends: Sequence[int]) -> tuple[Rows, Rows]:
         rows = self._row_of_mark[points]
         places = np.flatnonzero(rows)
-        return np.split(rows[places], np.searchsorted(places, ends[:-1])) if ends else []
+        return rows[places], np.diff(np.searchsorted(places, ends), prepend=0)
 
-    def _han_rows(self, points: Points, ends: Sequence[int]) -> list[Rows]:
+    def _han_rows(self, points: Points, ends: Sequence[int]) -> tuple[Rows, Rows]:
         runs = ["\n".join(text.split()) for text in _cut(self._as_han[points], ends)]
         if not runs:
-            return []
+            return np.empty(0, np.int64), np.empty(0, np.int64)
         # As arrays, because Python lists of numbers are slow; in one thread, because the caller has threads already.
         found = self._han.encode(runs, return_type="numpy", num_threads=1)
         ids = np.concatenate(found)
         places = np.flatnonzero(ids)
-        rows = ids[places] + np.int64(self._first_han_row)
-        return np.split(rows, np.searchsorted(places, list(accumulate(map(len, found)))[:-1]))
+        counts = np.diff(np.searchsorted(places, np.cumsum([len(each) for each in found])), prepend=0)
+        return ids[places] + np.int64(self._first_han_row), counts
 
 
 class _Words(dict[str, tuple[int, ...]]):

@@ -15,6 +15,7 @@ from findspot.embedding.protocol import Vector
 RowNumbers: TypeAlias = npt.NDArray[np.int32]
 Floats: TypeAlias = npt.NDArray[np.float32]
 
+_ROWS_AT_ONCE = 8192  # of the table, when their lengths are calculated
 MAX_QUERY_ROWS = 128  # distinct words of a query that are compared: those with the longest rows
 
 
@@ -23,8 +24,9 @@ class Table(Protocol):
 
     table: npt.NDArray[np.int8]
     scale: Floats
+    lengths: Floats  # of the rows, before they are scaled
 
-    def rows(self, texts: Sequence[str]) -> list[npt.NDArray[np.int64]]: ...
+    def joined_rows(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
 
 
 class SegmentRows(NamedTuple):
@@ -60,13 +62,16 @@ class WordTable:
     def segment_rows(self, passages: Sequence[Sequence[str]]) -> list[SegmentRows]:
         """Return the rows of each passage, given as its segments."""
         loaded = self._load()
-        found = iter(loaded.rows(list(chain.from_iterable(passages))))
-        made = []
-        for segments in passages:
-            rows = [each for each in (next(found) for _ in segments) if len(each)]
-            counts = np.array([len(each) for each in rows], np.int32)
-            flat = np.concatenate(rows).astype(np.int32) if rows else np.empty(0, np.int32)
-            made.append(SegmentRows(flat, counts, _sum_lengths(loaded, rows)))
+        rows, counts = loaded.joined_rows(list(chain.from_iterable(passages)))
+        lengths = _sum_lengths(loaded, rows, counts)
+        made, segment, row = [], 0, 0
+        for passage in passages:
+            some = slice(segment, segment + len(passage))
+            known = counts[some] > 0
+            mine = counts[some][known].astype(np.int32)
+            count = int(mine.sum())
+            made.append(SegmentRows(rows[row : row + count].astype(np.int32), mine, lengths[some][known]))
+            segment, row = some.stop, row + count
         return made
 
     def compare(self, query: str, vector: Vector, passages: Sequence[SegmentRows]) -> list[Likeness]:
@@ -85,10 +90,9 @@ class WordTable:
         firsts = _starts(np.array([len(each.counts) for each in filled]))
         distinct, place = np.unique(np.concatenate([each.rows for each in filled]), return_inverse=True)
         known = loaded.table.take(distinct, axis=0).astype(np.float32)
-        lengths = _row_lengths(known)
 
         products = (known @ np.vstack((units, vector)).T).T  # one product for words and segments
-        alike = np.maximum(products[:-1] / lengths, 0)
+        alike = np.maximum(products[:-1] / loaded.lengths.take(distinct), 0)
         by_segment = np.maximum.reduceat(alike[:, place], starts, axis=1)
         one = np.maximum.reduceat(weights @ by_segment, firsts)
         whole = weights @ np.maximum.reduceat(by_segment, firsts, axis=1)
@@ -103,32 +107,38 @@ class WordTable:
 
 def _query_rows(loaded: Table, query: str) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
     """Return the distinct rows of a query, their weights (together 1), and the rows scaled to length 1."""
-    rows = np.unique(loaded.rows([query])[0])
-    floats = loaded.table.take(rows, axis=0).astype(np.float32)
-    lengths = _row_lengths(floats)
-    weights = lengths * loaded.scale.take(rows)
+    rows = np.unique(loaded.joined_rows([query])[0])
+    weights = loaded.lengths.take(rows) * loaded.scale.take(rows)
     if len(rows) > MAX_QUERY_ROWS:
         heaviest = np.sort(np.argsort(-weights, kind="stable")[:MAX_QUERY_ROWS])
-        rows, floats, lengths, weights = rows[heaviest], floats[heaviest], lengths[heaviest], weights[heaviest]
-    return rows, weights / max(float(weights.sum()), 1e-9), floats / lengths[:, None]
+        rows, weights = rows[heaviest], weights[heaviest]
+    units: Floats = loaded.table.take(rows, axis=0).astype(np.float32) / loaded.lengths.take(rows)[:, None]
+    shares: Floats = weights / np.float32(max(weights.sum(), 1e-9))
+    return rows, shares, units
 
 
-def _row_lengths(rows: Floats) -> Floats:
-    """Return the length of each row; 1 for a row of zeros, which is like no other."""
-    lengths: Floats = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+def row_lengths(table: npt.NDArray[np.int8]) -> Floats:
+    """Return the length of each row of a table; 1 for a row of zeros, which is like no other."""
+    lengths = np.empty(len(table), np.float32)
+    for start in range(0, len(table), _ROWS_AT_ONCE):
+        rows = table[start : start + _ROWS_AT_ONCE].astype(np.float32)
+        lengths[start : start + len(rows)] = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     lengths[lengths == 0] = 1
     return lengths
 
 
-def _sum_lengths(loaded: Table, segments: Sequence[npt.NDArray[np.int64]]) -> Floats:
+def _sum_lengths(loaded: Table, rows: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> Floats:
     """Return the length of the sum of each segment's rows: what its vector was divided by.
 
-    einsum starts no threads, and summing segment by segment needs little memory.
+    A product per segment is faster than one `reduceat` over all rows, and needs little memory.
     """
-    lengths = np.empty(len(segments), np.float32)
-    for place, rows in enumerate(segments):
-        scaled = np.einsum("i,ij->j", loaded.scale.take(rows), loaded.table.take(rows, axis=0).astype(np.float32))
-        lengths[place] = np.sqrt(np.einsum("i,i->", scaled, scaled))
+    lengths, scales = np.ones(len(counts), np.float32), loaded.scale.take(rows)
+    end = 0
+    for place, count in enumerate(counts.tolist()):
+        start, end = end, end + count
+        total = scales[start:end] @ loaded.table.take(rows[start:end], axis=0).astype(np.float32)
+        lengths[place] = total @ total
+    lengths = np.sqrt(lengths)
     lengths[lengths == 0] = 1
     return lengths
 

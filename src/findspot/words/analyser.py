@@ -188,8 +188,7 @@ def fold_keeping_offsets(text: str) -> str | None:
         return text.lower()
     if scripts.NEEDS_FOLDING.search(text):
         return None
-    lowered = text.lower().replace("’", "'")
-    return lowered if are_folded(set(lowered)) else fold_run(lowered)
+    return fold_run(text.lower().replace("’", "'"))
 
 
 def required_substring(term: str) -> str:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,13 +24,15 @@ GRAM = 5  # characters
 NEAR = 0.9
 SHORTEST_NEAR = 40  # characters of a folded text; in a shorter one, every word counts
 
-_Hashes: TypeAlias = "npt.NDArray[np.unsignedinteger[Any]]"
+_Hashes: TypeAlias = "npt.NDArray[np.uint32]"
 
 _UTF_32 = f"utf-32-{sys.byteorder[0]}e"
 _BREAK = "\x1f"
-_MULTIPLIERS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F)
+_MULTIPLIERS, _MIXER = (0x9E3779B1, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1, 0xD6E8FEB9), 0x85EBCA6B
 _SEEDS = (0xED558CCD, 0x1A85EC53, 0x1E98DF25, 0xA0B428DB, 0x9C88C6E3, 0x75374CC3)
 _LEAST_IN_COMMON = 3  # of six least hashes; near texts miss this once in a hundred times
+_SAMPLED = 8  # one gram in this many is in the sample of a text
+_LEAST_SAMPLE, _NEAR_IN_SAMPLE = 32, 0.7  # grams, and the share that two samples of near texts have in common
 _MAX_COMPARED = 4  # texts that one text is compared with in full
 _REGULAR = 0x10000  # characters from here on are folded one text at a time
 _IRREGULAR = 0xFFFFFFFF
@@ -68,16 +71,39 @@ def _folded_points() -> npt.NDArray[np.uint32]:
     return table
 
 
-def containment(part: str, whole: str) -> float:
-    """Return the share of the 5-grams of one text that are in another, from 0 to 1, after folding both.
+class Grams:
+    """What a text is compared by: its folded form, its grams and its numbers, calculated once."""
 
-    A text of fewer than five characters counts as one gram, which is contained if the other text has it anywhere.
-    """
-    first, second = fold_texts([part, whole])
-    if len(first) < GRAM:
-        return float(bool(first) and first in second)
-    grams = _grams(first)
-    return len(grams & _grams(second)) / len(grams)
+    __slots__ = ("_folded", "_grams", "_numbers")
+
+    def __init__(self, text: str) -> None:
+        (self._folded,) = fold_texts([text])
+        self._grams = frozenset(_hashes(self._folded).tolist())
+        self._numbers = Counter(_NUMBER.findall(self._folded))
+
+    def share_in(self, other: Grams) -> float:
+        """Return the share of the grams that another text contains, from 0 to 1.
+
+        A text of fewer than five characters counts as one gram, which is contained if the other text has it anywhere.
+        """
+        if not self._grams:
+            return float(bool(self._folded) and self._folded in other._folded)
+        return len(self._grams & other._grams) / len(self._grams)
+
+    def repeat(self, other: Grams) -> bool:
+        """Return whether one of two texts nearly contains the other, numbers included.
+
+        Short texts repeat each other only if they are identical after folding.
+        """
+        part, whole = (self, other) if len(self._grams) <= len(other._grams) else (other, self)
+        if len(part._folded) < SHORTEST_NEAR:
+            return part._folded == whole._folded
+        return not part._numbers - whole._numbers and len(part._grams & whole._grams) >= NEAR * len(part._grams)
+
+
+def containment(part: str, whole: str) -> float:
+    """Return the share of the 5-grams of one text that are in another, from 0 to 1, after folding both."""
+    return Grams(part).share_in(Grams(whole))
 
 
 def first_alike(texts: Sequence[str]) -> list[int]:
@@ -90,11 +116,11 @@ def first_alike(texts: Sequence[str]) -> list[int]:
     firsts: dict[str, int] = {}
     found = [firsts.setdefault(text, position) for position, text in enumerate(texts)]
     long = [position for position in firsts.values() if len(texts[position]) >= SHORTEST_NEAR]
-    grams = _GramsOf(texts)
-    for number, earlier in _likely_pairs(_least_hashes([texts[position] for position in long])).items():
-        heads = [long[other] for other in earlier if found[long[other]] == long[other]]
-        near = (other for other in heads[:_MAX_COMPARED] if _is_near(grams, long[number], other))
-        found[long[number]] = next(near, long[number])
+    grams = _GramsOfAll([texts[position] for position in long])
+    for number, earlier in _likely_pairs(grams.least()).items():
+        heads = [other for other in earlier if found[long[other]] == long[other]]
+        near = (other for other in heads[:_MAX_COMPARED] if grams.are_near(number, other))
+        found[long[number]] = long[next(near, number)]
     return [found[each] for each in found]
 
 
@@ -109,46 +135,63 @@ def _likely_pairs(least: _Hashes) -> dict[int, list[int]]:
     return pairs
 
 
-def _is_near(grams: _GramsOf, one: int, other: int) -> bool:
-    shorter, longer = sorted((len(grams.texts[one]), len(grams.texts[other])))
-    if shorter < NEAR * longer or _NUMBER.findall(grams.texts[one]) != _NUMBER.findall(grams.texts[other]):
-        return False
-    return len(grams[one] & grams[other]) >= NEAR * max(len(grams[one]), len(grams[other]))
-
-
-class _GramsOf(dict[int, frozenset[int]]):
-    """The grams of texts by position, calculated on first use."""
+class _GramsOfAll:
+    """The grams of folded texts, none shorter than a gram. The hashes of all of them are calculated at once."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        super().__init__()
-        self.texts = texts
+        self._texts = texts
+        self._hashes = _hashes("".join(texts))
+        lengths = np.array([len(text) for text in texts], np.int64)
+        self._ends = np.cumsum(lengths) - GRAM + 1
+        self._starts = self._ends - lengths + GRAM - 1
+        self._samples, self._sets = dict[int, frozenset[int]](), dict[int, frozenset[int]]()
 
-    def __missing__(self, position: int) -> frozenset[int]:
-        self[position] = _grams(self.texts[position])
-        return self[position]
+    def least(self) -> _Hashes:
+        """Return a row for each text: the least hash of its grams in several orders."""
+        if not self._texts:
+            return np.empty((0, len(_SEEDS)), np.uint32)
+        spans = np.stack([self._starts, self._ends], axis=1).ravel()[:-1]  # without the grams across two texts
+        return np.stack([np.minimum.reduceat(self._hashes ^ np.uint32(seed), spans)[::2] for seed in _SEEDS], axis=1)
+
+    def are_near(self, one: int, other: int) -> bool:
+        """Return whether two texts are nearly identical. A sample of their grams rejects most that are not."""
+        shorter, longer = sorted((len(self._texts[one]), len(self._texts[other])))
+        if shorter < NEAR * longer:
+            return False
+        first, second = self._sample(one), self._sample(other)
+        if min(len(first), len(second)) >= _LEAST_SAMPLE and not _share_most(first, second, _NEAR_IN_SAMPLE):
+            return False
+        if _NUMBER.findall(self._texts[one]) != _NUMBER.findall(self._texts[other]):
+            return False
+        return _share_most(self._set(one), self._set(other), NEAR)
+
+    def _of(self, number: int) -> _Hashes:
+        return self._hashes[self._starts[number] : self._ends[number]]
+
+    def _sample(self, number: int) -> frozenset[int]:
+        if number not in self._samples:
+            hashes = self._of(number)
+            self._samples[number] = frozenset(hashes[hashes & np.uint32(_SAMPLED - 1) == 0].tolist())
+        return self._samples[number]
+
+    def _set(self, number: int) -> frozenset[int]:
+        if number not in self._sets:
+            self._sets[number] = frozenset(self._of(number).tolist())
+        return self._sets[number]
 
 
-def _grams(text: str) -> frozenset[int]:
-    """Return the hashes of the different grams of a folded text."""
-    return frozenset(_hashes(text).tolist())
+def _share_most(one: frozenset[int], other: frozenset[int], share: float) -> bool:
+    return len(one & other) >= share * max(len(one), len(other))
 
 
 def _hashes(text: str) -> _Hashes:
     """Return a hash of each gram, in order."""
-    points = np.frombuffer(text.encode(_UTF_32, "surrogatepass"), np.uint32).astype(np.uint64)
+    points = np.frombuffer(text.encode(_UTF_32, "surrogatepass"), np.uint32)
     count = max(len(points) - GRAM + 1, 0)
-    hashes = np.zeros(count, np.uint64)
+    hashes = np.zeros(count, np.uint32)
     for offset, multiplier in enumerate(_MULTIPLIERS):
-        hashes += points[offset : offset + count] * np.uint64(multiplier)
-    return hashes ^ (hashes >> np.uint64(29))
-
-
-def _least_hashes(texts: Sequence[str]) -> _Hashes:
-    """Return a row for each text, none shorter than a gram: the least hash of its grams in several orders."""
-    if not texts:
-        return np.empty((0, len(_SEEDS)), np.uint64)
-    hashes = (_hashes("".join(texts)) >> np.uint64(32)).astype(np.uint32)
-    lengths = np.array([len(text) for text in texts])
-    ends = np.cumsum(lengths)
-    spans = np.stack([ends - lengths, ends - GRAM + 1], axis=1).ravel()[:-1]  # without the grams across two texts
-    return np.stack([np.minimum.reduceat(hashes ^ np.uint32(seed), spans)[::2] for seed in _SEEDS], axis=1)
+        hashes += points[offset : offset + count] * np.uint32(multiplier)
+    hashes ^= hashes >> np.uint32(15)
+    hashes *= np.uint32(_MIXER)  # spreads the low bits, so that a seed changes the order of hashes
+    hashes ^= hashes >> np.uint32(16)
+    return hashes

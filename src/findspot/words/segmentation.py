@@ -1,4 +1,4 @@
-"""Segments Chinese into words, for what counts in a query and what is highlighted. An index knows pairs, not words.
+"""Segments Chinese into words: what counts in a query, what is highlighted, what is a whole word. An index knows pairs.
 
 The words are those of the offline model: 60,000 from jieba's dictionary with their frequencies, 1 MB, which the package
 has anyway. sentencepiece finds the most probable sequence of them. It is loaded with the first query that has two
@@ -40,6 +40,21 @@ def segment(run: str) -> Iterator[tuple[int, int]]:
             yield start, start + len(word)
     if end > first:
         yield first, end
+
+
+def word_starts(run: str) -> list[int]:
+    """Return where the words of a folded run begin, stop words included. Unknown characters are words of their own."""
+    starts: list[int] = []
+    for start, word in _words(run):
+        is_unknown = len(word) > 1 and not is_word(word)
+        starts += range(start, start + len(word)) if is_unknown else [start]
+    return starts
+
+
+def is_word(text: str) -> bool:
+    """Return whether a folded text is one word of the dictionary."""
+    processor = _processor()
+    return bool(processor.piece_to_id(text) != processor.unk_id())
 
 
 def _words(run: str) -> Iterator[tuple[int, str]]:
