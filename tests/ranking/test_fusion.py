@@ -26,6 +26,7 @@ def fused(bm25: dict[int, float], cosines: dict[int, float], weights: Weights) -
     }
 
 
+@pytest.mark.scenario("D11")
 @given(BM25, COSINES, WEIGHTS)
 def test_the_parts_of_a_score_add_up_and_are_between_0_and_1(
     bm25: dict[int, float], cosines: dict[int, float], weights: Weights
@@ -71,6 +72,7 @@ def test_a_better_score_in_one_leg_never_lowers_the_fused_score(
         assert next(hit.score for hit in hits if hit.id == id) >= old - 1e-12
 
 
+@pytest.mark.scenario("D11")
 def test_rrf_gives_1_to_the_first_of_both_legs_and_less_to_the_second() -> None:
     first, second = rrf(keyword_leg({"a": 9.0, "b": 3.0}), vector_leg({"a": 0.9, "b": 0.8}), Weights(0.3, 0.7))
     assert (first.id, first.score) == ("a", 1.0)

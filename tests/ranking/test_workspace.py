@@ -22,7 +22,7 @@ def similarity(cosine: float) -> float:
     return max(0.0, cosine)
 
 
-@pytest.mark.scenario("004.ranking.formula")
+@pytest.mark.scenario("004.ranking.formula", "004.acceptance.owner-fixes-ranking", "D34")
 def test_the_weights_of_the_formula_are_fixed() -> None:
     assert dict(HYBRID) == {"keyword": 0.55, "vector": 0.35, "recency": 0.10}
     (hit,) = rank(keyword_leg({1: BM25_HALF}), vector_leg({1: 0.5}), similarity, {1: Origin(1, NOW)}, NOW)

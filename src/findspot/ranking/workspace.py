@@ -1,15 +1,22 @@
 """The formula of workspace search: 0.55·bm25Norm + 0.35·semantic + 0.10·recency. Its weights are fixed."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import datetime
-from typing import Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from findspot.ranking.normal import bm25_norm, recency
+from findspot.ranking.normal import bm25_norm, bm25_norms, recency
 from findspot.ranking.scores import Leg, LegName, Look, Part, Ranked, halfway, ranked
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 Id = TypeVar("Id", bound=int | str)
 
 DIGITS = 6  # of a score in an answer
+_SCALE = 10.0**DIGITS
 HIDES_BELOW = 0.25  # in a hybrid search
 LEAST = 10**-DIGITS  # a score that is shown as 0 is no hit
 LEAST_WORD_SIMILARITY = 0.2  # what unrelated texts have
@@ -35,8 +42,8 @@ class Shown(NamedTuple):
     total: float
 
     @classmethod
-    def of(cls, keyword: float, vector: float, recency: float) -> "Shown":
-        return cls(keyword, vector, recency, round(keyword + vector + recency, DIGITS))
+    def of(cls, keyword: float, vector: float, recency: float) -> Shown:
+        return cls(keyword, vector, recency, rounded(keyword + vector + recency))
 
 
 class Scored(NamedTuple, Generic[Id]):
@@ -60,22 +67,38 @@ def rank(
 
     Scores that are shown alike are equal. Of equal hits the newer comes first, then the one with the smaller ids.
     """
+    import numpy as np
+
     by_keyword, by_vector, by_recency = scaled_up(weights, keyword=keyword is not None, vector=vector is not None)
     times = {updated_at for _, updated_at in origins.values()}
-    shares = {time: (round(by_recency * recency(time, now), DIGITS), -time.timestamp()) for time in times}
+    ages = {time: (by_recency * recency(time, now), -time.timestamp()) for time in times}
     raw, cosines = (leg.all() if leg else {} for leg in (keyword, vector))
-    ids = (keyword.scores.keys() if keyword else set()) | (vector.scores.keys() if vector else set())
-    hits: list[tuple[float, float, int, Id, Shown]] = []
-    for id in ids:
-        score, cosine = raw.get(id), cosines.get(id)
-        words = round(by_keyword * bm25_norm(score, full_match=id in full_matches), DIGITS) if score else 0.0
-        meaning = 0.0 if cosine is None else round(by_vector * similarity(cosine), DIGITS)
-        document_id, updated_at = origins[id]
-        fresh, age = shares[updated_at]
-        total = round(words + meaning + fresh, DIGITS)
-        hits.append((-total, age, document_id, id, Shown(words, meaning, fresh, total)))
-    hits.sort()  # equal hits of one document are ordered by id, which follows their positions
-    return [Scored(id, shown, id in raw) for *_, id, shown in hits]
+    ids = list({**(keyword.scores if keyword else {}), **(vector.scores if vector else {})})
+    if not ids:
+        return []
+    scores = np.array([raw.get(id, 0.0) for id in ids])
+    words = _rounded(by_keyword * bm25_norms(scores, np.array([id in full_matches for id in ids])))
+    meaning = _rounded(np.array([by_vector * similarity(cosines[id]) if id in cosines else 0.0 for id in ids]))
+    documents, updated = zip(*map(origins.__getitem__, ids), strict=True)
+    shares, order_by_age = zip(*map(ages.__getitem__, updated), strict=True)
+    fresh = _rounded(np.array(shares))
+    totals = _rounded(words + meaning + fresh)
+    # Equal hits of one document are ordered by id, which follows their positions.
+    order = np.lexsort((np.array(ids), documents, order_by_age, -totals))
+    columns = (column[order].tolist() for column in (words, meaning, fresh, totals))
+    shown = map(Shown._make, zip(*columns, strict=True))
+    return [Scored(ids[place], score, ids[place] in raw) for place, score in zip(order.tolist(), shown, strict=True)]
+
+
+def rounded(score: float) -> float:
+    """Return a score with DIGITS digits. `_rounded` gives the same numbers; `round(score, DIGITS)` would not always."""
+    return round(score * _SCALE) / _SCALE
+
+
+def _rounded(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    import numpy as np
+
+    return np.asarray(np.rint(scores * _SCALE) / _SCALE)
 
 
 def look_closer(
@@ -94,7 +117,7 @@ def look_closer(
     def closer(hit: Scored[Id]) -> Scored[Id]:
         if hit.id not in cosines:
             return hit
-        vector = round(weight * similarity(closer_cosine(cosines[hit.id], looks[hit.id])), DIGITS)
+        vector = rounded(weight * similarity(closer_cosine(cosines[hit.id], looks[hit.id])))
         return hit._replace(score=Shown.of(hit.score.keyword, vector, hit.score.recency))
 
     def order(hit: Scored[Id]) -> tuple[float, float, int, Id]:
@@ -147,7 +170,7 @@ def explained(
 
 def shown(hit: Ranked[Id]) -> Shown:
     """Return the score of a hit with all three parts as it is shown."""
-    return Shown.of(*(round(part.share, DIGITS) for part in hit.parts))
+    return Shown.of(*(rounded(part.share) for part in hit.parts))
 
 
 class Weighted(NamedTuple):
