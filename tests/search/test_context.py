@@ -26,6 +26,7 @@ async def change(app: App, document_id: int, **values: Any) -> None:
     await settle(app)
 
 
+@pytest.mark.scenario("D41")
 @pytest.mark.parametrize("title", ["pep-0675", "紅樓夢", "Tide tables 潮汐表"])
 @pytest.mark.parametrize("strategy", ["fts", "hybrid"])
 async def test_a_title_finds_its_document_first(app: App, project: int, title: str, strategy: str) -> None:
@@ -85,6 +86,7 @@ async def test_a_moved_passage_is_not_embedded_again_if_its_place_stays_the_same
     assert embedder.asked == []
 
 
+@pytest.mark.scenario("D41")
 async def test_passages_below_a_heading_with_the_word_come_before_others(app: App, project: int) -> None:
     for language, word in (("en", "hinges"), ("zh", "铰链")):
         first = await make(app, project, "a", f"# Ship 船\n\nOil the hinges. 给铰链上油。 {language}\n")
@@ -94,6 +96,7 @@ async def test_passages_below_a_heading_with_the_word_come_before_others(app: Ap
         assert found.index(second) < found.index(first)
 
 
+@pytest.mark.scenario("D41")
 async def test_the_keys_above_a_string_find_it_in_a_table(app: App, project: int) -> None:
     data = {"Lighthouse": {"keeper": "He climbs the stairs."}, "灯塔": [{"夜晚": "看守人上楼。"}], "x": "Nothing else."}
     table = await make_table(app, project, data)

@@ -23,6 +23,7 @@ async def state(app: App, project: int) -> tuple[str, int, int]:
     return found.state, found.indexed, found.total
 
 
+@pytest.mark.scenario("D44")
 async def test_the_state_is_ready_only_when_every_save_is_searchable(
     app: App, project: int, embedder: FakeEmbedder
 ) -> None:
@@ -84,6 +85,7 @@ async def test_an_index_that_is_yet_to_be_compared_with_the_store_is_not_ready(
         assert (await state(app, project), len(flows.held(app, namespace))) == (("ready", 0, 0), 1)
 
 
+@pytest.mark.scenario("D44")
 async def test_after_a_restore_the_answer_counts_what_is_indexed(
     settings: Settings, tmp_path: Path, embedder: FakeEmbedder
 ) -> None:

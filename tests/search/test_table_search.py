@@ -63,6 +63,7 @@ async def test_the_parts_of_every_score_add_up(app: App, document: Any) -> None:
         assert scores == sorted(scores, reverse=True)
 
 
+@pytest.mark.scenario("D42")
 @pytest.mark.one_database
 @pytest.mark.parametrize("fusion", ["convex", "rrf"])
 async def test_in_a_table_quotes_raise_what_contains_them_and_filter_nothing(
@@ -107,6 +108,7 @@ async def test_an_incomplete_word_is_found_only_while_typing(app: App, document:
     assert await texts(app, document, "swi ", typing=True) == []
 
 
+@pytest.mark.scenario("003.search.cut")
 @pytest.mark.one_database
 async def test_hits_are_within_the_scope_and_the_limit(app: App, project: int) -> None:
     table = await make_table(app, project, {"a": {"x": "red fox", "y": "red dog"}, "ab": "red cat"})
@@ -154,6 +156,7 @@ async def test_any_text_is_a_valid_query(app: App, document: Any) -> None:
 # ── chunks that are no longer current ──
 
 
+@pytest.mark.scenario("003.search.loads-rows")
 async def test_a_chunk_without_a_row_is_no_hit(app: App, document: Any) -> None:
     await hold(app)
     async with app.store.write() as connection:
@@ -161,6 +164,7 @@ async def test_a_chunk_without_a_row_is_no_hit(app: App, document: Any) -> None:
     assert await texts(app, document, "swimming pool", strategy=Strategy.KEYWORD) == [PARAGRAPHS[4]]
 
 
+@pytest.mark.scenario("003.namespace.isolates")
 @pytest.mark.one_database
 async def test_a_chunk_of_another_namespace_is_no_hit_even_if_the_engine_returns_it(app: App, document: Any) -> None:
     other = await make_document(app, await make_project(app), "private notes")
@@ -285,6 +289,7 @@ async def test_of_120_searches_at_once_64_are_answered_and_56_are_refused_immedi
     assert (await search(app, document, "pool")).hits
 
 
+@pytest.mark.scenario("D37")
 @pytest.mark.one_database
 async def test_searches_are_answered_while_the_index_is_rebuilt(app: App, project: int) -> None:
     table = await make_table(app, project, [f"heron number {number}" for number in range(200)])

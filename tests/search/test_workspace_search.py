@@ -83,6 +83,7 @@ async def test_phrases_exclusions_and_incomplete_words_are_understood(app: App, 
     assert texts(await find(app, project, "swi", "fts")) == []
 
 
+@pytest.mark.scenario("D42")
 @pytest.mark.one_database
 async def test_a_phrase_that_no_passage_has_is_searched_for_without_quotes(
     app: App, project: int, document: Any

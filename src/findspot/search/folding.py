@@ -55,7 +55,7 @@ def listed(
     new = range(before.examined, len(documents))
     alike, keys = _compared(new, texts)
     places, heads = array("q", before.places), array("q", before.heads)
-    results_of = Counter(documents[place] for place in places)
+    results_of = Counter(documents[place] for place in places) if per_document is not None else Counter[int]()
     by_key = {before.keys[place]: place for place in places}
     head_of = dict[int, int]()  # the result of each group of hits that are alike
     for place, first, key in zip(new, alike, keys, strict=True):

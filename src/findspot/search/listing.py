@@ -4,12 +4,11 @@ from dataclasses import replace
 
 from findspot.runtime.threads import ThreadPool
 from findspot.search.folding import BLOCK, listed
+from findspot.search.hit_rows import HitRows
 from findspot.search.paging import Ranking
-from findspot.store import chunks as rows
-from findspot.store.database import Store
 
 
-async def list_results(store: Store, threads: ThreadPool, ranking: Ranking, end: int) -> Ranking:
+async def list_results(rows: HitRows, threads: ThreadPool, ranking: Ranking, end: int) -> Ranking:
     """Examine hits until there are more than `end` results, or no more hits. Texts are compared in a thread."""
     listing, per_document = ranking.listing, ranking.request.per_document
     while len(listing.places) <= end and listing.examined < len(ranking):
@@ -18,8 +17,8 @@ async def list_results(store: Store, threads: ThreadPool, ranking: Ranking, end:
         if ranking.request.duplicates:
             listing = listed(listing, documents, None, per_document)
             continue
-        async with store.lookup() as connection:
-            found = await connection.run_sync(rows.texts, ids)
+        waiting = [ranking.ids[place] for place in listing.places[ranking.shown : end]]  # for the page itself
+        found = await rows.texts([*waiting, *ids])
         texts = {place: found[id] for place, id in enumerate(ids, listing.examined) if id in found}
         listing = await threads.run(listed, listing, documents, texts, per_document)
     return replace(ranking, listing=listing)

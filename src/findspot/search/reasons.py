@@ -58,7 +58,7 @@ def _english_words(why: Reasons) -> str:
         )
     found, missing = _shares(why, "word", "character")
     counted = " and ".join(_count(*each, noun) for each, noun in found) or "part of a word"
-    counted += f" but no {missing}" if missing and found else ""
+    counted += f" but no {missing}" if missing and found and not why.missing else ""
     named = _quoted(why.matches, ", ")
     rank = f", rank {why.keyword_rank:,} by keyword" if why.keyword_rank else ""
     return f"It contains {counted} ({named}{rank}), which adds {why.keyword:.2f}"
@@ -109,7 +109,7 @@ def _chinese_words(why: Reasons) -> str:
     found, missing = _shares(why, "词", "字")
     counted = "、".join(_chinese_count(*each, noun) for each, noun in found) or "词的一部分"
     counted = f" {counted}" if counted[:1].isdigit() else counted
-    counted += f"，未命中任何{missing}" if missing and found else ""
+    counted += f"，未命中任何{missing}" if missing and found and not why.missing else ""
     named = _quoted(why.matches, "")
     rank = f"，关键词排名第 {why.keyword_rank:,}" if why.keyword_rank else ""
     return f"命中{counted}（{named}{rank}），计 {why.keyword:.2f} 分"

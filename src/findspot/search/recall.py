@@ -139,6 +139,10 @@ class Recaller:
         """Return how many chunks match these words or, without words, how many have a vector."""
         return await self._read(request, lambda: self._engine.count(request.namespace, words, request.within))
 
+    async def frequencies(self, request: SearchRequest, terms: Sequence[str]) -> Mapping[str, int]:
+        """Return in how many chunks each of these terms occurs, without those that occur nowhere."""
+        return await self._read(request, lambda: self._engine.frequencies(request.namespace, terms))
+
     async def scores(
         self, request: SearchRequest, words: Mapping[str, Words], chunk_ids: Sequence[int]
     ) -> dict[int, dict[str, float]]:
@@ -257,8 +261,10 @@ def _load_parser() -> None:
     from findspot.chunking import cut
     from findspot.ranking.fusion import SEGMENT_LENGTH
     from findspot.words import parse
+    from findspot.words.folding import fold_run
     from findspot.words.likeness import fold_texts
 
     parse("Any word. 任何词")
     fold_texts(["任何文字"])
+    fold_run("任何文字" * 20)
     list(cut("Any text. 任何文字。", SEGMENT_LENGTH, 0))

@@ -1,28 +1,21 @@
 """Read the results of a page: for each hit a snippet, what matched in it, and its position in the current document."""
 
-import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from findspot.content.documents import Documents
-from findspot.errors import FindspotError
 from findspot.indexing.status import IndexStatus, Problem
-from findspot.models import FoundChunk
+from findspot.models import FoundChunk, NamespaceKey
 from findspot.ranking.workspace import Shown
 from findspot.runtime.threads import Threads
+from findspot.search.hit_rows import CURRENT, HitRows, LineKey, is_behind, line_key
 from findspot.search.paging import RankedHit
 from findspot.search.relocation import place
 from findspot.search.snippets import snippet
 from findspot.sources.lines import PIECE, LinePiece
-from findspot.store import chunks as rows
-from findspot.store import document_lines
-from findspot.store.database import Store
-from findspot.store.document_lines import Piece
 
 if TYPE_CHECKING:
-    import sqlalchemy as sa
-
     from findspot.words import Highlights, Query
 
 KEPT_SHARE = 0.25  # of a changed passage, in one piece; with less, its vector says nothing about the new text
@@ -57,56 +50,29 @@ class ReadResults:
 class Results:
     """Reads passages of documents for a page of hits."""
 
-    def __init__(self, store: Store, documents: Documents, index_status: IndexStatus, threads: Threads) -> None:
-        self._store = store
+    def __init__(self, documents: Documents, index_status: IndexStatus, threads: Threads) -> None:
         self._documents = documents
         self._index_status = index_status
         self._in_thread = threads.search.run
 
-    async def read(self, namespace: str, query: "Query", hits: Sequence[RankedHit]) -> ReadResults:
+    async def read(self, namespace: str, query: "Query", hits: Sequence[RankedHit], rows: HitRows) -> ReadResults:
         """Return the hits that still exist, at their current positions."""
-
-        def read(connection: "sa.Connection") -> tuple[dict[int, FoundChunk], dict[Piece, bytes]]:
-            found = rows.found(connection, [hit.id for hit in hits])
-            return found, document_lines.read(
-                connection, {piece for each in found.values() for piece in _line_pieces(each)}
-            )
-
-        async with self._store.lookup() as connection:
-            found, lines = await connection.run_sync(read)
+        found = await rows.read([hit.id for hit in hits])
         mine = {id: each for id, each in found.items() if each.chunk.namespace == namespace}
         fitting = {id: each for id, each in mine.items() if _fits(each)}
         if len(fitting) < len(mine):
             documents = {each.chunk.document_id or 0 for id, each in mine.items() if id not in fitting}
             self._index_status.report(namespace, Problem.WRONG_RANGES, sorted(documents))
-        behind = {each.chunk.document_id or 0 for each in mine.values() if _is_behind(each)}
-        texts: dict[int, str] = {}
-        for id, (text, pieces) in zip(behind, await asyncio.gather(*map(self._text, behind)), strict=True):
-            texts[id] = text
-            lines.update(((id, number), piece) for number, piece in enumerate(pieces))
+        behind = sorted({each.chunk.document_id or 0 for each in mine.values() if is_behind(each)})
+        lines = dict(rows.lines)
+        texts = dict.fromkeys(behind, "")  # of one just deleted, or damaged, which the status reports
+        if behind:
+            project_id = NamespaceKey.of(namespace).project_id
+            for id, (text, pieces) in (await self._documents.read_texts(project_id, behind)).items():
+                texts[id] = text
+                lines.update(((id, CURRENT, number), piece) for number, piece in enumerate(pieces))
         results = await self._in_thread(_results, query, fitting, texts, lines, hits)
         return ReadResults(results, missing=len(found) < len(hits))
-
-    async def _text(self, document_id: int) -> tuple[str, list[bytes]]:
-        try:
-            return await self._documents.read_text(document_id)
-        except FindspotError as error:
-            if error.code not in ("NOT_FOUND", "INTERNAL"):
-                raise
-            return "", []  # just deleted, or damaged, which the status reports: the other results are still returned
-
-
-def _is_behind(found: FoundChunk) -> bool:
-    """Return whether the document has changed since its chunks were made."""
-    return found.revision != found.indexed_revision
-
-
-def _line_pieces(found: FoundChunk) -> Iterator[Piece]:
-    """Yield the pieces of the stored line index that cover a chunk of a document that comes from a file."""
-    chunk = found.chunk
-    if found.path is not None and chunk.document_id is not None and not _is_behind(found):
-        for number in range(chunk.char_start // PIECE, (chunk.char_end - 1) // PIECE + 1):
-            yield chunk.document_id, number
 
 
 def _fits(found: FoundChunk) -> bool:
@@ -118,7 +84,7 @@ def _results(
     query: "Query",
     found: Mapping[int, FoundChunk],
     texts: Mapping[int, str],
-    lines: Mapping[Piece, bytes],
+    lines: Mapping[LineKey, bytes],
     hits: Sequence[RankedHit],
 ) -> tuple[Result, ...]:
     from findspot.words import Highlights
@@ -152,7 +118,7 @@ class _Relocated:
     def __call__(self, found: FoundChunk, score: Shown) -> FoundChunk | None:
         """Return the passage as it is now, or None if it is gone or does not match any more."""
         chunk = found.chunk
-        if not _is_behind(found):
+        if not is_behind(found):
             return found
         text = self._texts[chunk.document_id or 0]
         start, end, kept = place(chunk, text)
@@ -194,13 +160,13 @@ def _repeated(found: Mapping[int, FoundChunk], current: Mapping[int, FoundChunk]
 class _Positions:
     """Looks up lines and columns. Each piece of a line index is decoded once per page."""
 
-    def __init__(self, lines: Mapping[Piece, bytes]) -> None:
+    def __init__(self, lines: Mapping[LineKey, bytes]) -> None:
         self._lines = lines
-        self._decoded: dict[Piece, LinePiece] = {}
+        self._decoded: dict[LineKey, LinePiece] = {}
 
     def of(self, found: FoundChunk, index: int) -> tuple[int | None, int | None]:
         """Return the line and column of a character of the document; None if it has no file or no line index."""
-        piece = (found.chunk.document_id or 0, index // PIECE)
+        piece = line_key(found, index // PIECE)
         if found.path is None or piece not in self._lines:
             return None, None
         if piece not in self._decoded:

@@ -7,8 +7,7 @@ candidates are recalled when a page needs them, and come after those that were r
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence, Set
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -30,15 +29,17 @@ from findspot.search import candidates, recall
 from findspot.search.candidates import Candidates, best_with_phrase, full_matches, words_with_full_matches
 from findspot.search.counts import HitCounts, count_hits
 from findspot.search.filters import DocumentFilters
+from findspot.search.folding import BLOCK
+from findspot.search.hit_rows import HitRows
 from findspot.search.listing import list_results
+from findspot.search.looks import Looks
 from findspot.search.paging import Cursor, Cursors, RankedHit, Ranking, extended
 from findspot.search.recall import Degradation, Recalled, Recaller, words_of
 from findspot.search.request import SearchRequest, Sort, Strategy
 from findspot.search.results import ReadResults, Result, Results
 from findspot.search.scoring import look_closer, score
-from findspot.search.segments import Segments
 from findspot.search.total import Total
-from findspot.store import chunks as rows
+from findspot.store import chunks as chunk_rows
 from findspot.store.database import LOOKUP_ROWS, Store
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class WorkspaceSearch:
         results: Results,
         gate: Gate,
         threads: Threads,
-        segments: Segments,
+        looks: Looks,
         query_hash: Callable[[str], str],
     ) -> None:
         self._store = store
@@ -105,7 +106,7 @@ class WorkspaceSearch:
         self._filters = DocumentFilters(store)
         self._gate = gate
         self._threads = threads.search
-        self._segments = segments
+        self._looks = looks
         self._query_hash = query_hash
         self._cursors = Cursors()
 
@@ -166,24 +167,24 @@ class WorkspaceSearch:
         request = cursor.ranking.request
         async with cursor.lock, self._gate.search_turn(request.project_id) as turn:
             # The grace time is for the fall-back to keywords, then for reading the results.
-            deadline = Deadline.within(request.timeout_s + 2 * recall.GRACE_S)
-            async with _in_time(deadline):
-                degraded, exhausted = await self._fill(cursor, number, deadline.before(recall.GRACE_S), turn)
+            deadline, rows = Deadline.within(request.timeout_s + 2 * recall.GRACE_S), HitRows(self._store)
+            async with deadline.enforced():
+                degraded, exhausted = await self._fill(cursor, number, deadline.before(recall.GRACE_S), turn, rows)
                 ranking = cursor.ranking = cursor.ranking.with_page(number)
                 hits = ranking.page(number)
-                read = await self._results.read(request.namespace, ranking.query, hits)
+                read = await self._results.read(request.namespace, ranking.query, hits, rows)
                 counts = await count_hits(self._store, ranking.documents) if request.counts else None
         return _ReadPage(ranking, hits, read, degraded, exhausted, counts)
 
     async def looks(self, request: SearchRequest) -> Mapping[int, Look]:
         """Return the closer looks that a search for this request takes at its best candidates."""
-        if not self._segments.can_compare:
+        if not self._looks.can_compare:
             return {}
         async with self._gate.search(request.project_id) as turn:
             cursor = await self._start(request)
             deadline = Deadline.within(request.timeout_s)
-            async with _in_time(deadline):
-                await self._fill(cursor, 1, deadline, turn)
+            async with deadline.enforced():
+                await self._fill(cursor, 1, deadline, turn, HitRows(self._store))
         return cursor.ranking.looks
 
     async def _start(self, request: SearchRequest) -> Cursor:
@@ -191,24 +192,26 @@ class WorkspaceSearch:
         within = await self._filters.resolve(request)
         return Cursor(Ranking(request, query, datetime.now(UTC), within, complete=query.is_empty))
 
-    async def _fill(self, cursor: Cursor, page: int, deadline: Deadline, turn: Turn) -> tuple[Degradation | None, bool]:
+    async def _fill(
+        self, cursor: Cursor, page: int, deadline: Deadline, turn: Turn, rows: HitRows
+    ) -> tuple[Degradation | None, bool]:
         """Rank enough hits for a page, as far as there is time. If no passage has a phrase, search without phrases.
 
         Return whether that had to be done without vectors and, if so, whether there is nothing more until they work.
         """
-        degraded, exhausted = await self._fill_as_asked(cursor, page, deadline, turn)
+        degraded, exhausted = await self._fill_as_asked(cursor, page, deadline, turn, rows)
         ranking = cursor.ranking
         is_all = (ranking.complete or exhausted) and not ranking.capped
         if ranking.query.phrases and not len(ranking) and is_all:
             query = await self._recaller.parse(ranking.request, requires_phrases=False)
             cursor.ranking = replace(ranking.restarted(query), without_phrases=True)
-            degraded, exhausted = await self._fill_as_asked(cursor, page, deadline, turn)
+            degraded, exhausted = await self._fill_as_asked(cursor, page, deadline, turn, rows)
             if not len(cursor.ranking):
                 cursor.ranking = replace(cursor.ranking, without_phrases=False)
         return degraded, exhausted
 
     async def _fill_as_asked(
-        self, cursor: Cursor, page: int, deadline: Deadline, turn: Turn
+        self, cursor: Cursor, page: int, deadline: Deadline, turn: Turn, rows: HitRows
     ) -> tuple[Degradation | None, bool]:
         """Rank enough hits for a page, and decide which of them are results."""
         degraded, exhausted, enough = None, False, False
@@ -216,12 +219,12 @@ class WorkspaceSearch:
             ranking, end = cursor.ranking, cursor.ranking.end_of(page)
             enough = enough or ranking.complete
             if enough or ranking.reach >= end:
-                ranking = cursor.ranking = await list_results(self._store, self._threads, ranking, end)
+                ranking = cursor.ranking = await list_results(rows, self._threads, ranking, end)
             if enough or ranking.listed >= end:
                 return degraded, exhausted
             try:
-                async with _in_time(deadline):
-                    found = await self._widen(cursor, deadline, turn)
+                async with deadline.enforced():
+                    found = await self._widen(cursor, deadline, turn, rows)
             except FindspotError as error:
                 if error.code != "SEARCH_TIMEOUT" or ranking.reach <= ranking.end_of(page - 1):
                     raise
@@ -232,7 +235,7 @@ class WorkspaceSearch:
             hits = len(cursor.ranking)
             enough = exhausted or (page == 1 and 0 < hits < end and not ranking.query.needs_text_check)
 
-    async def _widen(self, cursor: Cursor, deadline: Deadline, turn: Turn) -> Candidates:
+    async def _widen(self, cursor: Cursor, deadline: Deadline, turn: Turn, rows: HitRows) -> Candidates:
         """Recall more candidates and rank them after those that were shown."""
         ranking = cursor.ranking
         first = candidates.MAX_CANDIDATES if ranking.request.needs_every_hit else recall.CANDIDATES
@@ -242,7 +245,7 @@ class WorkspaceSearch:
             within = await self._newest(ranking, found)
             fewer = await self._candidates(replace(ranking, within=within), limit, deadline, turn)
             found = replace(fewer, matches=found.matches, capped=True)
-        ranking, hits = await self._rank(ranking, found)
+        ranking, hits = await self._rank(ranking, found, rows)
         complete = found.degraded is None and self._is_complete(ranking.request, found)
         cursor.ranking = extended(ranking, found, hits, complete=complete)
         return found
@@ -313,8 +316,8 @@ class WorkspaceSearch:
         unchecked = list(documents.keys() - set(ranking.ids)) if query.needs_text_check else []
 
         def read(connection: "sa.Connection") -> tuple[dict[int, datetime], dict[int, str]]:
-            changed_at = rows.changed_at(connection, request.project_id, document_ids)
-            return changed_at, rows.texts(connection, unchecked) if unchecked else {}
+            changed_at = chunk_rows.changed_at(connection, request.project_id, document_ids)
+            return changed_at, chunk_rows.texts(connection, unchecked) if unchecked else {}
 
         many = len(document_ids) + len(unchecked) > LOOKUP_ROWS
         async with self._store.read() if many else self._store.lookup() as connection:
@@ -331,7 +334,7 @@ class WorkspaceSearch:
 
     # ── ranking ──
 
-    async def _rank(self, ranking: Ranking, found: Candidates) -> tuple[Ranking, list[Scored[int]]]:
+    async def _rank(self, ranking: Ranking, found: Candidates, rows: HitRows) -> tuple[Ranking, list[Scored[int]]]:
         """Return the hits among the candidates, best first, and the ranking with the closer looks that were taken.
 
         Many candidates are ranked in a thread.
@@ -342,25 +345,17 @@ class WorkspaceSearch:
         else:
             hits = await self._threads.run(score, ranking, found, similarity)
         if found.by_vector and ranking.request.strategy is Strategy.HYBRID:
-            if not ranking.looks and self._segments.can_compare:
-                best = [hit.id for hit in hits[:LOOKED_AT]]
-                ranking = replace(ranking, looks=await self._looks(ranking.query, best))
+            if not ranking.looks and self._looks.can_compare:
+                ids = [hit.id for hit in hits[:BLOCK]]
+                await rows.read(ids)  # all that the first page needs, not only those that are looked at
+                looks = await self._looks.of(ranking.query.positive_text, ids[:LOOKED_AT], rows)
+                ranking = replace(ranking, looks=looks)
             hits = look_closer(hits, ranking, found, similarity)
         least = workspace.HIDES_BELOW if ranking.request.hides_low_scores else workspace.LEAST
         shown = [hit for hit in hits if hit.score.total >= least]
         if ranking.request.sort is Sort.DATE:  # equal ones stay in their order
             shown.sort(key=lambda hit: found.origins[hit.id].updated_at, reverse=True)
         return ranking, shown
-
-    async def _looks(self, query: "Query", ids: Sequence[int]) -> Mapping[int, Look]:
-        known = self._segments.cached(ids)
-        missing = [id for id in ids if id not in known]
-        texts: dict[int, str] = {}
-        if missing:
-            async with self._store.lookup() as connection:
-                texts = await connection.run_sync(rows.texts, missing)
-        vector = await self._embeddings.query(query.positive_text)
-        return await self._threads.run(self._segments.compare, query.positive_text, vector, texts, known)
 
     def _is_complete(self, request: SearchRequest, found: Candidates) -> bool:
         """Return whether no other chunk can be a hit. Such a chunk is worse in each leg than the last candidate."""
@@ -377,12 +372,3 @@ class WorkspaceSearch:
         by_vector = similarity(min(cosines.values())) if more_by_vector else 0.0
         best = weights.keyword * by_keyword + weights.vector * by_vector + weights.recency
         return best < workspace.HIDES_BELOW
-
-
-@asynccontextmanager
-async def _in_time(deadline: Deadline) -> AsyncIterator[None]:
-    try:
-        async with asyncio.timeout(deadline.left_s):
-            yield
-    except TimeoutError:
-        raise FindspotError("SEARCH_TIMEOUT", "The search took too long and was stopped.") from None

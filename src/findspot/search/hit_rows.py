@@ -1,0 +1,63 @@
+"""Reads the rows of hits. The closer look, folding and the results of one page share them."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from findspot.models import FoundChunk
+from findspot.sources.lines import PIECE
+from findspot.store import chunks as rows
+from findspot.store import document_lines
+from findspot.store.database import Store
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+CURRENT = 0  # in place of a revision: the text of a document that was read after its chunks
+LineKey: TypeAlias = tuple[int, int, int]  # document, revision, number of the piece
+
+
+class HitRows:
+    """The rows that were read for a page: chunks by id, and pieces of the line indexes of their documents."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._asked = set[int]()
+        self.found: dict[int, FoundChunk] = {}
+        self.lines: dict[LineKey, bytes] = {}
+
+    async def read(self, ids: Sequence[int]) -> dict[int, FoundChunk]:
+        """Return chunks by id, without deleted ones. Each is read once, in one step with its lines."""
+        new = [id for id in ids if id not in self._asked]
+        if new:
+            async with self._store.lookup() as connection:
+                await connection.run_sync(self._read, new)
+        return {id: self.found[id] for id in ids if id in self.found}
+
+    async def texts(self, ids: Sequence[int]) -> dict[int, str]:
+        return {id: each.chunk.text for id, each in (await self.read(ids)).items()}
+
+    def _read(self, connection: "sa.Connection", ids: Sequence[int]) -> None:
+        found = rows.found(connection, ids)
+        wanted = {line_key(each, number) for each in found.values() for number in _line_pieces(each)}
+        lines = document_lines.read(connection, {(id, number) for id, _, number in wanted})
+        self.lines |= {key: lines[key[0], key[2]] for key in wanted if (key[0], key[2]) in lines}
+        self.found |= found
+        self._asked.update(ids)
+
+
+def is_behind(found: FoundChunk) -> bool:
+    """Return whether the document has changed since this chunk was made."""
+    return found.revision != found.indexed_revision
+
+
+def line_key(found: FoundChunk, number: int) -> LineKey:
+    """Return the key of a piece of the line index that fits the text of this chunk."""
+    return found.chunk.document_id or 0, CURRENT if is_behind(found) else found.revision, number
+
+
+def _line_pieces(found: FoundChunk) -> range:
+    """Return the pieces of the stored line index that cover a chunk of a document that comes from a file."""
+    chunk = found.chunk
+    if found.path is None or is_behind(found):
+        return range(0)
+    return range(chunk.char_start // PIECE, (chunk.char_end - 1) // PIECE + 1)
