@@ -1,5 +1,7 @@
 """Rows of line indexes, on both databases."""
 
+from typing import Any
+
 import sqlalchemy as sa
 
 from findspot.store import document_lines as rows
@@ -27,10 +29,10 @@ async def test_the_pieces_of_many_hits_are_found_without_reading_all_rows(store:
 
         def plan(direct: sa.Connection) -> str:
             statements: list[str] = []
-            sa.event.listen(direct, "before_cursor_execute", lambda *about: statements.append(about[2]))
+            driver: Any = direct.connection.dbapi_connection
+            driver.set_trace_callback(statements.append)
             rows.read(direct, [(1, 0), (2, 5)])
-            return " ".join(
-                str(row[3]) for row in direct.exec_driver_sql(f"EXPLAIN QUERY PLAN {statements[0]}", (1, 0, 2, 5))
-            )
+            driver.set_trace_callback(None)
+            return " ".join(str(row[3]) for row in driver.execute(f"EXPLAIN QUERY PLAN {statements[0]}"))
 
         assert "SEARCH found USING" in await connection.run_sync(plan)

@@ -1,7 +1,7 @@
 """The schema: the same from the migrations as from the definitions, on both databases, and what it enforces."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,8 @@ from findspot.store.schema import (
     metadata,
     pieces,
     projects,
+    replace_documents,
+    replaces,
     tables,
     tools,
     versions,
@@ -93,6 +95,12 @@ async def fill(connection: AsyncConnection) -> dict[str, int]:
     for number, source in enumerate(({"document_id": document}, {"table_id": table})):
         await connection.execute(sa.insert(import_files), {"project_id": project, "path": str(number), **source})
     await connection.execute(sa.insert(document_lines), {"document_id": document, "number": 0, "lines": b"x"})
+    rule = {"search": "x", "replace": "\0"}
+    times = {"expires_at": datetime.now(UTC), "executed_at": datetime.now(UTC)}
+    replace = {"project_id": project, "rule": rule, "state": "done", "documents": 1, "matches": 1, "actor": "owner"}
+    replaced = {"replace_id": await add(connection, replaces, **replace, **times), "document_id": document}
+    values = {"title": "d", "revision": 1, "first": 0, "matches": 1, "version_id": first}
+    await connection.execute(sa.insert(replace_documents), replaced | values)
     tool = await add(connection, tools, **a_tool(project, table, "find"))
     endpoint = await add(connection, endpoints, project_id=project, name="e", key_hash="e")
     await connection.execute(

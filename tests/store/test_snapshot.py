@@ -13,7 +13,17 @@ from findspot.store import projects as project_rows
 from findspot.store import snapshot
 from findspot.store import tables as table_rows
 from findspot.store.database import Store
-from findspot.store.schema import documents, metadata, pieces, projects, tables, tools, versions
+from findspot.store.schema import (
+    documents,
+    metadata,
+    pieces,
+    projects,
+    replace_documents,
+    replaces,
+    tables,
+    tools,
+    versions,
+)
 from tests.store.test_schema import a_tool, add, fill
 
 
@@ -82,6 +92,19 @@ async def test_unfinished_writes_are_not_in_a_snapshot(store: Store) -> None:
         await table_rows.write_pieces(connection, half.id, 7, 0, [memoryview(b"h")])
     assert [row[0] for row in await read(store, "tables")] == [ids["table"]]
     assert await read(store, "pieces") == [(ids["table"], 1, 0, b"1")]
+
+
+async def test_a_snapshot_has_replaces_that_were_executed_and_no_previews(store: Store) -> None:
+    async with store.write() as connection:
+        ids = await fill(connection)
+        values = {"project_id": ids["project"], "rule": {}, "documents": 1, "matches": 1, "actor": "owner"}
+        for state in ("previewed", "executing", "undone"):
+            id = await add(connection, replaces, **values, state=state, expires_at=datetime.now(UTC))
+            document = {"document_id": 1, "title": state, "revision": 1, "first": 0, "matches": 1}
+            await connection.execute(sa.insert(replace_documents), {"replace_id": id, **document})
+    assert len(await read(store, "replace_documents")) == 2
+    states = {value for row in await read(store, "replaces") for value in row if isinstance(value, str)}
+    assert states & {"previewed", "executing", "done", "undone"} == {"done", "undone"}
 
 
 async def test_rows_of_any_length_are_read_a_megabyte_at_a_time(store: Store) -> None:

@@ -8,9 +8,10 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.errors import FindspotError
-from findspot.store import migrate
+from findspot.store import index_owner, migrate
 from findspot.store.database import Store
 from findspot.store.failures import is_locked
+from findspot.store.index_owner import IndexOwner
 
 _LOCK_WAIT_MS = 3000
 _SQLITE_SIZE = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
@@ -25,6 +26,12 @@ class Report:
     size: int
     damage: str | None
     locked: bool = False
+    owner: IndexOwner | None = None  # of the index; PostgreSQL only
+
+    @property
+    def newer(self) -> bool:
+        """Whether a newer Findspot has migrated the database: this one must not use it."""
+        return self.schema is not None and self.schema > migrate.HEAD
 
     @property
     def current(self) -> bool:
@@ -72,4 +79,5 @@ async def _is_locked(connection: AsyncConnection) -> bool:
 async def _check_postgres(connection: AsyncConnection, schema: str | None) -> Report:
     version = (await connection.execute(sa.text("SHOW server_version"))).scalar_one()
     size = (await connection.execute(sa.text("SELECT pg_database_size(current_database())"))).scalar_one()
-    return Report(f"PostgreSQL {version}", schema, size, None)
+    owner = await index_owner.get(connection) if schema == migrate.HEAD else None
+    return Report(f"PostgreSQL {version}", schema, size, None, owner=owner)

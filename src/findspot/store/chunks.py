@@ -11,8 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from findspot.context import Context
 from findspot.models import ChunkRow, ChunkToIndex, FoundChunk
 from findspot.store import driver
+from findspot.store.column_types import Timestamp
 from findspot.store.database import Reader
-from findspot.store.schema import Timestamp, changes, chunks, gone_chunks, index_states
+from findspot.store.schema import changes, chunks, gone_chunks, index_states
 
 _AT_ONCE = 250  # rows in one statement or one part of an answer: the event loop is free in between
 _IDS_AT_ONCE = 500

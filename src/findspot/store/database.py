@@ -14,7 +14,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from findspot.store import migrate
+from findspot.store import migrate, postgres
 from findspot.store.failures import database_errors, is_locked, raised_as_findspot_errors
 from findspot.store.files import DatabaseFiles, disk_full, make_room_to_open
 from findspot.store.sqlite_connection import connector
@@ -74,6 +74,7 @@ class _Engines:
     snapshots: AsyncEngine
     writer: AsyncEngine
     lookups: sa.Engine | None  # SQLite only
+    sessions: AsyncEngine | None  # PostgreSQL only
     sqlite: "_SqliteAccess"
 
 
@@ -101,6 +102,7 @@ class Store:
 
     def __init__(self, engines: _Engines) -> None:
         self._engines = engines
+        self._was_reached = False  # the database has answered before
         self._is_full = False  # the last write failed because the disk is full
         self.written = asyncio.Event()  # set by every durable write; the task that waits for it clears it
 
@@ -113,6 +115,7 @@ class Store:
         store = cls.unprepared(url, file)
         try:
             await store._migrate()
+            store._was_reached = True
             if not url:
                 with raised_as_findspot_errors():
                     store._engines.sqlite.files = await asyncio.to_thread(DatabaseFiles, file)
@@ -137,8 +140,14 @@ class Store:
     @contextlib.asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
         """Give a connection for queries of any size. On SQLite each statement sees the newest state."""
-        async with database_errors(), self._engines.reader.connect() as connection:
+        async with database_errors(), self._connected(self._engines.reader) as connection:
             yield connection
+
+    def _connected(self, engine: AsyncEngine) -> contextlib.AbstractAsyncContextManager[AsyncConnection]:
+        """Give a connection. If PostgreSQL restarts, wait for it, but not when it is opened for the first time."""
+        if self._was_reached and self.kind == "postgresql":
+            return postgres.connected(engine)
+        return engine.connect()
 
     @contextlib.asynccontextmanager
     async def lookup(self) -> AsyncIterator[Reader]:
@@ -149,7 +158,7 @@ class Store:
         """
         async with database_errors():
             if self._engines.lookups is None:
-                async with self._engines.snapshots.connect() as connection:
+                async with self._connected(self._engines.snapshots) as connection:
                     yield connection
                 return
             direct = _begin_snapshot(self._engines.lookups)
@@ -165,12 +174,22 @@ class Store:
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncConnection]:
         """Give a snapshot of the whole database, for as long as it takes to read it. It delays no writer."""
-        async with database_errors(), self._engines.snapshots.connect() as connection:
-            if self.kind == "sqlite":
+        async with database_errors(), self._connected(self._engines.snapshots) as connection:
+            if self.kind == "postgresql":
+                await connection.execute(postgres.NO_TIMEOUT)
+            else:
                 # SQLite readers are not reset when they return to the pool, so this one must not return.
                 await connection.run_sync(sa.Connection.detach)
                 await connection.exec_driver_sql("BEGIN")
             await migrate.revision(connection)  # the first query fixes the state that the snapshot shows
+            yield connection
+
+    @contextlib.asynccontextmanager
+    async def session(self) -> AsyncIterator[AsyncConnection]:
+        """Give a connection that no one else uses before or after, and that commits each statement: for what belongs
+        to a connection, such as LISTEN. PostgreSQL only."""
+        assert self._engines.sessions is not None, "SQLite has no sessions"
+        async with database_errors(), self._engines.sessions.connect() as connection:
             yield connection
 
     @contextlib.asynccontextmanager
@@ -269,7 +288,7 @@ def _sqlite(file: Path) -> _Engines:
     sa.event.listen(lookups, "do_connect", lambda *_: access.require_present())
     sa.event.listen(writer.sync_engine, "connect", _poll_for_locks)
     sa.event.listen(writer.sync_engine, "begin", lambda connection: _begin_immediate(connection, access))
-    return _Engines(reader, reader, writer, lookups, access)
+    return _Engines(reader, reader, writer, lookups, None, access)
 
 
 def _prepare_sqlite(connection: Any, record: object) -> None:
@@ -333,31 +352,5 @@ def _end_snapshot(connection: sa.Connection) -> None:
 
 
 def _postgres(url: str) -> _Engines:
-    engine = create_async_engine(
-        sa.make_url(url).set(drivername="postgresql+psycopg"),
-        pool_size=_READERS,
-        max_overflow=_READERS,
-        pool_timeout=_WAIT_S,
-        pool_pre_ping=True,
-        hide_parameters=True,
-        connect_args={"connect_timeout": 10},
-    )
-    sa.event.listen(engine.sync_engine, "connect", _stream_in_binary)
-    snapshots = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-    return _Engines(engine, snapshots, engine, None, _SqliteAccess())
-
-
-def _stream_in_binary(connection: Any, record: object) -> None:
-    """Stream large values in binary format. The text format would double their size with hex digits."""
-    from psycopg import AsyncServerCursor  # here, because most installations never need it
-    from psycopg.pq import Format
-
-    class BinaryCursor(AsyncServerCursor[Any]):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **kwargs)
-            self.format = Format.BINARY
-
-        def __del__(self, *_: Any) -> None:
-            """Do not warn about a cursor that was abandoned: it ends with its connection."""
-
-    connection.driver_connection.server_cursor_factory = BinaryCursor
+    pools = postgres.open_pools(url)
+    return _Engines(pools.reader, pools.snapshots, pools.writer, None, pools.sessions, _SqliteAccess())

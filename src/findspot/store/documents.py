@@ -97,6 +97,16 @@ async def change(connection: AsyncConnection, document: Document, **values: Any)
     return Document(*(await connection.execute(query)).one())
 
 
+async def put_contents(connection: AsyncConnection, new: sa.Subquery) -> None:
+    """Give many locked documents new contents and increase their revisions by one, in one statement.
+
+    `new` selects the columns `id`, `content` and `word_count`.
+    """
+    query = sa.update(documents).where(documents.c.id == new.c.id)
+    values = {"content": new.c.content, "word_count": new.c.word_count, "revision": documents.c.revision + 1}
+    await connection.execute(query.values(values | {"updated_at": datetime.now(UTC)}))
+
+
 async def date(connection: AsyncConnection, document_id: int, changed_at: datetime) -> None:
     """Give a document the date of its file. Its content and revision stay the same."""
     query = sa.update(documents).where(documents.c.id == document_id)
@@ -120,6 +130,12 @@ async def size_of(connection: Reader, document_id: int) -> int:
     query = sa.select(sa.func.length(documents.c.content)).where(documents.c.id == document_id)
     row = (await connection.execute(query)).one_or_none()
     return row[0] if row else 0
+
+
+async def content_sizes(connection: AsyncConnection, ids: Sequence[int]) -> dict[int, int]:
+    """Return the sizes of documents' contents in bytes by id. Deleted ones are left out."""
+    found = await driver.run(connection, "SELECT id, length(content) FROM documents WHERE id IN (??)", among=ids)
+    return {row[0]: row[1] for row in found}
 
 
 async def sizes(connection: AsyncConnection, project_id: int, after: int, limit: int) -> list[tuple[int, int]]:

@@ -1,5 +1,6 @@
 """Sends statements for many rows directly to the driver, because SQLAlchemy's work per row would take too long."""
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
@@ -38,6 +39,9 @@ async def run(connection: AsyncConnection, query: str, *values: Any, among: Sequ
 def rows(connection: sa.Connection, query: str, *values: Any, among: Sequence[Any]) -> list[Any]:
     """Run a query on a synchronous connection, like `run`."""
     statements = _statements(connection, query, values, among)
+    direct = connection.connection.dbapi_connection
+    if isinstance(direct, sqlite3.Connection):  # a lookup: SQLAlchemy's result would take longer than the query
+        return [row for statement in statements for row in direct.execute(*statement).fetchall()]
     return [row for statement in statements for row in connection.exec_driver_sql(*statement).fetchall()]
 
 

@@ -14,6 +14,7 @@ from findspot.store.files import disk_full
 
 _SQLITE_DISK_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
 _POSTGRES_DISK_FULL = "53100"
+_POSTGRES_CANCELLED = "57014"
 
 
 @contextlib.asynccontextmanager
@@ -39,6 +40,10 @@ def raised_as_findspot_errors() -> Iterator[None]:
     except (DBAPIError, sqlite3.Error, PoolTimeout, OSError) as error:
         if _is_disk_full(error):
             raise disk_full() from error
+        if _sqlstate(error) == _POSTGRES_CANCELLED:
+            raise FindspotError(
+                "STORE_UNAVAILABLE", "A query of the database took too long and was stopped."
+            ) from error
         raise FindspotError("STORE_UNAVAILABLE", "The database cannot be used right now.") from error
 
 
@@ -48,7 +53,12 @@ def _is_disk_full(error: BaseException) -> bool:
         return getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_OK) in _SQLITE_DISK_FULL
     if isinstance(cause, OSError):
         return cause.errno in (errno.ENOSPC, errno.EDQUOT)
-    return getattr(cause, "sqlstate", None) == _POSTGRES_DISK_FULL
+    return _sqlstate(error) == _POSTGRES_DISK_FULL
+
+
+def _sqlstate(error: BaseException) -> str | None:
+    """Return PostgreSQL's code of an error."""
+    return getattr(error.orig if isinstance(error, DBAPIError) else error, "sqlstate", None)
 
 
 def is_locked(error: BaseException) -> bool:

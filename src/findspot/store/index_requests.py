@@ -10,7 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import NamespaceKey
 from findspot.store import driver
-from findspot.store.schema import Timestamp, index_requests, namespace_states
+from findspot.store.column_types import Timestamp
+from findspot.store.schema import index_requests, namespace_states
 
 
 class RequestKind(StrEnum):

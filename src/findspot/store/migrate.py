@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.errors import FindspotError
 
-HEAD = "0012"
+HEAD = "0016"
 _LOCK = 0x66696E64  # any constant: processes that start together migrate one after the other
 FOLDER = Path(__file__).parent / "migrations"
 
@@ -44,7 +44,8 @@ async def check(connection: AsyncConnection) -> None:
     if current is not None and current > HEAD:
         raise FindspotError(
             "STORE_UNAVAILABLE",
-            f"The database was written by a newer Findspot (schema {current}; this one knows {HEAD}).",
+            f"The database was migrated by a newer Findspot (schema {current}; this one knows {HEAD}). "
+            "Start that version, or a later one.",
         )
 
 

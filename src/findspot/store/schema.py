@@ -5,6 +5,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from findspot.store.column_types import ExactText, Id, Timestamp
+
 metadata = sa.MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -14,35 +16,6 @@ metadata = sa.MetaData(
         "pk": "pk_%(table_name)s",
     }
 )
-
-# SQLite counts rows only in a column of exactly this type; PostgreSQL needs the wide one.
-Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
-
-
-class Timestamp(sa.TypeDecorator[datetime]):
-    """A time in UTC. SQLite forgets the zone of a time, so it goes in and comes out as UTC."""
-
-    impl = sa.DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
-        return None if value is None else value.astimezone(UTC)
-
-    def process_result_value(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
-        return None if value is None else value.replace(tzinfo=value.tzinfo or UTC).astimezone(UTC)
-
-
-class ExactText(sa.TypeDecorator[str]):
-    """Text kept as UTF-8 bytes, because PostgreSQL's text type refuses the character U+0000."""
-
-    impl = sa.LargeBinary
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> bytes | None:
-        return None if value is None else value.encode()
-
-    def process_result_value(self, value: bytes | None, dialect: sa.Dialect) -> str | None:
-        return None if value is None else bytes(value).decode()
 
 
 def _id() -> sa.Column[int]:
@@ -196,6 +169,53 @@ versions = _table(
     sa.Column("content", sa.LargeBinary, nullable=False),
 )
 
+# A replace over documents, from its preview on. `document_id` is its scope (NULL: the whole project), and `tool_id` the
+# tool that an agent asked for it. Neither is a reference: the record outlives them.
+replaces = _table(
+    "replaces",
+    _id(),
+    _owner("projects", index=False),
+    sa.Column("document_id", Id),
+    sa.Column("tool_id", Id),
+    sa.Column("rule", sa.JSON, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    _one_of("state", "previewed", "executing", "done", "undone"),
+    sa.Column("documents", sa.Integer, nullable=False),
+    sa.Column("matches", Id, nullable=False),
+    sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("key_id", Id),
+    _created_at(),
+    sa.Column("expires_at", Timestamp, nullable=False),
+    sa.Column("executed_at", Timestamp),
+    sa.Column("executed_by", sa.Text),
+    sa.Column("undone_at", Timestamp),
+    sa.Column("undone_by", sa.Text),
+    sa.Index("ix_replaces_project_id_state", "project_id", "state"),
+)
+
+# One row per document with a match. `revision` is that of the preview, `first` the number of matches in the documents
+# before it, and `found` its matches. While the replace is executed, `content` is the new content. `version_id` then
+# keeps the old one, and `undo_version_id` the replaced one after an undo.
+replace_documents = sa.Table(
+    "replace_documents",
+    metadata,
+    sa.Column("replace_id", Id, sa.ForeignKey("replaces.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("document_id", Id, primary_key=True, autoincrement=False),  # no reference: a deleted one is reported
+    sa.Column("title", sa.Text, nullable=False),
+    sa.Column("revision", Id, nullable=False),
+    sa.Column("first", Id, nullable=False),
+    sa.Column("matches", Id, nullable=False),
+    sa.Column("replaced", Id, nullable=False, server_default="0"),
+    sa.Column("skipped", sa.Text),
+    sa.Column("version_id", Id),
+    sa.Column("new_revision", Id),
+    sa.Column("undo_skipped", sa.Text),
+    sa.Column("undo_version_id", Id),
+    sa.Column("word_count", Id),
+    sa.Column("found", sa.LargeBinary),
+    sa.Column("content", sa.LargeBinary),
+)
+
 tools = _table(
     "tools",
     _id(),
@@ -235,6 +255,21 @@ bindings = sa.Table(
         ["tool_id", "tool_name"], ["tools.id", "tools.name"], ondelete="CASCADE", onupdate="CASCADE"
     ),
     sa.UniqueConstraint("endpoint_id", "tool_name"),
+)
+
+# The retrieval configuration of a project: one row per change, of which the newest is in force.
+retrieval_configs = _table(
+    "retrieval_configs",
+    _id(),
+    _owner("projects"),
+    sa.Column("top_k", sa.Integer, nullable=False),
+    sa.Column("min_score", sa.Double, nullable=False),
+    sa.Column("max_tokens", sa.Integer, nullable=False),
+    sa.Column("redaction_patterns", sa.JSON, nullable=False),
+    sa.Column("redaction_allowed", sa.JSON, nullable=False),
+    sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("key_id", Id),  # no reference: a change outlives the key that made it
+    _created_at(),
 )
 
 _WAITING = sa.text("NOT indexed")
@@ -291,8 +326,7 @@ changes = sa.Table(
 )
 
 # One row a source (a table, or a document). Triggers make it when the source is made and set it to `pending` whenever
-# its revision grows. Its chunks are those of `indexed_revision`; they are all in the engine when
-# it is `ready`.
+# its revision grows. Its chunks are those of `indexed_revision`; they are all in the engine when it is `ready`.
 index_states = _table(
     "index_states",
     _id(),
@@ -349,6 +383,11 @@ index_requests = _table(
 
 # One row: the id of this installation. An index of another installation is not used.
 installation = sa.Table("installation", metadata, sa.Column("identity", sa.Text, primary_key=True))
+
+# One row at most, on PostgreSQL only: the engine that holds the index and, if that is in a data folder, which one.
+_OWNER = ("engine", "installation_id", "folder", "host")
+_OWNER_COLUMNS = (sa.Column(name, sa.Text, primary_key=name == "engine") for name in _OWNER)
+index_owner = sa.Table("index_owner", metadata, *_OWNER_COLUMNS, sa.Column("claimed_at", Timestamp, nullable=False))
 
 # In the order in which they came, so that a rebuild, which asks for them in that order, reads them one after another.
 embedding_cache = _table(

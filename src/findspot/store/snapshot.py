@@ -10,19 +10,22 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Column, ColumnKind, TableShape
+from findspot.store.column_types import Timestamp
 from findspot.store.schema import (
-    Timestamp,
     changes,
     chunks,
     document_lines,
     embedding_cache,
     gone_chunks,
+    index_owner,
     index_requests,
     index_states,
     installation,
     metadata,
     namespace_states,
     pieces,
+    replace_documents,
+    replaces,
     sessions,
     tables,
 )
@@ -40,8 +43,10 @@ _LEFT_OUT = (
     namespace_states,
     index_requests,
     installation,
+    index_owner,
     sessions,
 )
+_EXECUTED = ("done", "undone")
 _COUNTER = "id"  # the column whose values are never reused
 _WAIT_FOR_LOCKS = sa.text("SET LOCAL lock_timeout = '10s'")
 
@@ -116,13 +121,18 @@ def _unconverted(column: sa.Column[Any]) -> sa.ColumnElement[Any]:
 
 
 def _complete(table: sa.Table) -> Iterable[sa.ColumnElement[bool]]:
-    """Exclude leftovers: tables whose first text is still being written, and texts that are not current."""
+    """Exclude leftovers: tables whose first text is still being written, texts that are not current, and previews of
+    replaces."""
     if table is tables:
         yield tables.c.revision > 0
     if table is pieces:
         yield sa.exists().where(
             tables.c.id == pieces.c.table_id, tables.c.text_id == pieces.c.text_id, tables.c.revision > 0
         )
+    if table is replaces:
+        yield replaces.c.state.in_(_EXECUTED)
+    if table is replace_documents:
+        yield sa.exists().where(replaces.c.id == replace_documents.c.replace_id, replaces.c.state.in_(_EXECUTED))
 
 
 async def _batch(connection: AsyncConnection, table: sa.Table) -> int:
@@ -152,7 +162,7 @@ async def _last_ids(connection: AsyncConnection, names: Sequence[str]) -> dict[s
 async def is_empty(connection: AsyncConnection) -> bool:
     """Return whether all tables are empty. On PostgreSQL, lock them so that they stay empty in this transaction."""
     present = set(await connection.run_sync(lambda sync: sa.inspect(sync).get_table_names()))
-    not_data = (installation, sessions)
+    not_data = (installation, index_owner, sessions)
     ours = [table for table in metadata.sorted_tables if table.name in present and table not in not_data]
     if connection.dialect.name == "postgresql" and ours:
         await connection.execute(_WAIT_FOR_LOCKS)

@@ -1,14 +1,15 @@
 """Rows of versions. They are only added, never changed."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Caller, Document, Version
 from findspot.store.database import Reader
-from findspot.store.schema import versions
+from findspot.store.schema import documents, versions
 
 _columns = (
     versions.c.id,
@@ -38,6 +39,26 @@ async def add(connection: AsyncConnection, document: Document, content: bytes, r
         "content": content,
     }
     return int((await connection.execute(sa.insert(versions).values(values).returning(versions.c.id))).scalar_one())
+
+
+async def add_all(connection: AsyncConnection, ids: sa.Select[Any], reason: str, caller: Caller) -> None:
+    """Add the current contents of the documents that `ids` selects as their newest versions, in one statement."""
+    before = versions.alias("before")
+    newest = sa.select(sa.func.max(before.c.id)).where(before.c.document_id == documents.c.id).scalar_subquery()
+    values = {
+        "document_id": documents.c.id,
+        "parent_id": newest,
+        "reason": sa.literal(reason),
+        "actor": sa.literal(caller.name),
+        "key_id": sa.literal(caller.key_id, versions.c.key_id.type),
+        "title": documents.c.title,
+        "format": documents.c.format,
+        "word_count": documents.c.word_count,
+        "created_at": sa.literal(datetime.now(UTC), versions.c.created_at.type),
+        "content": documents.c.content,
+    }
+    current = sa.select(*values.values()).where(documents.c.id.in_(ids)).order_by(documents.c.id)
+    await connection.execute(sa.insert(versions).from_select(list(values), current))
 
 
 async def autosaved_at(connection: AsyncConnection, document_id: int, caller: Caller) -> datetime | None:
@@ -76,9 +97,9 @@ async def load(connection: AsyncConnection, document_id: int, version_id: int) -
     return (Version(*row[:-1]), row.content) if row else None
 
 
-async def sizes(connection: AsyncConnection, documents: Sequence[int]) -> list[tuple[int, int]]:
+async def sizes(connection: AsyncConnection, document_ids: Sequence[int]) -> list[tuple[int, int]]:
     """Return the ids and content sizes in bytes of all versions of some documents, by id."""
-    query = sa.select(versions.c.id, sa.func.length(versions.c.content)).where(versions.c.document_id.in_(documents))
+    query = sa.select(versions.c.id, sa.func.length(versions.c.content)).where(versions.c.document_id.in_(document_ids))
     return [(row[0], row[1]) for row in await connection.execute(query.order_by(versions.c.id))]
 
 
