@@ -146,6 +146,7 @@ def test_a_query_vector_of_another_dimension_raises_dimension_mismatch(engine: E
     assert found(engine, "cat") == near(engine, direction(1)) == [1]
 
 
+@pytest.mark.scenario("D33")
 def test_a_chunk_with_a_vector_of_zeros_has_no_vector(engine: Engine) -> None:
     engine.write(TABLE, MODEL, batch({1: "cat", 2: "cat"}, np.array([direction(1), direction()])))
     recall = engine.recall(TABLE, words("cat"), direction(1), limit=10)
@@ -311,6 +312,7 @@ FILTERS = [
 ]
 
 
+@pytest.mark.scenario("003.search.filter")
 def test_a_filter_limits_both_legs_and_changes_no_score(engine: Engine) -> None:
     texts = {id: "cat " + "padding " * id for id in SOURCES}
     vectors = np.array([direction(0, id) for id in texts])

@@ -10,15 +10,15 @@ from findspot.settings import Settings
 
 
 class Unavailable:
-    """An engine that has a name but no implementation yet. Every call raises ENGINE_UNAVAILABLE."""
+    """An engine that cannot be used. Every call raises ENGINE_UNAVAILABLE with the reason."""
 
     files = None
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
 
     def __getattr__(self, call: str) -> Any:
-        raise FindspotError("ENGINE_UNAVAILABLE", f"This version of Findspot has no engine '{self._name}'.")
+        raise FindspotError("ENGINE_UNAVAILABLE", self._reason)
 
     def close(self) -> None: ...
 
@@ -26,10 +26,15 @@ class Unavailable:
 _OWNER = "store"  # file in the index folder with the identity of the store that the index belongs to
 
 
+def unavailable(reason: str) -> Engine:
+    """Return an engine that answers every call with this reason."""
+    return cast(Engine, Unavailable(reason))
+
+
 def open_engine(settings: Settings, identity: str) -> Engine:
     """Open the engine for the store with this identity."""
     if settings.engine != "embedded":
-        return cast(Engine, Unavailable(settings.engine))
+        return unavailable(f"This version of Findspot has no engine '{settings.engine}'.")
     from findspot.engines.embedded.engine import EmbeddedEngine
 
     folder = settings.data / "index"

@@ -49,8 +49,9 @@ class DataFolder:
     names the owner. A forked process shares the locks: they are held until both processes have ended.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, takes_over: bool = False) -> None:
         self.path = folder
+        self.takes_over = takes_over  # the index of the database is built again here, if it was in another folder
         self._handle: int | None = None  # of the lock file
         self._folder: int | None = None
         self._pid: int | None = None  # of the process that claimed the folder, also after a fork

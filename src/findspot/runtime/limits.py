@@ -17,6 +17,8 @@ REBUILDS = 2  # per project at the same time
 RETRY_AFTER_MS = 200
 TIMEOUT_S = 5.0  # of a search
 
+_TOO_LONG = "The search took too long and was stopped."
+
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
@@ -40,7 +42,16 @@ class Deadline:
     def check(self) -> None:
         """Raise SEARCH_TIMEOUT if the deadline has passed."""
         if self.clock() >= self.at:
-            raise FindspotError("SEARCH_TIMEOUT", "The search took too long and was stopped.")
+            raise FindspotError("SEARCH_TIMEOUT", _TOO_LONG)
+
+    @asynccontextmanager
+    async def enforced(self) -> AsyncIterator[None]:
+        """Cancel the block when the deadline has passed, and raise SEARCH_TIMEOUT."""
+        try:
+            async with asyncio.timeout(self.left_s):
+                yield
+        except TimeoutError:
+            raise FindspotError("SEARCH_TIMEOUT", _TOO_LONG) from None
 
 
 class Gate:

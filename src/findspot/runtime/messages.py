@@ -6,6 +6,7 @@ from findspot.models import TableIndexState
 
 Language: TypeAlias = Literal["en", "zh"]
 
+
 _TRUNCATED = {
     "en": "The answer was too long and was cut. Shown: {shown}. {advice}",
     "zh": "内容过长，已截断。已显示：{shown}。{advice}",
@@ -21,6 +22,7 @@ NARROWING_ADVICE = {
         "preview": "Name fewer fields in 'keys', or read a slice such as [0:10] with a query_data tool.",
         "select": "Name fewer values in 'keys', or read single fields with a query_data tool.",
         "search": "Request fewer hits with 'top_k'.",
+        "replace": "Ask for one document with 'document_id', or search for something longer.",
         "edit": "All changes were made; only the list of keys was shortened.",
     },
     "zh": {
@@ -31,6 +33,7 @@ NARROWING_ADVICE = {
         "preview": "请减少 keys 中的字段，或用 query_data 工具读取切片，例如 [0:10]。",
         "select": "请减少 keys 中的取值，或用 query_data 工具只读取部分字段。",
         "search": "请调小 top_k，减少结果数量。",
+        "replace": "请用 document_id 指定一个文档，或使用更长的搜索文本。",
         "edit": "所有更改均已完成，仅键列表被截短。",
     },
 }
@@ -46,6 +49,7 @@ _READ_ON = {
     "en": "The part was too long and was cut. Read on with start={start}.",
     "zh": "所选部分过长，已截断。请用 start={start} 继续读取。",
 }
+
 
 _SCOPE_MISSING = {
     "en": "There is no value at {scope} in the table at present, so nothing can be found.",

@@ -16,6 +16,7 @@ from findspot.errors import FindspotError
 REGISTRY = CollectorRegistry()
 CANCELLED = "cancelled"
 WORKSPACE = "workspace"  # in place of a tool's id
+RETRIEVAL = "retrieval"
 DOCUMENTS = "documents"  # in place of a table's id
 PROJECT = "project_id"
 
@@ -35,6 +36,16 @@ SEARCH_DURATION = Histogram(
 )
 SEARCH_RESULTS = Histogram(
     "search_results_count", "Results of a search.", [PROJECT], buckets=(0, 1, 5, 10, 20, 50), registry=REGISTRY
+)
+RETRIEVALS = Counter("retrievals", "Retrievals, with passages or empty.", [PROJECT, "answer"], registry=REGISTRY)
+RETRIEVED_TOKENS = Counter(
+    "retrieval_tokens",
+    "Tokens of passages that retrievals used, or dropped for lack of room.",
+    [PROJECT, "what"],
+    registry=REGISTRY,
+)
+REDACTIONS = Counter(
+    "redactions", "Private values redacted by retrieval, by kind.", [PROJECT, "kind"], registry=REGISTRY
 )
 UPLOAD_ERRORS = Counter(
     "turbopuffer_upload_errors", "Failed writes to the engine, of any kind.", [PROJECT], registry=REGISTRY
