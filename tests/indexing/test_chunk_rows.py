@@ -108,6 +108,7 @@ async def test_a_document_that_cannot_be_cut_does_not_delay_the_others(app: App,
 # ── tables ──
 
 
+@pytest.mark.scenario("003.decision.lazy")
 async def test_a_table_without_a_tool_is_not_indexed(app: App, project: int) -> None:
     table = await make_table(app, project, {"a": "words"})
     await settle(app)
@@ -152,6 +153,7 @@ async def test_a_table_is_cut_once_for_each_chunk_size_and_overlap(app: App, pro
     assert (await flows.state(app, table)).nodes == 2
 
 
+@pytest.mark.scenario("003.edge.oversized-node")
 @pytest.mark.one_database
 async def test_nodes_that_are_not_indexed_are_listed_with_the_reason(
     settings: Settings, embedder: FakeEmbedder
@@ -170,6 +172,12 @@ async def test_nodes_that_are_not_indexed_are_listed_with_the_reason(
         assert [row.json_pointer for row in await rows(app)] == ["/fine"]
 
 
+@pytest.mark.scenario(
+    "003.rechunk.new-chunks-in",
+    "003.rechunk.same-hash-untouched",
+    "003.aim.incremental",
+    "001.decision.new-content-new-ids",
+)
 @pytest.mark.one_database
 async def test_an_edit_of_a_table_embeds_only_the_changed_node(app: App, project: int, embedder: FakeEmbedder) -> None:
     table = await make_table(app, project, {"list": [f"node number {number}" for number in range(300)]})

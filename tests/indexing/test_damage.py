@@ -268,6 +268,7 @@ def test_a_file_damaged_under_a_running_server_never_changes_an_answer_and_is_re
     assert server.process.poll() is None
 
 
+@pytest.mark.scenario("D27")
 @pytest.mark.torture
 @pytest.mark.parametrize("above", range(3) if IS_TORTURE else [2], ids=lambda above: FOLDERS[above])
 def test_a_folder_deleted_under_a_running_server_is_rebuilt(

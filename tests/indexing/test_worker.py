@@ -159,6 +159,7 @@ async def test_the_worker_survives_unexpected_errors(short_delays: None, app: Ap
 # ── kill, restart and close ──
 
 
+@pytest.mark.scenario("003.queue.durable", "001.non-goal.no-queue")
 async def test_the_next_process_continues_where_a_killed_one_stopped(
     settings: Settings, embedder: FakeEmbedder
 ) -> None:

@@ -18,6 +18,7 @@ from findspot.indexing.batches import Batches
 from findspot.indexing.chunk_rows import ChunkRows
 from findspot.indexing.eviction import Eviction
 from findspot.indexing.feeding import Feeding
+from findspot.indexing.listening import ChangeListener
 from findspot.indexing.rebuild import Rebuilds
 from findspot.indexing.reconcile import Reconciliation
 from findspot.indexing.states import NamespaceStates
@@ -40,7 +41,7 @@ from findspot.store.namespace_states import Phase, RebuildReason
 log = logging.getLogger(__name__)
 
 LONGEST_SLEEP_S = 30.0
-SHARED_SLEEP_S = 1.0  # where other processes may change the store
+POLL_S = 1.0  # where other processes may change the store without notice
 CHECK_EVERY_S, FIRST_CHECK_S = 3600.0, 60.0  # opening a large index checks only the sizes of its files
 GRACE_S = 1.0
 NAMESPACE_BACKOFF = Backoff(first_s=1.0, longest_s=30.0)
@@ -69,7 +70,6 @@ class IndexWorker:
     ) -> None:
         self._store = store
         self._engine = engine
-        self._settings = settings
         self._threads = threads.index
         self._namespaces = names = NamespaceStates(store)
         self._chunk_rows = ChunkRows(store, helpers, settings)
@@ -85,6 +85,7 @@ class IndexWorker:
         self._updating: dict[NamespaceKey, asyncio.Task[None]] = {}
         self._rescan: set[NamespaceKey] = set()  # had new work while they were being updated
         self._tasks: list[asyncio.Task[None]] = []
+        self._listener = ChangeListener(store) if store.kind == "postgresql" else None
 
     async def prepare(self) -> None:
         """Load what the first change would otherwise wait for."""
@@ -98,6 +99,8 @@ class IndexWorker:
             asyncio.create_task(self._schedule(), name="index scheduler"),
             asyncio.create_task(self._check_files(), name="index check"),
         ]
+        if self._listener is not None:
+            self._tasks.append(asyncio.create_task(self._listener.run(), name="index listener"))
 
     async def close(self) -> None:
         """Wait up to 1 s for updates to reach a safe point, then cancel them. Rebuilds are cancelled at once."""
@@ -119,10 +122,10 @@ class IndexWorker:
             waits = self._retries.remaining_s()  # before the scan: a wait that ends during it is not slept through
             began = time.monotonic()
             if not await self._log_errors(self._scan):
-                await asyncio.sleep(SHARED_SLEEP_S)  # the store may be read-only: a scan wakes the next one
+                await asyncio.sleep(POLL_S)  # the store may be read-only: a scan wakes the next one
             pause_s = await self._pause_s(waits)
             if self._updating:
-                await asyncio.sleep(min(SHARED_SLEEP_S, SCAN_PAUSE * (time.monotonic() - began)))
+                await asyncio.sleep(min(POLL_S, SCAN_PAUSE * (time.monotonic() - began)))
             with contextlib.suppress(TimeoutError):  # not wait_for, which can swallow a cancellation
                 async with asyncio.timeout(pause_s):
                     await self._store.written.wait()
@@ -140,12 +143,12 @@ class IndexWorker:
 
     async def _pause_s(self, waits: list[float]) -> float:
         """Return how long to sleep if nothing is written: until the next retry at the latest."""
-        longest = SHARED_SLEEP_S if self._settings.shared else LONGEST_SLEEP_S
+        longest = LONGEST_SLEEP_S if self._listener is None or self._listener.is_listening else POLL_S
         try:
             async with self._store.read() as connection:
                 retry_at = await index_states.next_retry(connection)
         except FindspotError:  # the store is unavailable, which the scan has logged
-            return SHARED_SLEEP_S
+            return POLL_S
         waits = [longest, *waits]
         if retry_at is not None:
             waits.append((retry_at - datetime.now(UTC)).total_seconds())
