@@ -48,7 +48,7 @@ _BLOCK_KINDS: dict[str, BlockKind] = {
     "TableHead": "row",
     "TableRow": "row",
 }
-_LONE_RETURN = re.compile(r"\r(?!\n)")
+LONE_RETURN = re.compile(r"\r(?!\n)")
 _ENTITY = re.compile(r"&#?[0-9A-Za-z]+;")
 _LINE_TAG = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _ESCAPABLE = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
@@ -59,8 +59,8 @@ def extract(source: str) -> Extract:
     require_scalar_text(source)
     body = body_start(source)
     # The parser does not treat a lone carriage return as a line end everywhere. A line feed has the same length.
-    source = _LONE_RETURN.sub("\n", source)
-    walk = _Walk(source, _CodePoints(source, body))
+    source = LONE_RETURN.sub("\n", source)
+    walk = _Walk(source, CodePoints(source, body))
     try:
         for event, span in PARSER.events_with_range(source[body:]):
             walk.take(event, span["start"], span["end"])
@@ -72,7 +72,7 @@ def extract(source: str) -> Extract:
     return walk.writer.extract()
 
 
-class _CodePoints:
+class CodePoints:
     """Converts the parser's UTF-8 byte offsets to code points of the source.
 
     Each call counts from the previous one, in either direction. Offsets come nearly in order, so all calls together
@@ -99,7 +99,7 @@ class _CodePoints:
 class _Walk:
     """Writes the text from the parser's events."""
 
-    def __init__(self, source: str, points: _CodePoints) -> None:
+    def __init__(self, source: str, points: CodePoints) -> None:
         self.writer = TextWriter()
         self._source = source
         self._points = points

@@ -15,6 +15,11 @@ _UNSPACED = re.compile(
 )
 
 
+def joins_lines(before: str, after: str) -> bool:
+    """Return whether a soft break between two characters is not shown, because their scripts have no spaces."""
+    return bool(_UNSPACED.match(before) and _UNSPACED.match(after))
+
+
 class TextWriter:
     """Writes text with its places. A break is held until text follows it in the same block.
 
@@ -94,7 +99,7 @@ class TextWriter:
 
     def _write_held(self, following: str) -> None:
         for text, start, end, owner in self._held:
-            if text == SOFT_BREAK and _UNSPACED.match(following) and _UNSPACED.match(self._parts[-1][-1]):
+            if text == SOFT_BREAK and joins_lines(self._parts[-1][-1], following):
                 continue
             self._append(text, start, end, owner)
 
