@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from findspot.agents.calls import ToolCalls
 from findspot.agents.endpoints import Endpoints
+from findspot.agents.replace_calls import ReplaceCalls
 from findspot.agents.tool_index import ToolIndex
 from findspot.agents.tools import Tools
 from findspot.content.documents import Documents
@@ -16,20 +17,27 @@ from findspot.content.importing import Importing
 from findspot.content.keys import Keys, query_hash
 from findspot.content.sessions import Sessions
 from findspot.content.tables import Tables
-from findspot.engines.opening import open_engine
+from findspot.engines.opening import open_engine, unavailable
 from findspot.engines.protocol import Engine
 from findspot.indexing.status import IndexStatus
 from findspot.indexing.worker import IndexWorker
+from findspot.replacing.editor_matches import EditorMatches
+from findspot.replacing.execute import Execution
+from findspot.replacing.preview import Previews
+from findspot.retrieval import ContextAssembler, RetrievalConfigs, Retriever
 from findspot.runtime import data_folder
 from findspot.runtime.call_limits import CallLimits
 from findspot.runtime.data_folder import DataFolder
+from findspot.runtime.deployment import Deployment
 from findspot.runtime.embeddings import Embeddings
 from findspot.runtime.helpers import BULK, Helpers
+from findspot.runtime.installation import require_database
 from findspot.runtime.limits import Gate
 from findspot.runtime.memory import Memory
 from findspot.runtime.owner_token import owner_token
 from findspot.runtime.threads import Threads
 from findspot.search import Explainer, Recaller, Results, TableSearch, WorkspaceSearch
+from findspot.search.looks import Looks
 from findspot.search.segments import Segments
 from findspot.settings import Settings
 from findspot.store import tables as table_rows
@@ -45,6 +53,7 @@ class App:
     folder: DataFolder
     token: str
     store: Store
+    deployment: Deployment
     keys: Keys
     sessions: Sessions
     tables: Tables
@@ -61,7 +70,13 @@ class App:
     recaller: Recaller
     table_search: TableSearch
     workspace_search: WorkspaceSearch
+    retriever: Retriever
+    retrieval_configs: RetrievalConfigs
+    context_assembler: ContextAssembler
     explainer: Explainer
+    editor_matches: EditorMatches
+    previews: Previews
+    execution: Execution
     tools: Tools
     tool_calls: ToolCalls
     endpoints: Endpoints
@@ -69,7 +84,9 @@ class App:
     async def prepare(self) -> None:
         """Load whatever the first search and the first change would otherwise wait for."""
         await self.recaller.prepare()
+        await self.retriever.prepare()
         await self.documents.prepare()
+        await self.previews.prepare()
         await self.index_worker.prepare()
 
 
@@ -83,10 +100,16 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
             data_folder.make(settings.data)
         elif claimed is None:
             folder.claim()
+        require_database(settings)
         url = settings.database_url.get_secret_value() if settings.database_url else None
         token = owner_token(settings)
         store = await Store.open(url, settings.data / "findspot.db")
         closing.push_async_callback(store.close)
+        deployment = Deployment(store, settings, folder)
+        closing.push_async_callback(deployment.close)
+        if worker:
+            await deployment.claim()
+        refusal = None if worker else await deployment.refusal()
         async with store.write(frees=True) as connection:
             await table_rows.sweep(connection)
         limits = CallLimits(settings.helper_seconds, settings.helper_memory)
@@ -96,7 +119,8 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         memory = Memory(settings.body_memory)
         tables = Tables(store, helpers, memory.texts, settings.max_table)
         async with store.read() as connection:
-            engine = await asyncio.to_thread(open_engine, settings, await identity(connection))
+            belongs_to = await identity(connection)
+        engine = unavailable(refusal) if refusal else await asyncio.to_thread(open_engine, settings, belongs_to)
         closing.push_async_callback(asyncio.to_thread, engine.close)
         threads = Threads.open()
         closing.push_async_callback(threads.close)
@@ -111,20 +135,31 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         recaller = Recaller(store, engine, embeddings, index_status, threads)
         closing.push_async_callback(threads.search.close)
         segments = Segments(embeddings.embedder)
+        looks = Looks(embeddings, segments, threads.search)
         table_search = TableSearch(store, recaller, embeddings, index_status, gate, threads, segments)
         documents = Documents(store, helpers, memory.texts, settings.max_document)
         roots = ImportRoots(store, documents, tables)
-        results = Results(store, documents, index_status, threads)
+        results = Results(documents, index_status, threads)
         workspace_search = WorkspaceSearch(
-            store, recaller, embeddings, index_status, results, gate, threads, segments, query_hash(token)
+            store, recaller, embeddings, index_status, results, gate, threads, looks, query_hash(token)
         )
+        retrieval_configs = RetrievalConfigs(store)
+        retriever = Retriever(
+            store, recaller, embeddings, looks, results, index_status, retrieval_configs, gate, threads.search,
+            query_hash(token),
+        )  # fmt: skip
+        previews = Previews(store, helpers, memory.texts)
+        execution = Execution(store, helpers, memory.texts, settings.max_document)
+        replace_calls = ReplaceCalls(store, previews, execution, settings)
         if worker:
             await index_worker.start()
+            deployment.keep(on_lost=index_worker.close)
         yield App(
             settings,
             folder,
             token,
             store,
+            deployment,
             Keys(store, token),
             Sessions(store, token),
             tables,
@@ -141,8 +176,14 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
             recaller,
             table_search,
             workspace_search,
+            retriever,
+            retrieval_configs,
+            ContextAssembler(retriever, threads.search),
             Explainer(store, recaller, embeddings, gate, workspace_search),
+            EditorMatches(store, helpers, memory.texts),
+            previews,
+            execution,
             Tools(store, tables, helpers, ToolIndex(store, index_status, settings), settings),
-            ToolCalls(store, tables, table_search, helpers, settings),
+            ToolCalls(store, tables, table_search, retriever, replace_calls, helpers, settings),
             Endpoints(store),
         )

@@ -39,6 +39,9 @@ _KINDS = (
     Kind("ENGINE_UNAVAILABLE", 503, True, "Check that the search engine can be reached, or that its disk has room."),
     Kind("STORE_UNAVAILABLE", 503, True, "Check the database and the disk with 'findspot doctor'."),
     Kind("STORE_REPLACED", 503, False, "Stop the server, put the database file back or restore a backup, start again."),
+    Kind(
+        "INDEX_ELSEWHERE", 503, False, "Use the data folder and the database that belong together: docs/postgresql.md."
+    ),
     Kind("DISK_FULL", 507, True, "Free disk space, or delete content: deleting still works."),
     Kind("INDEX_REBUILDING", 503, True, "Wait for retryAfterMs; the index is being rebuilt."),
     Kind("SERVER_BUSY", 503, True, "Wait for retryAfterMs, then send the request again."),

@@ -213,14 +213,16 @@ class ToolType(StrEnum):
     SEARCH_DOCUMENTS = "search_documents"
     READ_DOCUMENT = "read_document"
     LIST_DOCUMENTS = "list_documents"
+    RETRIEVE = "retrieve"
+    REPLACE = "replace"
 
     @property
     def on_documents(self) -> bool:
-        return self in (ToolType.SEARCH_DOCUMENTS, ToolType.READ_DOCUMENT, ToolType.LIST_DOCUMENTS)
+        return self.value.endswith(("_document", "_documents")) or self in (ToolType.RETRIEVE, ToolType.REPLACE)
 
     @property
     def edits(self) -> bool:
-        return self in (ToolType.CREATE, ToolType.UPDATE, ToolType.DELETE)
+        return self in (ToolType.CREATE, ToolType.UPDATE, ToolType.DELETE, ToolType.REPLACE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +240,7 @@ class Tool:
     search_config: dict[str, Any] | None
     created_at: datetime
     updated_at: datetime
+    lean: bool = False  # as a lean endpoint shows it
 
     @property
     def table(self) -> int:
@@ -263,7 +266,7 @@ class ToolCard:
 class Endpoint:
     """An MCP server with its own key, to which tools are bound.
 
-    A lean one shows hits without ids and hashes. With `reading`, every search tool has a reading tool beside it.
+    A lean one shows hits without metadata. With `reading`, every search tool has a reading tool beside it.
     """
 
     id: int

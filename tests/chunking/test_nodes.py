@@ -22,6 +22,7 @@ def test_a_node_with_too_many_chunks_is_skipped(limit: int, fits: bool) -> None:
     assert isinstance(done, NodeChunks) if fits else done == Skipped("/a", SkipReason.TOO_MANY_CHUNKS)
 
 
+@pytest.mark.scenario("001.decision.new-content-new-ids")
 def test_an_edit_or_another_setting_changes_every_id_of_a_node() -> None:
     def names(text: str, size: int) -> set[str]:
         done = cut_node(Node("/a", text), size)

@@ -16,7 +16,7 @@ from findspot.app import App
 from findspot.content import backup as backups
 from findspot.content import backup_file
 from findspot.content.backup_file import Block, Header, Writer
-from findspot.models import TableShape
+from findspot.models import OWNER, TableShape
 from findspot.settings import Settings
 from findspot.store import migrate, projects, snapshot
 from findspot.store.database import Store
@@ -36,6 +36,7 @@ LEFT_OUT = {
     "namespace_states",
     "index_requests",
     "installation",
+    "index_owner",
     "sessions",
 }
 BACKED_UP = [table for table in metadata.sorted_tables if table.name not in LEFT_OUT]
@@ -96,6 +97,8 @@ async def fill_all(app: App) -> None:
         await connection.execute(sa.update(versions).values(content=TEXT, title="题目 \u2028"))
         chunk = await add(connection, chunks, **a_chunk(ids["table"], turbopuffer_doc_id="gone", json_pointer="/b"))
         await connection.execute(sa.delete(chunks).where(chunks.c.id == chunk))
+    own = {"redaction_patterns": (("order_number", "订单[0-9]{6}"),), "redaction_allowed": ("字@example.org",)}
+    await app.retrieval_configs.update(ids["project"], {"min_score": 0.65} | own, OWNER)
     for text in (TEXT, BIG, b"null"):
         await app.tables.create(ids["project"], b'{"name":"t","data":' + text + b"}")
     table = await app.tables.create(ids["project"], b'{"name":"t","data":1}')

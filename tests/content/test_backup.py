@@ -18,9 +18,10 @@ from findspot.errors import FindspotError
 from findspot.models import TableShape
 from findspot.runtime.data_folder import DataFolder, FolderInUse
 from findspot.settings import Settings
-from findspot.store import migrate, projects
+from findspot.store import index_owner, migrate, projects
 from findspot.store import sessions as session_rows
 from findspot.store.database import Store
+from findspot.store.index_owner import IndexOwner
 from findspot.store.schema import chunks, index_states, keys
 from findspot.store.schema import projects as projects_table
 from tests.content.backups import (
@@ -319,7 +320,7 @@ def assert_the_index_starts_over(found: Everything) -> None:
         assert (state["status"], state["indexed_revision"]) == ("pending", 0)
         assert (state["done"], state["total"], state["attempts"], state["retry_at"]) == (0, 0, 0, None)
     assert (found["chunks"], found["gone_chunks"], found["changes"]) == ([], [], [])
-    assert len(found["installation"]) == 1
+    assert (len(found["installation"]), found["index_owner"]) == (1, [])
 
 
 @pytest.mark.parametrize(("kinds", "started"), [(("sqlite", "postgres"), False), (("postgres", "sqlite"), True)])
@@ -336,6 +337,7 @@ async def test_a_restored_store_has_a_new_identity_and_every_source_waits_to_be_
             ready = {"status": "ready", "indexed_revision": 1, "done": 1, "total": 1}
             await connection.execute(sa.update(index_states).values(**ready))
             await session_rows.add(connection, "hash", datetime.now(UTC))
+            await index_owner.put(connection, IndexOwner("embedded", "id", "/folder", "host", datetime.now(UTC)))
         file = await save(store, tmp_path / "a.backup")
     before = await everything(source)
     assert all(before[name] for name in LEFT_OUT - {"namespace_states", "index_requests"})

@@ -18,8 +18,9 @@ from findspot.content.backup_file import BadBackup, Block, Header, Reader, Write
 from findspot.errors import FindspotError
 from findspot.models import TableShape
 from findspot.runtime.data_folder import DataFolder
+from findspot.runtime.installation import require_database
 from findspot.settings import Settings
-from findspot.store import migrate, snapshot
+from findspot.store import index_owner, migrate, snapshot
 from findspot.store.database import Store, make_private
 
 _AHEAD = 2  # batches that are packed while the next rows are read
@@ -122,6 +123,7 @@ def _check_schema(header: Header) -> None:
 async def restore(verified: Verified, settings: Settings, on_progress: OnProgress = lambda read: None) -> None:
     """Restore a backup into the empty store of these settings, completely or not at all."""
     with contextlib.ExitStack() as closing:
+        require_database(settings)
         if not settings.shared:
             folder = DataFolder(settings.data).claim()
             closing.callback(folder.release)
@@ -164,6 +166,7 @@ async def _fill(verified: Verified, store: Store, on_progress: OnProgress) -> No
             await snapshot.check_references(connection)
             await snapshot.set_last_ids(connection, verified.header.tables)
             await migrate.upgrade(connection)
+            await index_owner.delete(connection)  # the next start makes its folder the owner
     except DBAPIError as error:  # the store turns an unusable database into STORE_UNAVAILABLE
         reason = str(error.orig).splitlines()[0].rstrip(".")
         raise BadBackup(f"The rows of the backup do not fit this database: {reason}. Nothing was changed.") from error

@@ -105,10 +105,21 @@ def content_members(content: bytes, form: str) -> bytes:
     return b'"content":' + kept + b',"text":' + msgspec.json.encode(text)
 
 
-def text_and_lines(content: bytes, form: str) -> tuple[bytes, list[bytes]]:
-    """Return the text of a stored content in UTF-8, and its line index in pieces."""
-    found = read_stored(content, form)
-    return found.text.encode(), line_pieces(found, content.decode())
+def texts_and_lines(formats: list[str], contents: list[bytes]) -> tuple[list[bytes], list[list[bytes] | None]]:
+    """Return the text of each stored content in UTF-8, and its line index in pieces; None if it is damaged."""
+    texts, lines = list[bytes](), list[list[bytes] | None]()
+    for form, content in zip(formats, contents, strict=True):
+        try:
+            found = read_stored(content, form)
+        except FindspotError as error:
+            if error.code != "INTERNAL":
+                raise
+            texts.append(b"")
+            lines.append(None)
+            continue
+        texts.append(found.text.encode())
+        lines.append(line_pieces(found, content.decode()))
+    return texts, lines
 
 
 def compare_documents(old: bytes, old_form: str, new: bytes, new_form: str) -> bytes:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -24,6 +24,7 @@ from findspot.store.database import Store
 
 AUTOSAVE_INTERVAL = timedelta(minutes=5)  # autosaves within it share one version
 DELETE_BATCH = 100
+READ_BYTES = 256 * 1024  # of contents that one helper call reads, so that others do not wait long for a helper
 COPIES = 3  # of a content in an answer: as stored, as JSON, and as text
 
 
@@ -87,13 +88,23 @@ class Documents:
         document, content = await self._load(document_id)
         return document, await self._members(document.project_id, content, document.format)
 
-    async def read_text(self, document_id: int) -> tuple[str, list[bytes]]:
-        """Return the text of a document, and its line index in pieces."""
-        document, content = await self._load(document_id)
-        text, lines = await self._helpers.run(
-            document.project_id, document_bodies.text_and_lines, content, document.format
-        )
-        return await asyncio.to_thread(text.decode), lines
+    async def read_texts(self, project_id: int, ids: Sequence[int]) -> dict[int, tuple[str, list[bytes]]]:
+        """Return the texts of documents by id, and their line indexes in pieces. Deleted and damaged ones are left out.
+
+        A few helper calls read many documents: after a change of all of them, a page of results needs fifty.
+        """
+        async with self._store.read() as connection:
+            loaded = await rows.load_many(connection, ids)
+
+        async def read(some: list[tuple[Document, bytes]]) -> list[tuple[int, str, list[bytes]]]:
+            formats, contents = [document.format for document, _ in some], [content for _, content in some]
+            texts, lines = await self._helpers.run(project_id, document_bodies.texts_and_lines, formats, contents)
+            ids = (document.id for document, _ in some)
+            found = [each for each in zip(ids, texts, lines, strict=True) if each[2] is not None]
+            return await asyncio.to_thread(lambda: [(id, text.decode(), pieces or []) for id, text, pieces in found])
+
+        parts = await asyncio.gather(*map(read, _grouped(loaded)))
+        return {id: (text, pieces) for part in parts for id, text, pieces in part}
 
     async def save(self, document_id: int, body: Part, caller: Caller, expected: int | None = None) -> Saved:
         """Change a document with the body `{title?, content?, format?, baseRevision?, reason?}`."""
@@ -226,6 +237,20 @@ class Documents:
             if at is not None and abs(datetime.now(UTC) - at) < AUTOSAVE_INTERVAL:
                 return None
         return await versions.add(connection, document, content, reason, caller)
+
+
+def _grouped(loaded: Sequence[tuple[Document, bytes]]) -> Iterator[list[tuple[Document, bytes]]]:
+    """Yield documents in groups that one helper call reads. A large one is a group of its own."""
+    group: list[tuple[Document, bytes]] = []
+    size = 0
+    for document, content in loaded:
+        if group and size + len(content) > READ_BYTES:
+            yield group
+            group, size = [], 0
+        group.append((document, content))
+        size += len(content)
+    if group:
+        yield group
 
 
 def _require_revision(document: Document, base: int | None, code: str) -> None:

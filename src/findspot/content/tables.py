@@ -65,6 +65,16 @@ class Tables:
                 ]
             yield table, text
 
+    async def children(self, table_id: int, pointer: str, offset: int, limit: int) -> tuple[Table, bytes]:
+        """Return a table, and members of its value at a pointer as JSON."""
+        pointers.parse(pointer)
+        async with self._memory.hold(await self._size(table_id)):
+            table, text = await self._load(table_id)
+            listed = await self._helpers.run_unless_small(
+                table.project_id, operations.list_children, joined_there(text), pointer, offset, limit
+            )
+        return table, listed
+
     async def put(self, table_id: int, pointer: str, body: Part, expected: int | None) -> int:
         """Set the value at a pointer. Return the new revision."""
         pointers.parse(pointer)

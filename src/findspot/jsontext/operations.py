@@ -10,6 +10,7 @@ from findspot.errors import FindspotError, invalid
 from findspot.jsontext import elements
 from findspot.jsontext import patch as patches
 from findspot.jsontext.check import check
+from findspot.jsontext.children import children
 from findspot.jsontext.elements import Key
 from findspot.jsontext.tree import Tree
 from findspot.pointer import Missing
@@ -48,6 +49,14 @@ def read(text: bytes, pointer: str) -> bytes:
     """Return the value at a pointer."""
     try:
         return Tree(text).get(pointers.parse(pointer))
+    except Missing as missing:
+        raise _not_found(missing) from None
+
+
+def list_children(text: bytes, pointer: str, offset: int, limit: int) -> bytes:
+    """Return members of the object or list at a pointer, encoded as the answer of the API."""
+    try:
+        return msgspec.json.encode(children(text, pointer, offset, limit))
     except Missing as missing:
         raise _not_found(missing) from None
 
