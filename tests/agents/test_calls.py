@@ -130,6 +130,7 @@ async def test_an_error_message_says_what_to_do_instead(app: App) -> None:
         assert await data(app, table) == value
 
 
+@pytest.mark.scenario("003.creation.answers", "003.answer.total-results", "003.answer.query")
 async def test_a_search_returns_passages_with_pointer_and_range(app: App) -> None:
     value = {"文章": [{"a/b": ENGLISH}, {"内容": CHINESE + "🌙é"}], "other": "The moon is elsewhere."}
     table = await make_table(app, value)
@@ -159,7 +160,7 @@ async def test_a_search_accepts_only_a_query_and_top_k(app: App) -> None:
         await refused(app, table, "search", wrong, "INVALID_ARGUMENT")
 
 
-@pytest.mark.scenario("D07")
+@pytest.mark.scenario("D07", "002.context-search.scope")
 async def test_tools_on_two_scopes_share_chunks_and_search_only_their_own_scope(app: App) -> None:
     value = {"a": {"x": ENGLISH}, "ab": {"x": ENGLISH}, "b": [ENGLISH, CHINESE]}
     table = await make_table(app, value)
@@ -177,6 +178,7 @@ async def test_tools_on_two_scopes_share_chunks_and_search_only_their_own_scope(
     assert len((await app.tool_calls.call(whole, {"query": "moon", "top_k": 20}, OWNER))["results"]) > 3
 
 
+@pytest.mark.scenario("002.context-search.scope")
 async def test_a_tool_searches_only_strings_over_its_threshold(app: App) -> None:
     table = await make_table(app, {"short": "the moon is short", "long": ENGLISH})
     await app.tools.create(table.project_id, search_spec(table))
@@ -203,6 +205,7 @@ async def test_an_edit_through_a_tool_is_found_and_the_old_value_is_not(app: App
     assert (await app.tools.get(search.id)).updated_at > before.updated_at
 
 
+@pytest.mark.scenario("D43", "003.search-config.include-metadata")
 async def test_hits_have_no_ids_without_include_metadata(app: App) -> None:
     table = await make_table(app, {"a": "the moon"})
     tool = (await app.tools.create(table.project_id, search_spec(table, include_metadata=False))).tool

@@ -53,6 +53,7 @@ def refusal(type: ToolType, arguments: Any) -> str | None:
     return None
 
 
+@pytest.mark.scenario("002.mcp-tools.shapes")
 @pytest.mark.parametrize("type", ToolType)
 @settings(max_examples=30, deadline=None)
 @given(arguments=_ARGUMENTS)

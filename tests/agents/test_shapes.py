@@ -37,6 +37,14 @@ async def test_every_example_in_a_description_finds_something(app: App) -> None:
             assert (await app.tool_calls.call(tool, {"query": query}, OWNER))["data"] not in (None, []), query
 
 
+async def test_no_example_fetches_a_large_value_as_a_whole(app: App) -> None:
+    for value in ({"laws": {"劳动法": LONG}}, {"only text": {"a": {"b": [LONG]}}}):
+        tool = await make_tool(app, await make_table(app, value), "query_data")
+        for query in re.findall("`([^`]+)`", tool.description):
+            found = await app.tool_calls.call(tool, {"query": query}, OWNER)
+            assert "truncated" not in found, query
+
+
 async def test_an_empty_or_plain_scope_has_no_examples(app: App) -> None:
     values: tuple[Any, ...] = ({"a": {}}, {"a": "text"}, {"a": 1})
     for value in values:
@@ -77,6 +85,7 @@ async def test_no_error_repeats_a_long_value(app: App) -> None:
         assert HUGE[: MAX_QUOTED + 1] not in json.dumps(caught.value.body(), ensure_ascii=False), type
 
 
+@pytest.mark.scenario("D45")
 @pytest.mark.parametrize(
     ("pointer", "hint"),
     [

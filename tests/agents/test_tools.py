@@ -21,6 +21,7 @@ from tests.agents.tools import (
 pytestmark = pytest.mark.one_database  # test_tool_index.py runs the queries of tools on both databases
 
 
+@pytest.mark.scenario("002.impact.default-input-schema", "001.migration.default-description")
 async def test_every_tool_type_has_a_description_schemas_and_hints(app: App) -> None:
     table = await make_table(app, {"a": []})
     types = ("get_data_schema", "get_all_data", "query_data", "preview", "select", "search")
@@ -47,6 +48,7 @@ async def test_a_chinese_name_is_the_title_and_agents_call_the_tool_by_its_id(ap
         new_tool(**spec, name="tool-7")
 
 
+@pytest.mark.scenario("003.tool-create.types")
 def test_short_type_names_are_accepted_and_unknown_ones_refused() -> None:
     spec = {"project_id": 1, "table_id": 1, "name": "n"}
     assert (new_tool(**spec, type="get").type, new_tool(**spec, type="query").type) == ("get_all_data", "query_data")
@@ -56,6 +58,7 @@ def test_short_type_names_are_accepted_and_unknown_ones_refused() -> None:
         new_tool(**spec, type="get", search_config={"top_k": 3})
 
 
+@pytest.mark.scenario("003.creation.nothing-to-chunk")
 async def test_a_tool_without_long_strings_is_ready_with_a_notice(app: App) -> None:
     table = await make_table(app, {"short": "月亮"})
     spec = {"project_id": table.project_id, "table_id": table.id, "name": "s"}
@@ -86,6 +89,7 @@ async def test_chunks_are_deleted_with_the_last_tool_that_needs_them(app: App) -
         await app.tools.get(first.id)
 
 
+@pytest.mark.scenario("003.queue.pending")
 async def test_a_tool_created_without_waiting_is_pending_and_becomes_ready(app: App) -> None:
     table = await make_table(app, {"a": ENGLISH})
     made = await app.tools.create(table.project_id, search_spec(table), wait=False)
@@ -127,6 +131,7 @@ async def test_a_new_scope_or_chunk_size_is_indexed_and_updates_the_description(
     assert same.metadata["search_index"]["status"] == "ready"
 
 
+@pytest.mark.scenario("003.api.chunk-delete")
 async def test_operators_delete_and_rebuild_the_chunks_of_a_tool(app: App) -> None:
     table = await make_table(app, {"a": ENGLISH, "b": CHINESE})
     tool = (await app.tools.create(table.project_id, search_spec(table, "/a"))).tool

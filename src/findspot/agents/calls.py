@@ -11,7 +11,9 @@ from findspot.agents.budget import encode, fit, summarize_cuts
 from findspot.agents.cards import MAX_OFFSET, MAX_QUERY
 from findspot.agents.context import Context, Contexts
 from findspot.agents.document_calls import DocumentCalls
-from findspot.agents.hits import fit_hits, search_answer
+from findspot.agents.hits import Detail, fit_hits, search_answer
+from findspot.agents.replace_calls import ReplaceCalls
+from findspot.agents.retrieval_calls import RetrievalCalls
 from findspot.agents.schemas import SearchConfig
 from findspot.agents.shapes import look
 from findspot.agents.views import View, view
@@ -23,6 +25,8 @@ from findspot.jsontext.elements import argument_error
 from findspot.jsontext.operations import Edit
 from findspot.models import Caller, Role, TableIndexState, Tool, ToolType
 from findspot.ranking.fusion import Weights
+from findspot.retrieval import Retriever
+from findspot.retrieval.request import MAX_TOKENS
 from findspot.runtime import messages, metrics
 from findspot.runtime.helpers import Helpers
 from findspot.runtime.remote_calls import joined_there
@@ -67,6 +71,11 @@ class _ListDocuments(_Arguments, frozen=True):
     cursor: str | msgspec.UnsetType = msgspec.UNSET
 
 
+class _Retrieve(_Arguments, frozen=True):
+    query: str
+    max_tokens: int | float | msgspec.UnsetType = msgspec.UNSET
+
+
 class _Preview(_Arguments, frozen=True):
     keys: list[str] | msgspec.UnsetType = msgspec.UNSET
 
@@ -83,6 +92,7 @@ _ARGUMENTS: dict[ToolType, type[_Arguments]] = {
     ToolType.SEARCH_DOCUMENTS: _Search,
     ToolType.READ_DOCUMENT: _ReadDocument,
     ToolType.LIST_DOCUMENTS: _ListDocuments,
+    ToolType.RETRIEVE: _Retrieve,
     ToolType.PREVIEW: _Preview,
     ToolType.SELECT: _Select,
 }
@@ -105,6 +115,9 @@ def read_arguments(type: ToolType, text: bytes, max_top_k: int) -> Any:
     top_k = getattr(found, "top_k", msgspec.UNSET)
     if top_k is not msgspec.UNSET and not (1 <= top_k <= max_top_k and top_k == int(top_k)):
         raise invalid("top_k", f"must be a whole number from 1 to {max_top_k}")
+    max_tokens = getattr(found, "max_tokens", msgspec.UNSET)
+    if max_tokens is not msgspec.UNSET and not (1 <= max_tokens <= MAX_TOKENS and max_tokens == int(max_tokens)):
+        raise invalid("max_tokens", f"must be a whole number from 1 to {MAX_TOKENS}")
     for name in ("start", "end", "around"):
         place = getattr(found, name, msgspec.UNSET)
         if place is not msgspec.UNSET and not (0 <= place <= MAX_OFFSET and place == int(place)):
@@ -119,14 +132,23 @@ class ToolCalls:
     """Calls tools by their type."""
 
     def __init__(
-        self, store: Store, tables: Tables, table_search: TableSearch, helpers: Helpers, settings: Settings
+        self,
+        store: Store,
+        tables: Tables,
+        table_search: TableSearch,
+        retriever: Retriever,
+        replaces: ReplaceCalls,
+        helpers: Helpers,
+        settings: Settings,
     ) -> None:
         self._store = store
         self._tables = tables
         self._table_search = table_search
         self._helpers = helpers
         self._contexts = Contexts(tables, helpers)
+        self._replaces = replaces
         self._documents = DocumentCalls(store, table_search, helpers, settings)
+        self._retrieval = RetrievalCalls(store, retriever, settings)
         self._settings = settings
 
     async def call(
@@ -141,6 +163,8 @@ class ToolCalls:
             raise not_found("tool")
         if tool.type.edits and not caller.role.covers(Role.WRITE):
             raise FindspotError("FORBIDDEN", f"Calling this tool needs the role 'write'; the key has '{caller.role}'.")
+        if tool.type is ToolType.REPLACE:
+            return await self._replaces.call(tool, arguments, caller, language)
         if tool.type.on_documents:
             return await self._on_documents(tool, arguments, language)
         if tool.type.edits:
@@ -154,6 +178,9 @@ class ToolCalls:
         if tool.type is ToolType.SEARCH_DOCUMENTS:
             limit = self._settings.top_k if parsed.top_k is msgspec.UNSET else int(parsed.top_k)
             return await self._documents.search(tool, parsed.query, limit, language)
+        if tool.type is ToolType.RETRIEVE:
+            most = None if parsed.max_tokens is msgspec.UNSET else int(parsed.max_tokens)
+            return await self._retrieval.call(tool, parsed.query, most, language)
         if tool.type is ToolType.READ_DOCUMENT:
             return await self._documents.read(tool, msgspec.to_builtins(parsed), language)
         return await self._documents.list(tool, msgspec.to_builtins(parsed))
@@ -200,7 +227,7 @@ class ToolCalls:
             notice = f"{notice} {await self._why_empty(tool, config, language)}".strip()
         answer = search_answer(
             parsed.query, found, tool.json_pointer, await self._context(tool, found, config), notice,
-            ids=config.include_metadata is not False,
+            detail=Detail.LEAN if tool.lean else Detail.TEXT if config.include_metadata is False else Detail.ALL,
         )  # fmt: skip
         return await asyncio.to_thread(fit_hits, answer, self._settings.answer_tokens, language)
 

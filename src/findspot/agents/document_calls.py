@@ -36,11 +36,9 @@ class DocumentCalls:
 
     async def search(self, tool: Tool, query: str, limit: int, language: str) -> bytes:
         """Return the best passages. Ranking, second stage and fallback are those of a search in a table."""
-        scope = scope_of(tool)
         async with self._store.read() as connection:
             indexed, total = await index_states.indexed_documents(connection, tool.project_id)
-            ids = None if scope.is_everything else await document_scopes.ids(connection, tool.project_id, scope)
-        within = EVERYTHING if ids is None else Within(document_ids=ids)
+        within = await within_scope(self._store, tool)
         with metrics.search(tool.project_id, tool.id) as record:
             found = await self._search.search(SearchRequest(tool.project_id, query, within=within, limit=limit))
             record(len(found.hits), found.degraded.code if found.degraded else None)
@@ -134,6 +132,15 @@ def scope_of(tool: Tool) -> DocumentScope:
     return DocumentScope(
         scope.get("path_prefix", ""), tuple(scope.get("types", ())), tuple(scope.get("document_ids", ()))
     )
+
+
+async def within_scope(store: Store, tool: Tool) -> Within:
+    """Return the filter for the documents that a tool may use."""
+    scope = scope_of(tool)
+    if scope.is_everything:
+        return EVERYTHING
+    async with store.read() as connection:
+        return Within(document_ids=await document_scopes.ids(connection, tool.project_id, scope))
 
 
 def _page(rows: list[dict[str, Any]], budget: int) -> bytes:

@@ -124,7 +124,7 @@ class Endpoints:
 def _shown_at(endpoint: Endpoint, tools: Sequence[Tool]) -> list[Tool]:
     """Return the tools as an endpoint shows them.
 
-    At a lean one, searches leave out ids and hashes. With `reading`, a search tool is followed by a tool that reads the
+    At a lean one, searches leave out metadata. With `reading`, a search tool is followed by a tool that reads the
     texts it finds, unless one is bound anyway.
     """
     shown: list[Tool] = []
@@ -132,7 +132,7 @@ def _shown_at(endpoint: Endpoint, tools: Sequence[Tool]) -> list[Tool]:
     readable = {_reads(tool) for tool in tools}
     for tool in tools:
         if tool.type is ToolType.SEARCH and endpoint.lean:
-            tool = replace(tool, search_config={**(tool.search_config or {}), "include_metadata": False})
+            tool = replace(tool, lean=True)
         shown.append(tool)
         reading = cards.reading_tool(tool, names) if endpoint.reading else None
         if reading is not None and _reads(reading) not in readable:

@@ -1,5 +1,7 @@
 """The answer of a search tool: as structured content, and as a short list to read. Both count in the token budget."""
 
+import enum
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,16 +14,27 @@ from findspot.search import Found, Hit
 _NOTICE_TOKENS = 250  # reserved for the notice
 _LINK_TOKENS = 40  # a hit also has a resource link
 _SCORE_DIGITS = 4
+_BREAK = r"\x00-\x08\x0a-\x1f\x7f\x85\u2028\u2029"  # line breaks, and other control characters except the tab
+_BREAKS = re.compile(f"[{_BREAK}]")
+_LIKE_A_HEAD = re.compile(rf"(?:\A|(?<=[{_BREAK}]))(?=[^\S{_BREAK}]*[0-9]+\.[^{_BREAK}]*\([0-9]\.[0-9]{{2}}\))")
+
+
+class Detail(enum.Enum):
+    """How much an answer says about its hits."""
+
+    ALL = "all fields"
+    TEXT = "without ids and hashes"
+    LEAN = "only what an agent needs to quote a hit and to read on"
 
 
 def search_answer(
-    query: str, found: Found, scope: str, contexts: Mapping[str, Context], notice: str, *, ids: bool
+    query: str, found: Found, scope: str, contexts: Mapping[str, Context], notice: str, detail: Detail = Detail.ALL
 ) -> dict[str, Any]:
-    """Return the structured content of an answer. Without `ids`, hits have no ids and hashes."""
+    """Return the structured content of an answer."""
     answer: dict[str, Any] = {
         "query": query,
         "total_results": found.total,
-        "results": [_result(hit, scope, contexts, ids) for hit in found.hits],
+        "results": [_result(hit, scope, contexts, detail) for hit in found.hits],
         "search_time_ms": round(found.took_ms, 2),
         "vector_results_count": found.vector_count,
         "bm25_results_count": found.keyword_count,
@@ -33,15 +46,21 @@ def search_answer(
     return {**answer, "notice": notice} if notice else answer
 
 
-def _result(hit: Hit, scope: str, contexts: Mapping[str, Context], ids: bool) -> dict[str, Any]:
+def _result(hit: Hit, scope: str, contexts: Mapping[str, Context], detail: Detail) -> dict[str, Any]:
     chunk = hit.found.chunk
+    context = contexts.get(chunk.json_pointer, {})
+    result: dict[str, Any] = {
+        "score": round(hit.ranked.score, _SCORE_DIGITS),
+        "json_path": chunk.json_pointer.removeprefix(scope),
+    }
+    passage = {"chunk_text": chunk.text, "char_start": chunk.char_start, "char_end": chunk.char_end}
+    if detail is Detail.LEAN:  # json_path leads to the text, and the range to the passage in it
+        return {**result, **({"context": context} if context else {}), "chunk": passage}
     location = {
         "json_pointer": chunk.json_pointer,
         "chunk_index": chunk.chunk_index,
         "total_chunks": chunk.total_chunks,
-        "chunk_text": chunk.text,
-        "char_start": chunk.char_start,
-        "char_end": chunk.char_end,
+        **passage,
     }
     identity = {
         "id": chunk.id,
@@ -50,29 +69,33 @@ def _result(hit: Hit, scope: str, contexts: Mapping[str, Context], ids: bool) ->
         "turbopuffer_namespace": chunk.namespace,
         "turbopuffer_doc_id": chunk.doc_id,
     }
-    return {
-        "score": round(hit.ranked.score, _SCORE_DIGITS),
-        "json_path": chunk.json_pointer.removeprefix(scope),
-        "context": contexts.get(chunk.json_pointer, {}),
-        "chunk": {**identity, **location} if ids else location,
-    }
+    return {**result, "context": context, "chunk": {**identity, **location} if detail is Detail.ALL else location}
 
 
 def readable(answer: Mapping[str, Any]) -> str:
-    """Return an answer as a list to read: place and range, score, context and passage of each hit."""
+    """Return an answer as a list to read: place and range, score, context and passage of each hit.
+
+    A line of a passage that looks like the head of a hit begins with "> ", so that no passage can pose as another hit.
+    """
     results = answer["results"]
     head = f"{len(results)} of {answer['total_results']} results"
     blocks = [f"{head}. {answer['notice']}" if "notice" in answer else f"{head}."]
     for number, result in enumerate(results, 1):
         place, named, text = _document_hit(result) if "document_id" in result else _table_hit(result)
-        blocks.append(f"{number}. {place} ({result['score']:.2f}) {named}".rstrip() + f"\n{text}")
+        head = f"{number}. {_in_one_line(place)} ({result['score']:.2f}) {_in_one_line(named)}".rstrip()
+        blocks.append(f"{head}\n{_LIKE_A_HEAD.sub('> ', text)}")
     return "\n\n".join(blocks)
+
+
+def _in_one_line(text: str) -> str:
+    """Return a text with escapes for its line breaks. Keys of a table may contain them."""
+    return _BREAKS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _table_hit(result: Mapping[str, Any]) -> tuple[str, str, str]:
     chunk = result["chunk"]
     place = f"{result['json_path'] or '(the value itself)'} {chunk['char_start']}-{chunk['char_end']}"
-    return place, " · ".join(str(value) for value in result["context"].values()), chunk["chunk_text"]
+    return place, " · ".join(str(value) for value in result.get("context", {}).values()), chunk["chunk_text"]
 
 
 def _document_hit(result: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -40,7 +40,8 @@ class Slice(msgspec.Struct, frozen=True, array_like=True):
         wanted = self.around if self.around is not None else self.start or 0
         if wanted > length or (wanted == length and length > 0):
             field = "around" if self.around is not None else "start"
-            raise invalid(field, f"is past the end of the text, which has {length:,} characters; use 0 to {length - 1}")
+            usable = f"use 0 to {length - 1}" if length > 1 else "use 0"
+            raise invalid(field, f"is past the end of the text, which has {length:,} characters; {usable}")
         if self.around is not None:
             return max(0, self.around - LENGTH // 2), min(length, self.around + LENGTH // 2)
         return wanted, min(length, self.end if self.end is not None else wanted + LENGTH)
@@ -104,11 +105,15 @@ def markdown_headings(text: str, before: int) -> list[Heading]:
 
 
 def readable_slice(answer: Mapping[str, Any]) -> str:
-    """Return a slice as text to read: its place, the headings above it, the text, and how to read on."""
+    """Return a slice as text to read. Its first line says where it is, how to read on, and the headings above it.
+
+    Everything after that line is the text, so that no text can pose as advice.
+    """
+    following = answer["next_start"]
+    more = "this is the end" if following is None else f"read on with start={following}"
+    said = [f"Characters {answer['start']}-{answer['end']} of {answer['length']}; {more}."]
+    if "notice" in answer:
+        said.append(answer["notice"])
     named = [str(answer["title"])] if answer.get("title") else []
     where = " > ".join([*named, *answer["heading_path"]])
-    head = f"Characters {answer['start']}-{answer['end']} of {answer['length']}. {where}".rstrip()
-    lines = [f"{head} {answer['notice']}" if "notice" in answer else head, answer["text"]]
-    if answer["next_start"] is not None:
-        lines.append(f"Read on with start={answer['next_start']}.")
-    return "\n\n".join(lines)
+    return f"{' '.join([*said, where]).rstrip()}\n\n{answer['text']}"

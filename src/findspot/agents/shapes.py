@@ -147,7 +147,14 @@ def _queries(value: Any, keys: tuple[str, ...]) -> list[str]:
         if isinstance(inner, list) and inner:
             names = tuple(name for name in _keys(inner) if len(name) <= _MAX_KEY and name.isprintable())
             return ["keys(@)", *(f"{_name(key)}{query}" for query in _in_list(inner, names))]
-    return ["keys(@)", *(_name(key) for key in keys if type_of(value[key]) != "null")][:2]
+    present = [key for key in keys if type_of(value[key]) != "null"][:1]
+    return ["keys(@)", *(_in_object(key, value[key]) for key in present)]
+
+
+def _in_object(key: str, value: Any) -> str:
+    """Return a query for a member of an object. Of another object, it asks for the keys: the whole may be large."""
+    inner = _begun(value)
+    return f"keys({_name(key)})" if isinstance(inner, dict) and inner else _name(key)
 
 
 def _in_list(values: list[Any], keys: tuple[str, ...]) -> list[str]:
