@@ -19,6 +19,8 @@ class ControlledTools(Tools, ToolCalls):
     def __init__(self) -> None:
         self.go = asyncio.Event()
         self.calls: list[tuple[str, dict[str, Any], Caller]] = []
+        self.sent: list[bytes] = []  # the arguments of each call, as they arrived
+        self.called = asyncio.Event()
 
     def describe(self, tool: Tool) -> ToolCard:
         schema = {"type": "object", "properties": {"query": {"type": "string"}}, "additionalProperties": False}
@@ -33,6 +35,8 @@ class ControlledTools(Tools, ToolCalls):
 
     async def call_text(self, tool: Tool, arguments: bytes, caller: Caller, language: str = "en") -> bytes:
         asked = json.loads(arguments)
+        self.sent.append(arguments)
+        self.called.set()
         self.calls.append((tool.name, asked, caller))
         match asked.get("query"):
             case "wait":

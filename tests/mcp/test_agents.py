@@ -184,6 +184,7 @@ async def test_a_long_call_reports_its_progress(world: World, connect: Connect) 
     assert all(message and message.startswith("slow: running for ") for _, message in reports)
 
 
+@pytest.mark.scenario("001.migration.bridge-carries-search")
 async def test_the_text_of_a_search_is_a_short_list_to_read(world: World, connect: Connect) -> None:
     await world.bind("find", "search")
     async with connect() as client:

@@ -39,6 +39,19 @@ CALLS: dict[str, tuple[dict[str, Any], ...]] = {
     "delete": ({"keys": [10**6]}, {"keys": ["x" * 100_000]}),
     "search_documents": ({"query": "instructions"}, {"query": "x", "top_k": 99}),
     "read_document": ({"document_id": 1}, {"document_id": 1, "around": 4_000_000}, {"path": "x" * 100_000}, {}),
+    "retrieve": (
+        {"query": "instructions 指令"},
+        {"query": "order", "max_tokens": 32_000},
+        {"query": "x", "max_tokens": 0},
+    ),
+    "replace": (
+        {"search": "指令", "replace": "\u0000\u001b[31m"},
+        {"search": "i", "replace": ""},
+        {"preview_id": 99, "confirmed": True},
+        {"search": "x" * 100_000, "replace": ""},
+        {"preview_id": 1, "search": "x"},
+        {},
+    ),
     "list_documents": ({}, {"path_prefix": "/"}, {"cursor": "no"}),
 }
 
@@ -76,6 +89,7 @@ def connect(request: pytest.FixtureRequest, world: World) -> Connect:
     return lambda: open_to(world)(mode)
 
 
+@pytest.mark.scenario("002.mcp-tools.shapes")
 async def test_every_tool_answers_within_the_budget_and_by_its_schema(connect: Connect) -> None:
     async with connect() as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import httpx2
+import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import TextContent
@@ -25,6 +26,14 @@ async def agent(url: str, key: str, mode: str = LATEST_MODERN_VERSION) -> AsyncI
         yield client
 
 
+@pytest.mark.scenario(
+    "002.why.whole-loop",
+    "003.api.search-call",
+    "001.call.dispatched-by-type",
+    "001.goal.called-over-mcp",
+    "001.aim.type-search",
+    "000.search-tool.bound-to-mcp",
+)
 async def test_an_agent_searches_reads_and_edits_and_its_key_is_in_no_log(start_server: Callable[..., Server]) -> None:
     server = start_server(FINDSPOT_LOG_LEVEL="debug")
     async with server.async_client() as owner:

@@ -11,6 +11,7 @@ from findspot import tokens
 from findspot.agents.calls import structured
 from findspot.agents.hits import readable
 from findspot.agents.reading import readable_slice
+from findspot.agents.retrieval_calls import readable as readable_passages
 from findspot.errors import FindspotError, invalid
 from findspot.jsontext.check import refuse_lone_surrogates
 from findspot.models import Tool, ToolCard, ToolType
@@ -62,6 +63,8 @@ def answered(called: Tool, answer: bytes) -> types.CallToolResult:
         text, links = readable(content), _links(called, content)
     elif called.type is ToolType.SEARCH_DOCUMENTS:
         text = readable(content)
+    elif called.type is ToolType.RETRIEVE:
+        text = readable_passages(content)
     elif called.type in (ToolType.READ, ToolType.READ_DOCUMENT):
         text = readable_slice(content)
     return types.CallToolResult(content=[types.TextContent(text=text), *links], structured_content=content)
@@ -71,7 +74,7 @@ def _links(called: Tool, answer: dict[str, Any]) -> list[types.ResourceLink]:
     """Return a link to the text of each hit, which begins where the hit begins."""
     return [
         types.ResourceLink(
-            uri=NodeAddress(called.table, hit["chunk"]["json_pointer"], hit["chunk"]["char_start"]).text,
+            uri=NodeAddress(called.table, called.json_pointer + hit["json_path"], hit["chunk"]["char_start"]).text,
             name=f"hit {number}",
             mime_type="text/plain",
         )

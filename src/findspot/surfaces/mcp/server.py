@@ -35,13 +35,10 @@ from findspot.surfaces.access import Access, access_of
 from findspot.surfaces.mcp import answers, nodes
 from findspot.surfaces.mcp.changes import Changes, ListsServer, Subscription
 from findspot.surfaces.mcp.depth import DepthLimit, require_shallow
+from findspot.surfaces.mcp.instructions import INSTRUCTIONS
 from findspot.surfaces.mcp.progress import with_progress
 
 _log = structlog.get_logger()
-_INSTRUCTIONS = (
-    "Findspot holds JSON tables and long texts. Search first: a hit is a passage with its exact position. "
-    "Read the whole value behind a hit by its resource link, and query or preview instead of fetching everything."
-)
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -58,7 +55,7 @@ class AgentServer:
             "findspot",
             version=__version__,
             title="Findspot",
-            instructions=_INSTRUCTIONS,
+            instructions=INSTRUCTIONS,
             get_tool_input_schema=lambda name: None,  # no argument travels in a header
             on_list_tools=_hiding_faults(self._list_tools),
             on_call_tool=_hiding_faults(self._call_tool),
