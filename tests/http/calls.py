@@ -19,12 +19,12 @@ class Call:
     file: bytes | None = None
     query: str = ""
 
-    def body(self, ids: Mapping[str, int]) -> dict[str, Any]:
+    def body(self, ids: Mapping[str, Any]) -> dict[str, Any]:
         """What is sent, as an HTTP client takes it; `"{table_id}"` in it stands for an id."""
         return {"json": _filled(self.json, ids)} if self.file is None else {"content": self.file}
 
 
-def _filled(json: Any, ids: Mapping[str, int]) -> Any:
+def _filled(json: Any, ids: Mapping[str, Any]) -> Any:
     if not isinstance(json, dict):
         return json
     named = {f"{{{name}}}": id for name, id in ids.items()}
@@ -36,7 +36,11 @@ OURS = {"project_id": "{project_id}", "table_id": "{table_id}"}
 # Written by hand from the contract's role table, not from the rules in the code: each is the other's check.
 CALLS = {
     "GET /": Call(None, of_a_project=False),
-    "POST /api/v1/sign-out": Call(OWNER, of_a_project=False),
+    "GET /projects/{page:path}": Call(None, of_a_project=False),
+    "GET /assets/{name}": Call(None, of_a_project=False),
+    "POST /api/v1/sign-in": Call(None, {"key": "{token}"}, of_a_project=False),
+    "POST /api/v1/sign-out": Call(READ, of_a_project=False),
+    "GET /api/v1/caller": Call(READ, of_a_project=False),
     "GET /healthz": Call(None, of_a_project=False),
     "HEAD /healthz": Call(None, of_a_project=False),
     "GET /readyz": Call(None, of_a_project=False),
@@ -50,12 +54,14 @@ CALLS = {
     "GET /api/v1/projects/{project_id}/dependents": Call(READ),
     "DELETE /api/v1/projects/{project_id}": Call(ADMIN),
     "GET /api/v1/projects/{project_id}/status": Call(READ),
+    "GET /api/v1/projects/{project_id}/status/events": Call(READ),
     "GET /api/v1/projects/{project_id}/keys": Call(ADMIN),
     "POST /api/v1/projects/{project_id}/keys": Call(ADMIN, {"name": "k", "role": "read"}),
     "DELETE /api/v1/projects/{project_id}/keys/{key_id}": Call(ADMIN),
     "GET /api/v1/projects/{project_id}/tables": Call(READ),
     "POST /api/v1/projects/{project_id}/tables": Call(WRITE, {"name": "t", "data": [1]}),
     "GET /api/v1/tables/{table_id}": Call(READ),
+    "GET /api/v1/tables/{table_id}/children": Call(READ),
     "GET /api/v1/tables/{table_id}/dependents": Call(READ),
     "DELETE /api/v1/tables/{table_id}": Call(WRITE),
     "PUT /api/v1/tables/{table_id}/data": Call(WRITE, [2]),
@@ -76,6 +82,21 @@ CALLS = {
     "POST /api/v1/projects/{project_id}/embedding/search": Call(READ, {"query": "now"}),
     "POST /api/v1/projects/{project_id}/embedding/generate": Call(READ, {"texts": ["now"]}),
     "POST /api/v1/projects/{project_id}/embedding/reindex": Call(WRITE, {}),
+    "POST /api/v1/projects/{project_id}/rag/retrieve": Call(READ, {"query": "now"}),
+    "POST /api/v1/projects/{project_id}/rag/config/get": Call(READ, {}),
+    "POST /api/v1/projects/{project_id}/rag/config/update": Call(ADMIN, {"topK": 7}),
+    "POST /api/v1/projects/{project_id}/context/assemble": Call(
+        READ, {"layers": {"rules": "Be brief."}, "query": "now", "maxTokens": 4000}
+    ),
+    "POST /api/v1/projects/{project_id}/search/match": Call(READ, {"documentId": "{document_id}", "search": "now"}),
+    "POST /api/v1/projects/{project_id}/search/replace/preview": Call(
+        READ, {"search": "now", "replace": "then", "scope": "project"}
+    ),
+    "POST /api/v1/projects/{project_id}/search/replace/execute": Call(
+        WRITE, {"previewId": "{preview_id}", "confirmed": True}
+    ),
+    "POST /api/v1/projects/{project_id}/search/replace/undo": Call(WRITE, {"previewId": "{replace_id}"}),
+    "POST /api/v1/projects/{project_id}/search/replace/list": Call(READ, {}),
     "PUT /api/v1/documents/{document_id}": Call(WRITE, {"content": "y"}),
     "DELETE /api/v1/documents/{document_id}": Call(WRITE),
     "GET /api/v1/documents/{document_id}/versions": Call(READ),

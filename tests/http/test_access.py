@@ -17,6 +17,7 @@ from findspot.store.schema import sessions
 from findspot.surfaces.http.api import every_route
 from findspot.surfaces.http.router import Router
 from findspot.surfaces.http.rules import RULES
+from findspot.surfaces.web import client
 from tests.databases import Databases
 from tests.http.calls import CALLS
 from tests.http.world import World, app_behind, make_world, open_api, with_key
@@ -29,8 +30,15 @@ async def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     """One server and one world for all tests here, on each database."""
     databases: Databases | None = request.getfixturevalue("postgres") if request.param == "postgres" else None
     address = databases.lend() if databases else None
-    async with open_api(Settings(data=tmp_path_factory.mktemp("api"), database_url=address, port=0)) as owner:
-        yield await make_world(owner)
+    built = tmp_path_factory.mktemp("built")
+    (built / "assets").mkdir()
+    (built / "index.html").write_text("<!doctype html><title>the client</title>")
+    (built / "assets" / "app.js").write_text("export {}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client, "BUILT", built)
+        settings = Settings(data=tmp_path_factory.mktemp("api"), database_url=address, port=0)
+        async with open_api(settings) as owner:
+            yield await make_world(owner)
     if databases and address:
         databases.take_back(address)
 
@@ -158,15 +166,14 @@ async def test_the_sign_in_link_sets_a_cookie_that_only_our_own_pages_can_use(wo
     token = world.owner.headers["authorization"].removeprefix("Bearer ")
     async with with_key(world.owner, None) as browser:
         assert (await browser.get("/?token=wrong")).status_code == 401
-        stranger = await browser.get("/")
-        assert "open the link" in stranger.text
+        assert (await browser.get("/api/v1/caller")).status_code == 401
         signed_in = await browser.get("/", params={"token": token})
         assert (signed_in.status_code, signed_in.headers["location"]) == (303, "/")
         cookie = signed_in.headers["set-cookie"].lower()
         assert "httponly" in cookie
         assert "samesite=strict" in cookie
         assert token not in cookie
-        assert token not in (await browser.get("/")).text
+        assert (await browser.get("/api/v1/caller")).json()["role"] == "owner"
         assert (await browser.get("/api/v1/projects")).status_code == 200
         here = {"Origin": "http://localhost"}
         elsewhere = {"Origin": "http://localhost:3000"}
@@ -199,15 +206,39 @@ async def test_every_sign_in_is_a_session_of_its_own_that_signing_out_ends(world
         assert (await other.post("/api/v1/sign-out")).status_code == 401
 
 
-async def test_the_form_that_signs_out_leads_to_the_start_page_and_works_from_no_other_page(world: World) -> None:
+async def test_a_project_key_signs_a_browser_in_with_its_own_role_until_it_is_revoked(world: World) -> None:
+    project = world.ids["project_id"]
+    made = (await world.owner.post(f"/api/v1/projects/{project}/keys", json={"name": "k", "role": "write"})).json()
+    async with with_key(world.owner, None) as browser:
+        assert (await browser.post("/api/v1/sign-in", json={"key": "fsk_wrong"})).status_code == 401
+        elsewhere = {"Origin": "http://localhost:3000"}
+        assert (await browser.post("/api/v1/sign-in", json={"key": made["key"]}, headers=elsewhere)).status_code == 403
+        signed = await browser.post("/api/v1/sign-in", json={"key": made["key"]})
+        assert signed.status_code == 204
+        cookie = signed.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=strict" in cookie
+        caller = (await browser.get("/api/v1/caller")).json()
+        assert (caller["role"], caller["projectId"]) == ("write", project)
+        assert (await browser.get(f"/api/v1/projects/{project}/keys")).status_code == 403
+        assert (await browser.post("/api/v1/sign-out", params={"everywhere": True})).status_code == 403
+        assert (await browser.get("/api/v1/projects", headers=elsewhere)).status_code == 401
+        await world.owner.delete(f"/api/v1/projects/{project}/keys/{made['id']}")
+        assert (await browser.get("/api/v1/caller")).status_code == 401
+
+
+async def test_the_owners_token_itself_is_no_valid_cookie(world: World) -> None:
+    async with with_key(world.owner, None) as browser:
+        cookie = {"Cookie": f"findspot-80={world.ids['token']}"}
+        assert (await browser.get("/api/v1/caller", headers=cookie)).status_code == 401
+
+
+async def test_signing_out_works_from_no_other_page(world: World) -> None:
     async with with_key(world.owner, None) as browser:
         await signed_in(browser, world)
-        assert 'action="api/v1/sign-out"' in (await browser.get("/")).text
-        form = {"Accept": "text/html,*/*;q=0.8", "Origin": "http://localhost:3000"}
-        assert (await browser.post("/api/v1/sign-out", headers=form)).status_code == 401
-        answer = await browser.post("/api/v1/sign-out", headers={**form, "Origin": "http://localhost"})
-        assert (answer.status_code, answer.headers["location"]) == (303, "/")
-        assert "open the link" in (await browser.get("/")).text
+        assert (await browser.post("/api/v1/sign-out", headers={"Origin": "http://localhost:3000"})).status_code == 401
+        assert (await browser.post("/api/v1/sign-out", headers={"Origin": "http://localhost"})).status_code == 204
+        assert (await browser.get("/api/v1/caller")).status_code == 401
 
 
 async def test_a_session_expires_and_is_stored_as_a_hash(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

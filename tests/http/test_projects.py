@@ -1,8 +1,10 @@
 """Projects, keys and status over HTTP, on both databases."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 import httpx2
@@ -132,3 +134,15 @@ async def test_the_status_shows_the_progress_of_the_index(owner: httpx2.AsyncCli
     (namespace,) = status["namespaces"]
     assert namespace["namespace"] == f"project_{project}_documents"
     assert (namespace["status"], namespace["progress"]["done"], namespace["progress"]["total"]) == ("ready", 2, 2)
+
+
+async def test_the_status_is_sent_as_events_until_the_index_is_ready(owner: httpx2.AsyncClient) -> None:
+    project = (await owner.post("/api/v1/projects", json={"name": "p"})).json()["id"]
+    body = {"title": "d", "format": "text", "content": "some words 一些字"}
+    await owner.post(f"/api/v1/projects/{project}/documents", json=body)
+    answer = await owner.get(f"/api/v1/projects/{project}/status/events")
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    events = [json.loads(line.removeprefix("data: ")) for line in answer.text.splitlines() if line.startswith("data: ")]
+    assert events[-1]["index_state"] == "ready"
+    assert events[-1]["indexed_documents"] == 1
+    assert all(earlier != later for earlier, later in pairwise(events))

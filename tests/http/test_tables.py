@@ -162,3 +162,23 @@ async def test_a_patch_that_would_grow_a_table_past_its_limit_is_refused(owner: 
     answer = await owner.patch(f"/api/v1/tables/{table_id}/data", json=doubling)
     assert (answer.status_code, answer.json()["code"]) == (413, "CONTENT_TOO_LARGE")
     assert (await owner.get(f"/api/v1/tables/{table_id}")).json()["revision"] == 1
+
+
+async def test_children_are_listed_a_page_at_a_time(owner: httpx2.AsyncClient) -> None:
+    project = (await owner.post("/api/v1/projects", json={"name": "p"})).json()["id"]
+    data = {"a/b": [1, "山" * 200, None, True], "~": {"k": 1}, "": "x"}
+    table = (await owner.post(f"/api/v1/projects/{project}/tables", json={"name": "t", "data": data})).json()["id"]
+    at = f"/api/v1/tables/{table}/children"
+    top = (await owner.get(at)).json()
+    assert (top["kind"], top["count"], top["revision"]) == ("object", 3, 1)
+    assert [each["json_pointer"] for each in top["children"]] == ["/a~1b", "/~0", "/"]
+    page = (await owner.get(at, params={"json_pointer": "/a~1b", "offset": 1, "limit": 2})).json()
+    assert [(each["key"], each["kind"]) for each in page["children"]] == [("1", "string"), ("2", "null")]
+    assert page["children"][0]["preview"] == "山" * 120 + "…"
+    assert [each["length"] for each in page["children"]] == [200, None]
+    assert (page["count"], page["offset"]) == (4, 1)
+    leaf = (await owner.get(at, params={"json_pointer": "/"})).json()
+    assert (leaf["kind"], leaf["children"]) == ("string", [])
+    for pointer, status in (("/nowhere", 404), ("no-slash", 422)):
+        assert (await owner.get(at, params={"json_pointer": pointer})).status_code == status
+    assert (await owner.get(at, params={"limit": 501})).status_code == 422

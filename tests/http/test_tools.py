@@ -25,7 +25,17 @@ async def call(owner: httpx2.AsyncClient, tool_id: int, **arguments: Any) -> htt
     return await owner.post(f"/api/v1/tools/{tool_id}/call", json={"arguments": arguments})
 
 
-@pytest.mark.scenario("002.impact.creation-flow", "001.creation.request", "001.creation.finds-large-strings")
+@pytest.mark.scenario(
+    "002.impact.creation-flow",
+    "001.creation.request",
+    "001.creation.finds-large-strings",
+    "003.api.create-answer.large-nodes",
+    "003.api.create-answer.namespace",
+    "003.api.create-answer.chunks-created",
+    "003.creation.names-namespace",
+    "003.aim.auto-chunking",
+    "000.indexing",
+)
 async def test_creating_a_search_tool_reports_the_indexed_nodes(owner: httpx2.AsyncClient) -> None:
     where = await make_table(owner, {"articles": [{"content": TEXT["en"]}, {"content": "short"}, {"正文": TEXT["zh"]}]})
     body = {**where, "name": "search_knowledge_base", "json_path": "/articles"}
@@ -237,7 +247,9 @@ async def test_a_call_returns_the_exact_values_of_the_table(owner: httpx2.AsyncC
         assert (answer.status_code, answer.json()["code"]) == (422, "INVALID_ARGUMENT"), wrong
 
 
-@pytest.mark.scenario("001.migration.internal-routes", "001.non-goal.rebuild-by-hand", "002.non-goal.reindex")
+@pytest.mark.scenario(
+    "001.migration.internal-routes", "001.non-goal.rebuild-by-hand", "002.non-goal.reindex", "003.api.chunk-stats"
+)
 async def test_operators_see_delete_and_rebuild_chunks(owner: httpx2.AsyncClient) -> None:
     where = await make_table(owner, {"a": TEXT["en"]})
     tool = await make_tool(owner, where, type="search")

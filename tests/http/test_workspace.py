@@ -278,6 +278,7 @@ async def test_half_a_character_is_refused_by_name(
 # ── corrections ──
 
 
+@pytest.mark.scenario("D42")
 async def test_a_notice_says_that_no_passage_has_the_phrase(owner: httpx2.AsyncClient, project: int) -> None:
     for query, best in (('"photographs old"', "old photographs"), ("「照片旧」 仓库", "旧照片")):
         english, chinese = [await hybrid(owner, project, query, language) for language in ("en", "zh")]
@@ -368,7 +369,7 @@ async def test_chinese_is_explained_by_stretches_and_characters(owner: httpx2.As
             "It contains 4 of 5 characters (“仓库”, “照片”",
             "命中 5 个字中的 4 个（“仓库”“照片”",
         ),
-        ("黄 zebra", "It contains the one character but no word (“黄”", "命中唯一的字，未命中任何词（“黄”"),
+        ("黄 zebra", "It contains the one character (“黄”", "命中唯一的字（“黄”"),
         ("灯塔", "It contains no character of the query;", "未命中任何关键词；"),
     ):
         for language, said in (("en", english), ("zh", chinese)):

@@ -16,6 +16,7 @@ from findspot.settings import Settings
 from tests import flows
 from tests.flows import add_tool, make_document, make_project, make_table, rows, settle
 from tests.http.calls import CALLS
+from tests.http.world import make_preview, make_replace
 
 pytestmark = pytest.mark.fake_embedder
 
@@ -40,10 +41,13 @@ class Side:
     chunk: int
     cursor: str
     key: str
+    replace: int
+    preview: int
 
     @property
     def ids(self) -> dict[str, int]:
-        return {"project_id": self.project, "document_id": self.document, "chunk_id": self.chunk}
+        named = {"project_id": self.project, "document_id": self.document, "chunk_id": self.chunk}
+        return named | {"replace_id": self.replace, "preview_id": self.preview}
 
 
 def app_of(client: httpx2.AsyncClient) -> App:
@@ -56,10 +60,19 @@ async def side(owner: httpx2.AsyncClient, name: str, content: str) -> Side:
     here = f"/api/v1/projects/{project}"
     body = {"title": f"{name} 标题", "format": "text", "content": content}
     document = (await owner.post(f"{here}/documents", json=body)).json()["id"]
+    replace = await make_replace(owner, project)
     await settle(app_of(owner))
     page = (await owner.post(f"{here}/search/fts/query", json={"query": "now"})).json()
     key = (await owner.post(f"{here}/keys", json={"name": "k", "role": "admin"})).json()["key"]
-    return Side(project, document, page["results"][0]["chunkId"], page["cursor"], key)
+    return Side(
+        project,
+        document,
+        page["results"][0]["chunkId"],
+        page["cursor"],
+        key,
+        replace,
+        await make_preview(owner, project),
+    )
 
 
 @pytest.fixture

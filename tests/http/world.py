@@ -43,12 +43,12 @@ class World:
     """The ids of one project's objects, and the keys of both projects."""
 
     owner: httpx2.AsyncClient
-    ids: dict[str, int] = field(default_factory=dict)
+    ids: dict[str, Any] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
 
     def address(self, route: str) -> tuple[str, str]:
         method, path = route.split(" ")
-        return method, path.format(**self.ids) + CALLS[route].query
+        return method, path.replace(":path}", "}").format(**self.ids) + CALLS[route].query
 
     async def call(self, route: str, client: httpx2.AsyncClient | None = None) -> httpx2.Response:
         method, path = self.address(route)
@@ -96,5 +96,25 @@ async def make_world(owner: httpx2.AsyncClient) -> World:
             "document_id": document,
             "version_id": version,
             "chunk_id": passage["chunkId"],
+            "page": f"{project}/documents",
+            "name": "app.js",
+            "token": app_behind(owner).token,
+            "replace_id": await make_replace(owner, project),
+            "preview_id": await make_preview(owner, project),
         }
+        await settle(app_behind(owner))
     return made
+
+
+async def make_preview(owner: httpx2.AsyncClient, project: int) -> int:
+    """Preview a replace that leaves the text as it is."""
+    rule = {"search": "now", "replace": "now", "scope": "project"}
+    return int((await owner.post(f"/api/v1/projects/{project}/search/replace/preview", json=rule)).json()["previewId"])
+
+
+async def make_replace(owner: httpx2.AsyncClient, project: int) -> int:
+    """Make a replace that leaves the text as it is."""
+    done = {"previewId": await make_preview(owner, project), "confirmed": True}
+    answer = await owner.post(f"/api/v1/projects/{project}/search/replace/execute", json=done)
+    assert answer.json()["replacedCount"], answer.text
+    return done["previewId"]

@@ -18,6 +18,8 @@ from findspot.surfaces.http import (
     home,
     operations,
     projects,
+    replacing,
+    retrieval,
     tables,
     tools,
     transfer,
@@ -28,12 +30,12 @@ from findspot.surfaces.http.openapi import describe
 from findspot.surfaces.http.request_log import Metrics, RequestLog
 from findspot.surfaces.http.router import GuardedRoute
 
-_BUSIEST_FIRST = (agents, workspace)
+_BUSIEST_FIRST = (agents, workspace, retrieval)
 
 
 def every_route() -> list[GuardedRoute]:
     """Return the routes of the API, in the order in which they are matched."""
-    others = (home, operations, projects, tables, documents, transfer, tools, endpoints)
+    others = (home, operations, projects, tables, documents, replacing, transfer, tools, endpoints)
     return [route for part in (*_BUSIEST_FIRST, *others) for route in part.api.routes]
 
 

@@ -60,7 +60,7 @@ async def create_document(request: Request, project_id: int) -> models.CreatedDo
 
 
 @api.get("/api/v1/projects/{project_id}/documents")
-async def list_documents(request: Request, project_id: int) -> models.Documents:
+async def list_documents(request: Request, project_id: int) -> models.DocumentList:
     """List the documents of a project, without their contents."""
     async with app_of(request).store.read() as connection:
         return {"documents": [_document(each) for each in await rows.every(connection, project_id)]}

@@ -77,7 +77,7 @@ async def get_endpoint(request: Request, endpoint_id: int) -> models.Endpoint:
 
 @api.patch("/api/v1/mcp/{endpoint_id}")
 async def change_endpoint(request: Request, endpoint_id: int, body: EndpointChange) -> models.EndpointSummary:
-    """Set whether hits leave out ids and hashes (`lean`), and whether search tools bring a reading tool (`reading`)."""
+    """Set whether hits leave out metadata (`lean`), and whether search tools bring a reading tool (`reading`)."""
     values = body.model_dump(exclude_none=True)
     return _endpoint(request, await app_of(request).endpoints.change(endpoint_id, values))
 

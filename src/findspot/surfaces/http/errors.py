@@ -15,6 +15,12 @@ from findspot.surfaces.http.body import StalledBody
 
 _log = structlog.get_logger()
 _LIMITS = ("SEARCH_CAPACITY_EXCEEDED", "SERVER_BUSY")  # not faults, so not logged as errors
+_LENGTHS = {
+    "too_short": ("least", "min_length"),
+    "too_long": ("most", "max_length"),
+    "string_too_short": ("least", "min_length"),
+    "string_too_long": ("most", "max_length"),
+}
 _BY_STATUS = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED", 413: "CONTENT_TOO_LARGE"}
 
 
@@ -67,5 +73,11 @@ def _sentence(first: dict[str, Any]) -> str:
         return f"is not valid JSON: {first['ctx']['error']}"
     if first["type"] == "extra_forbidden" and "search_config" in first["loc"][:-1]:
         return f"is unknown; the known fields are {', '.join(SearchConfig.model_fields)}"
+    if first["type"] in _LENGTHS:
+        bound, name = _LENGTHS[first["type"]]
+        number, unit = first["ctx"][name], "character" if isinstance(first["input"], str) else "element"
+        return f"must have at {bound} {number:,} {unit}{'' if number == 1 else 's'}"
+    if first["type"] == "literal_error" and first["ctx"]["expected"] == "True":
+        return "must be true"
     text: str = first["msg"].removeprefix("Value error, ")
     return text[:1].lower() + text[1:]

@@ -14,8 +14,9 @@ from fastapi import Request
 from findspot.app import App
 from findspot.content.keys import hashed
 from findspot.errors import FindspotError, invalid, not_found
-from findspot.models import Caller, Document, Endpoint, Table, Tool
+from findspot.models import Caller, Document, Endpoint, Role, Table, Tool
 from findspot.runtime import messages
+from findspot.runtime.owner_token import PREFIX
 from findspot.store import documents as document_rows
 from findspot.store import endpoints as endpoint_rows
 from findspot.store import projects as project_rows
@@ -76,8 +77,16 @@ async def identify(app: App, request: Request) -> Caller | None:
     secret = _secret(request)
     if secret is not None:
         return await app.keys.identify(secret) if secret else None
-    session_id = session_of(request)
-    return await app.sessions.identify(session_id) if session_id and is_own_page(request) else None
+    cookie = session_of(request)
+    if not cookie or not is_own_page(request):
+        return None
+    return await app.sessions.identify(cookie) or (await _key_in(app, cookie))
+
+
+async def _key_in(app: App, cookie: str) -> Caller | None:
+    """Return the holder of the project's key in a cookie. The owner's token is not accepted there: it has sessions."""
+    caller = await app.keys.identify(cookie) if cookie.startswith(PREFIX) and cookie.isascii() else None
+    return None if caller is None or caller.role is Role.OWNER else caller
 
 
 def _secret(request: Request) -> str | None:
@@ -88,7 +97,10 @@ def _secret(request: Request) -> str | None:
 def _credential(app: App, request: Request) -> str:
     """Return the hash of the key or session that this request was admitted by."""
     secret = _secret(request)
-    return hashed(secret) if secret is not None else app.sessions.hashed(session_of(request) or "")
+    if secret is not None:
+        return hashed(secret)
+    cookie = session_of(request) or ""
+    return hashed(cookie) if cookie.startswith(PREFIX) else app.sessions.hashed(cookie)
 
 
 def session_of(request: Request) -> str | None:

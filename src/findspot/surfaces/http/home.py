@@ -1,82 +1,95 @@
-"""The page at `/`: signs a browser in by the link that `findspot serve` prints, shows the first steps, signs out."""
+"""The web client's pages and files, and signing in and out."""
 
 from fastapi import Request, Response
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import RedirectResponse
 
 from findspot import __version__
 from findspot.content.sessions import LIFETIME
-from findspot.models import Role
-from findspot.surfaces.http.guard import cookie_name, identify, session_of
-from findspot.surfaces.http.router import Router, app_of
+from findspot.errors import FindspotError
+from findspot.models import Caller, Role
+from findspot.surfaces.http.body import Body, Text
+from findspot.surfaces.http.guard import cookie_name, session_of
+from findspot.surfaces.http.models.home import SignedIn
+from findspot.surfaces.http.origins import is_own_page
+from findspot.surfaces.http.router import Router, access_of, app_of
+from findspot.surfaces.web import client
 
 api = Router("home")
 
-_PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Findspot</title>
-<style>
-  :root { color-scheme: light dark; --ink: light-dark(#1d2328, #e8e6e1); --soft: light-dark(#5d6770, #9aa3ab);
-          --line: light-dark(#dcd8cf, #3a4046); --paper: light-dark(#fbfaf7, #16191c);
-          --mark: light-dark(#b4541a, #f0a36b) }
-  body { font: 16px/1.6 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-         max-width: 42rem; margin: 12vh auto 4rem; padding: 0 1.5rem }
-  h1 { font-size: 1.7rem; letter-spacing: -.02em; margin: 0 } h1 span { color: var(--mark) }
-  p { margin: .6rem 0 } .soft { color: var(--soft) }
-  pre { border: 1px solid var(--line); border-radius: 8px; padding: .9rem 1.1rem; overflow-x: auto; font-size: .86rem }
-</style>
-<h1>Find<span>spot</span></h1>
-<p class="soft">Version %(version)s is running.</p>
-%(body)s
-</html>"""
 
-_SIGNED_IN = """<p>You are signed in as <b>%(name)s</b>. Make a project and give it a table:</p>
-<pre>findspot project create library
-findspot table create 1 first '{"greeting": "Hello, 世界"}'
-findspot table get 1 /greeting</pre>
-<p>The API is at <code>/api/v1</code>; its description is at <a href="openapi.json">openapi.json</a>.</p>
-<form method="post" action="api/v1/sign-out"><button>Sign out</button></form>"""
+class SignIn(Body):
+    """A project's key, or the owner's token."""
 
-_STRANGER = """<p>To sign in, open the link that <code>findspot serve</code> printed when it started.
-It ends in <code>?token=…</code>.</p>"""
+    key: Text
 
 
 @api.get("/", hidden=True)
 async def home(request: Request, token: str | None = None) -> Response:
-    """Sign a browser in by `?token=` (redirecting at once, so that no history keeps it), or show the start page."""
-    app = app_of(request)
-    if token is not None:
-        caller = await app.keys.identify(token)
-        if caller is None or caller.role is not Role.OWNER:  # keys of projects are for programs
-            return _page(_STRANGER, 401)
-        answer = RedirectResponse("/", 303, headers={"Cache-Control": "no-store"})
-        secure = request.url.scheme == "https"
-        session_id, lifetime = await app.sessions.start(), int(LIFETIME.total_seconds())
-        answer.set_cookie(
-            cookie_name(request), session_id, max_age=lifetime, httponly=True, samesite="strict", secure=secure
-        )
-        return answer
-    caller = await identify(app, request)
-    return _page(_SIGNED_IN % {"name": caller.role} if caller else _STRANGER)
+    """Sign a browser in by `?token=` (redirecting at once, so that no history keeps it), or show the client."""
+    if token is None:
+        return client.page()
+    answer = RedirectResponse("/", 303, headers={"Cache-Control": "no-store"})
+    return answer if await _signed_in(request, answer, token) else client.page(401)
 
 
-@api.post("/api/v1/sign-out", status=204, also={303: None})
+@api.get("/projects/{page:path}", hidden=True)
+async def client_page(request: Request, page: str) -> Response:
+    """Show the client, which reads the address itself."""
+    return client.page()
+
+
+@api.get("/assets/{name}", hidden=True)
+async def client_file(request: Request, name: str) -> Response:
+    """Return a file of the client."""
+    return client.asset(name)
+
+
+@api.post("/api/v1/sign-in", status=204, errors=("UNAUTHORIZED", "FORBIDDEN"))
+async def sign_in(request: Request, body: SignIn) -> Response:
+    """Sign this browser in with a project's key or the owner's token, by a cookie."""
+    if not is_own_page(request):
+        raise FindspotError("FORBIDDEN", "Pages of other sites may not sign a browser in.")
+    answer = Response(status_code=204, headers={"Cache-Control": "no-store"})
+    if not await _signed_in(request, answer, body.key):
+        raise FindspotError("UNAUTHORIZED", "This key is not valid.")
+    return answer
+
+
+@api.get("/api/v1/caller")
+async def get_caller(request: Request) -> SignedIn:
+    """Show whose key this is: its role and, unless it is the owner's, its project."""
+    caller = access_of(request.scope).caller
+    return {"role": caller.role, "name": caller.name, "projectId": caller.project_id, "version": __version__}
+
+
+@api.post("/api/v1/sign-out", status=204, errors=("FORBIDDEN",))
 async def sign_out(request: Request, everywhere: bool = False) -> Response:
-    """End the session of this browser; with `everywhere` those of all browsers. A form is redirected to `/`."""
+    """End the session of this browser; with `everywhere` the owner ends those of all browsers."""
     sessions, session_id = app_of(request).sessions, session_of(request)
     if everywhere:
+        if access_of(request.scope).caller.role is not Role.OWNER:
+            raise FindspotError("FORBIDDEN", "Only the owner ends the sessions of all browsers.")
         await sessions.end_all()
     elif session_id:
         await sessions.end(session_id)
-    is_form = "text/html" in request.headers.get("accept", "")
-    answer = RedirectResponse("/", 303) if is_form else Response(status_code=204)
+    answer = Response(status_code=204)
     answer.delete_cookie(cookie_name(request), httponly=True, samesite="strict")
     return answer
 
 
-def _page(body: str, status: int = 200) -> HTMLResponse:
-    headers = {
-        "Cache-Control": "no-store",
-        "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
-        "Referrer-Policy": "same-origin",  # with none, browsers hide the origin of the form that signs out
-    }
-    return HTMLResponse(_PAGE % {"version": __version__, "body": body}, status, headers)
+async def _signed_in(request: Request, answer: Response, secret: str) -> Caller | None:
+    """Set the cookie that signs a browser in. The owner gets a session; a project's key is the cookie itself, so
+    that revoking the key signs the browser out."""
+    app = app_of(request)
+    caller = await app.keys.identify(secret)
+    if caller is None:
+        return None
+    answer.set_cookie(
+        cookie_name(request),
+        await app.sessions.start() if caller.role is Role.OWNER else secret,
+        max_age=int(LIFETIME.total_seconds()),
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )
+    return caller

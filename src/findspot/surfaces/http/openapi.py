@@ -36,6 +36,8 @@ _TAGS = {
     "tools": "Tools: what an agent may do with a table.",
     "mcp": "MCP endpoints and the tools that are bound to them.",
     "workspace": "Search over the documents of a project.",
+    "retrieval": "Passages and context for a language model.",
+    "replacing": "Search and replace in the documents of a project.",
     "agents": "MCP itself.",
 }
 
@@ -54,6 +56,10 @@ def describe(routes: Iterable[GuardedRoute]) -> dict[str, Any]:
     known = document["components"]["schemas"]
     for replaced in ("HTTPValidationError", "ValidationError"):
         known.pop(replaced, None)
+    clashes = [name for name in known.keys() & schemas.definitions if known[name] != schemas.definitions[name]]
+    clashes += [name for name in schemas.definitions if "__" in name]  # pydantic adds the module where two names clash
+    if clashes:
+        raise ValueError(f"two types have one name in OpenAPI: {', '.join(sorted(clashes))}")
     document["components"]["schemas"] = dict(sorted({**known, **schemas.definitions}.items()))
     _name_any_value(known, schemas.of(JsonValue))
     document["components"]["securitySchemes"] = _SECURITY

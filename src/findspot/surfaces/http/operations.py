@@ -29,11 +29,12 @@ async def health(request: Request) -> Health:
 
 
 @api.head("/readyz")
-@api.get("/readyz", errors=STORE_FAILURES)
+@api.get("/readyz", errors=(*STORE_FAILURES, "INDEX_ELSEWHERE"))
 async def readiness(request: Request) -> Readiness:
     """Answer that the process can do its work: the database answers, and can save. An error says what cannot be
     done; with `reads`, searches still work."""
     app = app_of(request)
+    app.deployment.require_owned()
     async with app.store.read() as connection:
         await connection.execute(sa.text("SELECT 1"))
     try:

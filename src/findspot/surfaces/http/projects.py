@@ -1,11 +1,15 @@
 """Projects, their keys and their status over HTTP."""
 
+import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Literal
 
+import msgspec
 from fastapi import Request, Response
+from fastapi.responses import StreamingResponse
 
+from findspot.app import App
 from findspot.errors import not_found
 from findspot.indexing.status import NamespaceReport, Step
 from findspot.models import Key, Project, Role
@@ -16,9 +20,12 @@ from findspot.store import status as status_rows
 from findspot.surfaces.http.body import NewKey, NewProject
 from findspot.surfaces.http.encoding import encoded_dependents, timestamp
 from findspot.surfaces.http.models import projects as models
-from findspot.surfaces.http.router import Router, access_of, app_of
+from findspot.surfaces.http.router import Media, Router, access_of, app_of
 
 api = Router("projects")
+
+_EVENT_PAUSE_S = 0.5  # between two looks at the status
+_EVENT_ROUNDS = 60
 
 
 def _project(project: Project) -> models.Project:
@@ -82,7 +89,33 @@ async def delete_project(request: Request, project_id: int) -> Response:
 @api.get("/api/v1/projects/{project_id}/status")
 async def get_project_status(request: Request, project_id: int) -> models.ProjectStatus:
     """Show what a project holds, and how far its indexes are."""
+    return await _status(app_of(request), project_id)
+
+
+@api.get("/api/v1/projects/{project_id}/status/events", answer=Media({"text/event-stream": str}))
+async def follow_project_status(request: Request, project_id: int) -> Response:
+    """Send the status as a server-sent event whenever it changes, until all indexes are ready or half a minute has
+    passed. A browser connects again by itself."""
     app = app_of(request)
+    first = await _status(app, project_id)  # an error here is still answered as an error
+    headers = {"Cache-Control": "no-store"}
+    return StreamingResponse(_events(app, first), media_type="text/event-stream", headers=headers)
+
+
+async def _events(app: App, status: models.ProjectStatus) -> AsyncIterator[bytes]:
+    yield b"retry: 2000\n\n"
+    sent: models.ProjectStatus | None = None
+    for _ in range(_EVENT_ROUNDS):
+        if status != sent:
+            yield b"event: status\ndata: " + msgspec.json.encode(status) + b"\n\n"
+            sent = status
+        if status["index_state"] == "ready":
+            return
+        await asyncio.sleep(_EVENT_PAUSE_S)
+        status = await _status(app, status["project_id"])
+
+
+async def _status(app: App, project_id: int) -> models.ProjectStatus:
     async with app.store.read() as connection:
         holds = await status_rows.contents(connection, project_id)
         indexed, _ = await index_states.indexed_documents(connection, project_id)

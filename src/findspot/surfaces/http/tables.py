@@ -1,6 +1,8 @@
 """JSON tables over HTTP. Values pass through as the bytes they are; only the frame around them is encoded here."""
 
-from fastapi import Request, Response
+from typing import Annotated
+
+from fastapi import Query, Request, Response
 
 from findspot.models import Table
 from findspot.store import dependents
@@ -13,6 +15,9 @@ from findspot.surfaces.http.models.projects import Dependents
 from findspot.surfaces.http.router import Media, Router, app_of, until_sent
 
 api = Router("tables")
+
+_Offset = Annotated[int, Query(ge=0, lt=10**9)]
+_Limit = Annotated[int, Query(ge=1, le=500)]
 
 
 def _head(table: Table) -> models.CreatedTable:
@@ -47,6 +52,16 @@ async def get_table(request: Request, table_id: int, json_pointer: str = "") -> 
     """Show a table with its value, or with the part of it at a JSON pointer."""
     table, text = await until_sent(request, app_of(request).tables.reading(table_id, json_pointer))
     return framed(_head(table), [b'"data":', *text], revision=table.revision)
+
+
+@api.get("/api/v1/tables/{table_id}/children", answer=models.Children, errors=("CONTENT_TOO_LARGE",))
+async def list_children(
+    request: Request, table_id: int, json_pointer: str = "", offset: _Offset = 0, limit: _Limit = 100
+) -> Response:
+    """List the members of the object or list at a JSON pointer, a page at a time, without their values."""
+    table, listed = await app_of(request).tables.children(table_id, json_pointer, offset, limit)
+    head = {"revision": table.revision, "json_pointer": json_pointer, "offset": offset}
+    return framed(head, [listed[1:-1]], revision=table.revision)
 
 
 _WRITE_ERRORS = ("PRECONDITION_FAILED", "VERSION_CONFLICT", "PATCH_CONFLICT")

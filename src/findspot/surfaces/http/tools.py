@@ -17,6 +17,7 @@ from findspot.surfaces.http.body import pieces
 from findspot.surfaces.http.encoding import encoded_dependents, timestamp
 from findspot.surfaces.http.models import tools as models
 from findspot.surfaces.http.models.projects import Dependents
+from findspot.surfaces.http.models.tool_answers import CallAnswer
 from findspot.surfaces.http.router import Router, access_of, app_of
 
 api = Router("tools")
@@ -149,7 +150,7 @@ _CALL_ERRORS = (
 @api.post(
     "/api/v1/tools/{tool_id}/call",
     takes=models.ToolCall,
-    answer=models.CallAnswer,
+    answer=CallAnswer,
     headers=("Accept-Language",),
     errors=_CALL_ERRORS,
 )

@@ -39,8 +39,8 @@ class Texts(Body):
     texts: Annotated[list[Annotated[Text, Field(min_length=1, max_length=8000)]], Field(min_length=1, max_length=64)]
 
 
-_LANGUAGE = ("Accept-Language",)
-_SEARCH_ERRORS = (
+LANGUAGE = ("Accept-Language",)
+SEARCH_ERRORS = (
     "SEARCH_BACKPRESSURE",
     "SEARCH_TIMEOUT",
     "EMBEDDING_DIMENSION_MISMATCH",
@@ -50,25 +50,25 @@ _SEARCH_ERRORS = (
 )
 
 
-@api.post("/api/v1/projects/{project_id}/search/fts/query", headers=_LANGUAGE, errors=_SEARCH_ERRORS)
+@api.post("/api/v1/projects/{project_id}/search/fts/query", headers=LANGUAGE, errors=SEARCH_ERRORS)
 async def search_documents_by_keyword(request: Request, project_id: int, body: Search) -> models.SearchPage:
     """`search:fts:query`: search documents by keyword."""
     return await _search(request, project_id, body, Strategy.KEYWORD)
 
 
-@api.post("/api/v1/projects/{project_id}/embedding/search", headers=_LANGUAGE, errors=_SEARCH_ERRORS)
+@api.post("/api/v1/projects/{project_id}/embedding/search", headers=LANGUAGE, errors=SEARCH_ERRORS)
 async def search_documents_by_meaning(request: Request, project_id: int, body: Search) -> models.SearchPage:
     """`embedding:search`: search documents by meaning."""
     return await _search(request, project_id, body, Strategy.VECTOR)
 
 
-@api.post("/api/v1/projects/{project_id}/search/query/strategy", headers=_LANGUAGE, errors=_SEARCH_ERRORS)
+@api.post("/api/v1/projects/{project_id}/search/query/strategy", headers=LANGUAGE, errors=SEARCH_ERRORS)
 async def search_documents(request: Request, project_id: int, body: StrategicSearch) -> models.SearchPage:
     """`search:query:strategy`: search documents by keyword, by meaning, or by both."""
     return await _search(request, project_id, body, Strategy(body.strategy))
 
 
-@api.post("/api/v1/projects/{project_id}/search/rank/explain", headers=_LANGUAGE, errors=_SEARCH_ERRORS)
+@api.post("/api/v1/projects/{project_id}/search/rank/explain", headers=LANGUAGE, errors=SEARCH_ERRORS)
 async def explain_rank(
     request: Request, project_id: int, body: Explain
 ) -> models.RankExplanation | list[models.RankExplanation]:
@@ -77,7 +77,7 @@ async def explain_rank(
     language = access_of(request.scope).language
     search = SearchRequest(project_id, body.query, typing=body.typing, exact=body.exact)
     explainer = app_of(request).explainer
-    with _notice_of_rebuild(language):
+    with notice_of_rebuild(language):
         if body.chunkIds is not None:
             return [_explanation(each, language) for each in await explainer.explain_all(search, body.chunkIds)]
         assert body.documentId is not None
@@ -98,7 +98,7 @@ async def rebuild_embedding_index(request: Request, project_id: int, body: NoArg
     return await _rebuild(request, project_id)
 
 
-@api.post("/api/v1/projects/{project_id}/embedding/generate", answer=models.Vectors, errors=_SEARCH_ERRORS)
+@api.post("/api/v1/projects/{project_id}/embedding/generate", answer=models.Vectors, errors=SEARCH_ERRORS)
 async def embed_texts(request: Request, project_id: int, body: Texts) -> Response:
     """`embedding:generate`: calculate the vectors of texts, normalised to unit length. Nothing is stored."""
     app = app_of(request)
@@ -115,7 +115,7 @@ async def _rebuild(request: Request, project_id: int) -> models.ReindexJob:
 
 async def _search(request: Request, project_id: int, body: Search, strategy: Strategy) -> models.SearchPage:
     language = access_of(request.scope).language
-    with _notice_of_rebuild(language):
+    with notice_of_rebuild(language):
         search = body.request(project_id, strategy)
         page = await app_of(request).workspace_search.search(search, body.page, body.cursor)
     return _page(page, search, language)
@@ -128,7 +128,7 @@ def _rows(vectors: Vectors) -> list[bytes]:
 
 
 @contextmanager
-def _notice_of_rebuild(language: messages.Language) -> Iterator[None]:
+def notice_of_rebuild(language: messages.Language) -> Iterator[None]:
     """Add a notice in the caller's language to the error that the index is being rebuilt."""
     try:
         yield

@@ -56,7 +56,7 @@ class DocumentSummary(TypedDict):
     updatedAt: str
 
 
-class Documents(TypedDict):
+class DocumentList(TypedDict):
     documents: list[DocumentSummary]
 
 

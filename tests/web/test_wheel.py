@@ -1,0 +1,44 @@
+"""The package contains the built client, although git ignores it."""
+
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILT = "findspot/surfaces/web/built/assets/index-1a2b.js"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A small git checkout with our packaging rules and a built client."""
+    folder = tmp_path / "checkout"
+    package = folder / "src" / "findspot"
+    package.mkdir(parents=True)
+    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE", ".gitignore"):
+        shutil.copy(ROOT / name, folder)
+    (package / "__init__.py").write_text("")
+    (folder / "src" / BUILT).parent.mkdir(parents=True)
+    (folder / "src" / BUILT).write_text("export {}")
+    return folder
+
+
+def build(folder: Path, target: str, into: Path) -> Path:
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(into)], cwd=folder, check=True)
+    (made,) = into.iterdir()
+    return made
+
+
+def test_the_wheel_contains_the_client(checkout: Path, tmp_path: Path) -> None:
+    assert BUILT in zipfile.ZipFile(build(checkout, "wheel", tmp_path / "wheel")).namelist()
+
+
+def test_a_wheel_made_from_the_source_archive_contains_the_client(checkout: Path, tmp_path: Path) -> None:
+    with tarfile.open(build(checkout, "sdist", tmp_path / "sdist")) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    (source,) = (tmp_path / "unpacked").iterdir()
+    assert BUILT in zipfile.ZipFile(build(source, "wheel", tmp_path / "wheel")).namelist()
