@@ -84,7 +84,7 @@ def test_tools_can_be_created_called_and_bound_to_an_endpoint(command: Command) 
     assert another.startswith("fse_")
     assert endpoint["api_key"] != another
     assert endpoint["api_key"] not in command("endpoint", "list", project).out
-    assert command("endpoint", "delete", id, "--yes").out == f"✓ Deleted endpoint {id}.\n"
+    assert command("endpoint", "delete", id, "--yes").out == f"✓ Deleted endpoint {id}, 代理.\n"
     assert "has no endpoint" in command("endpoint", "list", project).out
     assert command("tool", "delete", tool, "--yes").out == f"✓ Deleted tool {tool}.\n"
     assert "has no tool" in command("tool", "list", project).out
@@ -153,7 +153,7 @@ def test_a_document_can_be_created_read_saved_compared_restored_and_deleted(comm
     )
     assert "with the content of version" in command("version", "restore", document, str(version)).out
     assert "old door" in command("document", "get", document).out
-    assert "and 2 versions" in command("document", "delete", document, "--yes").out
+    assert "with 2 earlier versions" in command("document", "delete", document, "--yes").out
     command("document", "get", document, code=3)
     assert "has no document" in command("document", "list", project).out
 

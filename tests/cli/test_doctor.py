@@ -1,5 +1,8 @@
 """`findspot doctor`: finds problems and prints what to do."""
 
+import contextlib
+import socket
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -134,6 +137,41 @@ def test_a_reachable_postgresql_is_ok(alone: Command, new_postgres_database: Cal
     assert alone("project", "create", "p", FINDSPOT_DATABASE_URL=address).code == 0
     found = finding(alone("doctor", "--json", FINDSPOT_DATABASE_URL=address), "database")
     assert (found["state"], found["detail"].split()[0]) == ("ok", "PostgreSQL")
+
+
+def test_a_database_of_a_newer_findspot_is_a_problem(alone: Command, used: Path) -> None:
+    with contextlib.closing(sqlite3.connect(used / "findspot.db")) as database, database:
+        database.execute("UPDATE alembic_version SET version_num = '9999'")
+    ended = alone("doctor", "--json")
+    found = finding(ended, "database")
+    assert (ended.code, found["state"], "newer Findspot" in found["detail"]) == (1, "bad", True)
+    refused = alone("project", "list")
+    assert (refused.code, "Start that version, or a later one." in refused.err) == (7, True)
+
+
+def test_the_owner_of_the_index_is_shown(
+    alone: Command, used: Path, start_server: Callable[..., Server], new_postgres_database: Callable[[], str]
+) -> None:
+    assert (
+        finding(alone("doctor", "--json"), "index owner")["detail"] == "embedded, for the database in this data folder"
+    )
+    other, address = used.with_name("other"), new_postgres_database()
+    assert findspot("project", "create", "p", "--data", str(other), FINDSPOT_DATABASE_URL=address).code == 0
+    found = finding(findspot("doctor", "--json", "--data", str(other), FINDSPOT_DATABASE_URL=address), "index owner")
+    assert (found["state"], found["detail"]) == ("note", "none yet; the first server becomes it")
+    start_server(data=other, FINDSPOT_DATABASE_URL=address).stop()
+    ended = findspot("doctor", "--json", "--data", str(other), FINDSPOT_DATABASE_URL=address)
+    found = finding(ended, "index owner")
+    assert (ended.code, found["state"]) == (0, "ok")
+    assert found["detail"].startswith(f"embedded, {other} on {socket.gethostname()}, installation ")
+    elsewhere = finding(alone("doctor", "--json", FINDSPOT_DATABASE_URL=address), "index owner")
+    assert (elsewhere["state"], str(other) in elsewhere["detail"]) == ("bad", True)
+    (other / "installation.json").write_text("{")
+    damaged = finding(findspot("doctor", "--json", "--data", str(other), FINDSPOT_DATABASE_URL=address), "index owner")
+    assert (damaged["state"], "is damaged" in damaged["detail"]) == ("bad", True)
+    (other / "installation.json").write_text('{"id": "a", "previous_id": null, "database": "d at h"}')
+    without = findspot("doctor", "--json", "--data", str(other))
+    assert (without.code, "FINDSPOT_DATABASE_URL is not set" in finding(without, "index owner")["detail"]) == (1, True)
 
 
 def test_changed_settings_are_listed_without_their_secrets(alone: Command) -> None:

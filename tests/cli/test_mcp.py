@@ -133,7 +133,7 @@ def test_the_bridge_reports_at_once_why_it_cannot_start(served: tuple[Server, Pa
     server, _ = served
     wrong = findspot("mcp", "--url", f"{server.url}/mcp/1", "--key", KEY)
     assert (wrong.code, wrong.out) == (4, "")
-    assert "A valid key is needed" in wrong.err
+    assert "There is no endpoint with this key" in wrong.err
     absent = findspot("mcp", "--url", f"{server.url}/mcp/999999", "--key", server.token)
     assert absent.code == 3
 

@@ -252,5 +252,6 @@ def test_the_project_may_be_omitted_if_there_is_only_one(tmp_path: Path) -> None
     findspot("document", "create", "2", "t", "some text", *data)
     assert "0 of 1 documents are indexed" in findspot("search", "text", *data).out
     findspot("project", "create", "second", *data)
-    ended = findspot("search", "x", *data)
-    assert (ended.code, "There are 2 projects: 2 (only), 3 (second)." in ended.err) == (2, True)
+    assert "Project 3, second: the one used last." in findspot("search", "x", *data).err
+    ended = findspot("search", "x", *data, XDG_STATE_HOME=str(tmp_path / "another user"))
+    assert (ended.code, "There are 2 projects: only (2), second (3)." in ended.err) == (2, True)

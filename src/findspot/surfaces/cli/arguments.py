@@ -1,19 +1,21 @@
 """Parameter types of commands: text, JSON, content, URL. They are checked before anything is opened."""
 
 import contextlib
-import functools
+import enum
 import os
 import re
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from findspot.surfaces.cli.failure import Failure
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class _Text(click.ParamType[str]):
@@ -108,28 +110,62 @@ class _Url(click.ParamType[str]):
 class Named(str):
     """The name of an object, which is looked up when the command has connected."""
 
+    must_be_unique = False  # in all projects, not only in the one used last
+
+
+class _UniqueName(Named):
+    must_be_unique = True
+
+
+class _LastUsed(enum.Enum):
+    """Stands for the project that was used last."""
+
+    PROJECT = "-"
+
+
+LAST_USED = _LastUsed.PROJECT
+
 
 class _Reference(click.ParamType["int | Named"]):
     """The id of an object, or its name."""
 
     name = "id or name"
+    named: type[Named] = Named
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> "int | Named":
+        if isinstance(value, int):
+            return value
         text = TEXT.convert(value, param, ctx)
-        return int(text) if text.isascii() and text.removeprefix("-").isdigit() else Named(text)
+        return int(text) if text.isascii() and text.removeprefix("-").isdigit() else self.named(text)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
+        from findspot.surfaces.cli.completing import complete_name
+
+        return complete_name(ctx, param.name or "", incomplete)
 
 
-class _TableOrNone(click.ParamType["int | Named | None"]):
+class _UniqueReference(_Reference):
+    """The id of an object, or a name that nothing else has: for commands that delete."""
+
+    named = _UniqueName
+
+
+class _Project(_Reference):
+    """A project, or '-' for the one that was used last."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return LAST_USED if value in ("-", LAST_USED) else super().convert(value, param, ctx)
+
+
+class _TableOrNone(_Reference):
     """A table, or '-' for none."""
 
-    name = "id or name"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> "int | Named | None":
-        return None if value == "-" else REFERENCE.convert(value, param, ctx)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return None if value == "-" else super().convert(value, param, ctx)
 
 
 TEXT, JSON, CONTENT, URL, TIME = _Text(), _Json(), _Content(), _Url(), _Time()
-REFERENCE, TABLE_OR_NONE = _Reference(), _TableOrNone()
+REFERENCE, UNIQUE_REFERENCE, TABLE_OR_NONE = _Reference(), _UniqueReference(), _TableOrNone()
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _AGE = re.compile(r"(\d{1,6})([hdw])", re.ASCII)
@@ -137,38 +173,36 @@ _AGE_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(we
 _FORMATS = {".md": "markdown", ".markdown": "markdown", ".json": "tiptap"}
 
 
+# A command of fixed length may leave the project out: see `groups.Command`. Others take '-' for the one used last.
+OPTIONAL_PROJECT = click.argument("project_id", metavar="[PROJECT]", type=_Project())
+PROJECT = click.argument("project_id", metavar="PROJECT", type=_Project())
+PROJECT_OPTION = click.option(
+    "--project", "project_id", type=_Project(), metavar="PROJECT", help="The project; by default the one used last."
+)
 DUPLICATE = click.option("--duplicate", is_flag=True, help="Allow a name that another one in the project has.")
 YES = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 
 
-def confirm_first(question: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Ask for confirmation before the command runs. The question may contain arguments: '{table_id}'."""
-
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        @YES
-        @functools.wraps(function)
-        def confirmed(*args: Any, yes: bool, **kwargs: Any) -> None:
-            confirm(question.format(**kwargs), yes)
-            function(*args, **kwargs)
-
-        return confirmed
-
-    return decorate
-
-
-def confirm(question: str, yes: bool = False, what: str = "") -> None:
+def confirm(
+    question: str,
+    yes: bool = False,
+    what: str = "",
+    *,
+    declined: str = "Nothing was deleted.",
+    without_terminal: str = "This cannot be undone.",
+) -> None:
     """Ask the user, unless '--yes' was given. Without a terminal, require it. `what` says what would be deleted."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise Failure(f"This cannot be undone. {what}".rstrip(), "Add --yes to do it.", 2)
+        raise Failure(f"{without_terminal} {what}".rstrip(), "Add --yes to do it.", 2)
     try:
         agreed = click.confirm(f"{what} {question}".lstrip(), err=True)
     except click.Abort:  # Ctrl-C leaves the cursor after the question
         click.echo(err=True)
         raise
     if not agreed:
-        raise Failure("Nothing was deleted.")
+        raise Failure(declined)
 
 
 def _standard_input(what: str = "JSON") -> bytes:

@@ -142,6 +142,18 @@ def token(folder: Path) -> list[Finding]:
     return [Finding(what, "ok", f"in {file}")]
 
 
+def missing_database(settings: "Settings") -> list[Finding]:
+    """Report a data folder that belongs to a PostgreSQL database, if the settings name none."""
+    from findspot.errors import FindspotError
+    from findspot.runtime import installation
+
+    try:
+        sentence = installation.missing_database(settings)
+    except FindspotError as error:
+        sentence = error.message
+    return [Finding("index owner", "bad", sentence, KINDS["INDEX_ELSEWHERE"].advice)] if sentence else []
+
+
 def disk(folder: Path) -> Finding:
     existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(existing).free

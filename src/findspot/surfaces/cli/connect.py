@@ -44,8 +44,9 @@ class Target:
 class Api:
     """The API for commands: a call returns the response, or raises a Failure."""
 
-    def __init__(self, client: "httpx2.AsyncClient", as_json: bool, in_process: bool) -> None:
+    def __init__(self, client: "httpx2.AsyncClient", as_json: bool, in_process: bool, where: str) -> None:
         self._client = client
+        self.where = where  # the URL, or the data folder, as given: what a command used last is kept for it
         self.as_json = as_json
         self.language = messages.language(client.headers.get("Accept-Language"))
         self.in_process = in_process  # no server is running, so nothing is being indexed
@@ -167,7 +168,7 @@ async def opened_api(
     import httpx2
 
     async with contextlib.AsyncExitStack() as closing:
-        target = Target(url, key) if url else _running_server(data)
+        target = Target(url, key) if url else running_server(data)
         if target is None:
             settings = read_settings(data)
             if not creates:
@@ -184,10 +185,11 @@ async def opened_api(
                 trust_env=False,
             )
         )
-        yield Api(client, as_json, in_process=target.transport is not None)
+        where = url.rstrip("/") if url else str(_data_folder(data).resolve())
+        yield Api(client, as_json, target.transport is not None, where)
 
 
-def _running_server(data: Path | None) -> Target | None:
+def running_server(data: Path | None) -> Target | None:
     """Return the server that owns the data folder, if its token can be read too.
 
     This reads two variables and two files only: checking every setting would take longer than a search.
@@ -195,16 +197,25 @@ def _running_server(data: Path | None) -> Target | None:
     from findspot.runtime.data_folder import owner_of
     from findspot.runtime.owner_token import kept
 
-    variables = {name.upper(): value for name, value in os.environ.items() if value}
+    variables = _variables()
     if "FINDSPOT_ENGINE" in variables:  # with a shared engine no server owns the folder
         return None
-    folder = data or Path(variables.get("FINDSPOT_DATA", ".findspot"))
+    folder = _data_folder(data)
     try:
         owner = owner_of(folder)
         token = variables.get("FINDSPOT_TOKEN") or kept(folder)
     except (OSError, UnicodeDecodeError):  # reported when the folder is opened
         return None
     return Target(owner.url, token) if owner and owner.url and token else None
+
+
+def _data_folder(data: Path | None) -> Path:
+    return data or Path(_variables().get("FINDSPOT_DATA", ".findspot"))
+
+
+def _variables() -> dict[str, str]:
+    """Return the environment as the settings read it: in any case, without empty values."""
+    return {name.upper(): value for name, value in os.environ.items() if value}
 
 
 async def _resolve(settings: "Settings", closing: contextlib.AsyncExitStack, worker: bool) -> Target:

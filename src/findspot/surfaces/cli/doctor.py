@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from findspot.errors import KINDS
 from findspot.surfaces.cli import checks
 from findspot.surfaces.cli.checks import Finding
 from findspot.surfaces.cli.connect import opened_api
@@ -21,6 +22,7 @@ from findspot.surfaces.cli.printing import hang, show, styled
 
 if TYPE_CHECKING:
     from findspot.settings import Settings
+    from findspot.store.checkup import Report
 
 _UNLOCK = "Find that process with 'fuser' or 'lsof', and end its transaction or stop it."
 _MARKS = {"ok": ("✓", "green"), "note": ("·", "blue"), "warn": ("!", "yellow"), "bad": ("✗", "red")}
@@ -41,6 +43,7 @@ def command(as_json: bool, data: Path | None) -> None:
         checks.changed_settings(settings),
         *checks.unknown_settings(),
         checks.data_folder(settings.data),
+        *checks.missing_database(settings),
         *checks.token(settings.data),
         checks.disk(settings.data),
         checks.open_files(settings),
@@ -75,39 +78,68 @@ def _verdict(findings: Sequence[Finding]) -> str:
 
 
 async def _database_and_indexes(settings: "Settings", data: Path | None, silent: bool) -> list[Finding]:
-    database = await _database(settings, silent)
-    if database.state != "ok":
+    database, report = await _database(settings, silent)
+    if database.state != "ok" or report is None:
         return [database]
+    database_and_owner = [database, _index_owner(settings, report)]
     try:
         async with opened_api(None, None, data, as_json=silent) as api:
             projects = (await api.call("GET", "/api/v1/projects"))["projects"]
             statuses = [await status_of(api, project["id"]) for project in projects]
     except Failure as failure:
-        return [database, Finding("index", "bad", f"not checked: {failure.message}", failure.advice or "")]
-    return [database, *checks.indexes(statuses, settings.engine)]
+        return [*database_and_owner, Finding("index", "bad", f"not checked: {failure.message}", failure.advice or "")]
+    return [*database_and_owner, *checks.indexes(statuses, settings.engine)]
 
 
-async def _database(settings: "Settings", silent: bool) -> Finding:
+async def _database(settings: "Settings", silent: bool) -> "tuple[Finding, Report | None]":
     from findspot.errors import FindspotError
     from findspot.store.checkup import examine
 
     url = settings.database_url.get_secret_value() if settings.database_url else None
     file = settings.data.absolute() / "findspot.db"
     if url is None and not file.exists():
-        return Finding("database", "note", "SQLite; the first start creates it")
+        return Finding("database", "note", "SQLite; the first start creates it"), None
     try:
         async with show_elapsed("Checking the database", silent):
             report = await examine(url, file)
     except FindspotError as error:
-        return Finding("database", "bad", f"{error.message} {_reason(error.__cause__, url)}".strip(), _advice(url))
+        detail = f"{error.message} {_reason(error.__cause__, url)}".strip()
+        return Finding("database", "bad", detail, _advice(url)), None
+    return _examined(report, file), report
+
+
+def _examined(report: "Report", file: Path) -> Finding:
     if report.damage:
         return _damaged(report.damage, file)
     if report.locked:
         return Finding("database", "bad", f"{file} is locked: another process keeps all others from writing", _UNLOCK)
     version = f"{report.name}, schema {report.schema}"
+    if report.newer:
+        return Finding("database", "bad", f"{version} is of a newer Findspot", "Start that version, or a later one.")
     if not report.current:
         return Finding("database", "note", f"{version}; the next start migrates it")
     return Finding("database", "ok", f"{version}, {size(report.size)}")
+
+
+def _index_owner(settings: "Settings", report: "Report") -> Finding:
+    """Say which engine and data folder hold the index, and whether this folder may use it."""
+    from findspot.errors import FindspotError
+    from findspot.runtime import installation
+    from findspot.runtime.deployment import refusal
+
+    owner = report.owner
+    if settings.database_url is None:
+        return Finding("index owner", "ok", f"{settings.engine}, for the database in this data folder")
+    if owner is None:
+        return Finding("index owner", "note", "none yet; the first server becomes it")
+    try:
+        sentence = refusal(owner, settings, installation.read(settings.data))
+    except FindspotError as error:  # the file in the folder is damaged
+        sentence = error.message
+    if sentence is not None:
+        return Finding("index owner", "bad", sentence, KINDS["INDEX_ELSEWHERE"].advice)
+    where = f", {owner.folder} on {owner.host}, installation {owner.installation_id}" if owner.folder else ""
+    return Finding("index owner", "ok", f"{owner.engine}{where}, since {owner.claimed_at:%Y-%m-%d %H:%M} UTC")
 
 
 def _damaged(damage: str, file: Path) -> Finding:

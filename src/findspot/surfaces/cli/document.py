@@ -5,10 +5,21 @@ from typing import Any
 
 import click
 
-from findspot.surfaces.cli.arguments import CONTENT, REFERENCE, TEXT, Content, confirm_first
+from findspot.surfaces.cli.arguments import (
+    CONTENT,
+    DUPLICATE,
+    OPTIONAL_PROJECT,
+    REFERENCE,
+    TEXT,
+    UNIQUE_REFERENCE,
+    YES,
+    Content,
+    confirm,
+)
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.formatting import ago, count
 from findspot.surfaces.cli.groups import Group
+from findspot.surfaces.cli.naming import refuse_duplicate
 from findspot.surfaces.cli.printing import done, emit, emit_content, show, show_rows
 
 _FORMAT = click.option(
@@ -27,21 +38,25 @@ def command() -> None:
     'findspot version --help'.
 
     \b
-      findspot document create 1 'Chapter one' @chapter-1.md
-      findspot document get 1
-      findspot document save 1 @chapter-1.md
+      findspot document create library 'Chapter one' @chapter-1.md
+      findspot document get 'Chapter one'
+      findspot document save 'Chapter one' @chapter-1.md
     """
 
 
 @command.command()
-@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
+@OPTIONAL_PROJECT
 @click.argument("title", type=TEXT)
 @click.argument("content", type=CONTENT)
 @_FORMAT
 @click.option("--type", "kind", type=TEXT, help="A type of your choice: chapter, note …")
+@DUPLICATE
 @api_command
-async def create(api: Api, project_id: int, title: str, content: Content, form: str | None, kind: str | None) -> None:
+async def create(
+    api: Api, project_id: int, title: str, content: Content, form: str | None, kind: str | None, duplicate: bool
+) -> None:
     """Create a document called TITLE."""
+    await refuse_duplicate(api, "document_id", project_id, title, duplicate)
     fields: dict[str, Any] = {"title": title} | ({"type": kind} if kind else {})
     body = _body(fields, content, form or content.form)
     created = await api.call("POST", f"/api/v1/projects/{project_id}/documents", content=body)
@@ -49,7 +64,7 @@ async def create(api: Api, project_id: int, title: str, content: Content, form: 
 
 
 @command.command("list")
-@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
+@OPTIONAL_PROJECT
 @api_command
 async def list_(api: Api, project_id: int) -> None:
     """List the documents of a project."""
@@ -98,17 +113,22 @@ def print_document(api: Api, body: bytes, source: bool) -> None:
 @click.argument("content", type=CONTENT)
 @_FORMAT
 @click.option("--title", type=TEXT, help="A new title.")
+@DUPLICATE
 @click.option("--base-revision", type=int, metavar="N", help="Save only if the document is still at revision N.")
 @api_command
 async def save(
-    api: Api, document_id: int, content: Content, form: str | None, title: str | None, base_revision: int | None
-) -> None:
+    api: Api, document_id: int, content: Content, form: str | None, title: str | None, duplicate: bool,
+    base_revision: int | None,
+) -> None:  # fmt: skip
     """Replace the content of a document. The earlier content is kept as a version."""
     fields: dict[str, Any] = {"title": title} if title else {}
     if base_revision is not None:
         fields["baseRevision"] = base_revision
-    if form is None:
-        form = (await api.call("GET", f"/api/v1/documents/{document_id}"))["format"]
+    if form is None or title:
+        document = await api.call("GET", f"/api/v1/documents/{document_id}")
+        form = form or document["format"]
+        if title and title != document["title"]:
+            await refuse_duplicate(api, "document_id", document["projectId"], title, duplicate)
     body = _body(fields, content, form)
     saved = await api.call("PUT", f"/api/v1/documents/{document_id}", content=body)
     version = f"; the earlier content is version {saved['versionId']}" if saved["versionId"] else ""
@@ -121,12 +141,14 @@ def _body(fields: dict[str, Any], content: Content, form: str) -> bytes:
 
 
 @command.command()
-@click.argument("document_id", metavar="DOCUMENT", type=REFERENCE)
-@confirm_first("Delete document {document_id} and all its versions?")
+@click.argument("document_id", metavar="DOCUMENT", type=UNIQUE_REFERENCE)
+@YES
 @api_command
-async def delete(api: Api, document_id: int) -> None:
+async def delete(api: Api, document_id: int, yes: bool) -> None:
     """Delete a document and its versions."""
     versions = len((await api.call("GET", f"/api/v1/documents/{document_id}/versions"))["versions"])
+    what = f"Document {document_id} has {count(versions, 'earlier version')}." if versions else ""
+    confirm(f"Delete document {document_id}?", yes, what)
     await api.call("DELETE", f"/api/v1/documents/{document_id}")
-    also = f" and {count(versions, 'version')}" if versions else ""
-    show({"deleted": document_id}, api.as_json, done(f"Deleted document {document_id}{also}."))
+    also = f" with {count(versions, 'earlier version')}" if versions else ""
+    show({"deleted": document_id, "versions": versions}, api.as_json, done(f"Deleted document {document_id}{also}."))

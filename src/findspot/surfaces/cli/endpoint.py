@@ -4,12 +4,21 @@ from typing import Any
 
 import click
 
-from findspot.surfaces.cli.arguments import DUPLICATE, REFERENCE, TEXT, confirm_first
+from findspot.surfaces.cli.arguments import (
+    DUPLICATE,
+    OPTIONAL_PROJECT,
+    PROJECT,
+    REFERENCE,
+    TEXT,
+    UNIQUE_REFERENCE,
+    YES,
+    confirm,
+)
 from findspot.surfaces.cli.connect import Api, api_command
-from findspot.surfaces.cli.formatting import ago
+from findspot.surfaces.cli.formatting import ago, count
 from findspot.surfaces.cli.groups import Group
 from findspot.surfaces.cli.naming import refuse_duplicate
-from findspot.surfaces.cli.printing import done, facts, show, show_rows
+from findspot.surfaces.cli.printing import done, emit, facts, hang, show, show_rows
 
 
 @click.group(cls=Group)
@@ -17,16 +26,16 @@ def command() -> None:
     """Create endpoints for agents and choose their tools.
 
     \b
-      findspot endpoint create 1 'my agent' 1 2
-      findspot endpoint disable 1 2
+      findspot endpoint create library 'my agent' find_books list_books
+      findspot endpoint disable 'my agent' list_books
     """
 
 
 @command.command()
-@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
+@PROJECT
 @click.argument("name", type=TEXT)
 @click.argument("tool_ids", metavar="[TOOL]...", type=REFERENCE, nargs=-1)
-@click.option("--lean", is_flag=True, help="Leave ids and hashes out of search hits.")
+@click.option("--lean", is_flag=True, help="Leave metadata out of search hits: fewer tokens for the model.")
 @click.option("--no-reading", is_flag=True, help="Do not add a reading tool beside each search tool.")
 @DUPLICATE
 @api_command
@@ -43,13 +52,13 @@ async def create(
 
 
 @command.command("list")
-@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
+@OPTIONAL_PROJECT
 @api_command
 async def list_(api: Api, project_id: int) -> None:
     """List the endpoints of a project."""
     found = await api.call("GET", f"/api/v1/projects/{project_id}/mcp")
     rows = [(each["id"], each["name"], each["url"], ago(each["created_at"])) for each in found["endpoints"]]
-    empty = f"Project {project_id} has no endpoint. 'findspot endpoint create {project_id} NAME TOOL_ID' creates one."
+    empty = f"Project {project_id} has no endpoint. 'findspot endpoint create {project_id} NAME TOOL' creates one."
     show_rows(found, api.as_json, ("id", "name", "url", "created"), rows, empty)
 
 
@@ -61,8 +70,18 @@ async def tools(api: Api, endpoint_id: int) -> None:
     found = await api.call("GET", f"/api/v1/mcp/{endpoint_id}")
     rows = [(each["tool_id"], each["name"], each["type"], "yes" if each["enabled"] else "no")
             for each in found["tools"]]  # fmt: skip
-    empty = f"Endpoint {endpoint_id} has no tool. 'findspot endpoint bind {endpoint_id} TOOL_ID' adds one."
+    empty = f"Endpoint {endpoint_id} has no tool. 'findspot endpoint bind {endpoint_id} TOOL' adds one."
     show_rows(found, api.as_json, ("id", "name", "type", "enabled"), rows, empty)
+    if rows and not api.as_json and (text := _shown(found)):
+        emit(f"\n{hang(text, 0)}")
+
+
+def _shown(endpoint: dict[str, Any]) -> str:
+    """Return how an endpoint shows its search tools, or "" if it has none."""
+    if not any(tool["enabled"] and tool["type"] in ("search", "search_documents") for tool in endpoint["tools"]):
+        return ""
+    reading = "Agents also see a reading tool beside each search tool." if endpoint["reading"] else ""
+    return f"{reading} {'Answers are lean.' if endpoint['lean'] else ''}".strip()
 
 
 @command.command()
@@ -119,10 +138,14 @@ async def rotate_key(api: Api, endpoint_id: int) -> None:
 
 
 @command.command()
-@click.argument("endpoint_id", metavar="ENDPOINT", type=REFERENCE)
-@confirm_first("Delete endpoint {endpoint_id}?")
+@click.argument("endpoint_id", metavar="ENDPOINT", type=UNIQUE_REFERENCE)
+@YES
 @api_command
-async def delete(api: Api, endpoint_id: int) -> None:
+async def delete(api: Api, endpoint_id: int, yes: bool) -> None:
     """Delete an endpoint. Its tools are kept."""
+    found = await api.call("GET", f"/api/v1/mcp/{endpoint_id}")
+    kept = f"{count(len(found['tools']), 'tool')}, which {'is' if len(found['tools']) == 1 else 'are'} kept"
+    what = f"Agents lose endpoint {endpoint_id}, {found['name']}, with {kept}."
+    confirm(f"Delete endpoint {endpoint_id}?", yes, what)
     await api.call("DELETE", f"/api/v1/mcp/{endpoint_id}")
-    show({"deleted": endpoint_id}, api.as_json, done(f"Deleted endpoint {endpoint_id}."))
+    show({"deleted": endpoint_id}, api.as_json, done(f"Deleted endpoint {endpoint_id}, {found['name']}."))

@@ -9,12 +9,13 @@ from typing import Any
 
 import click
 
+from findspot.surfaces.cli.arguments import PROJECT_OPTION
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.eval_check import Mistake, ProjectDocuments
 from findspot.surfaces.cli.eval_file import EvalQuery, ExpectedPassage, read_queries
 from findspot.surfaces.cli.printing import facts, hang, show, styled
 from findspot.surfaces.cli.progress import show_progress
-from findspot.surfaces.cli.search import MODES, PAGE_SIZE, PROJECT, project_of
+from findspot.surfaces.cli.search import MODES, PAGE_SIZE
 
 _DEPTH = 10  # results that count for nDCG@10 and recall@10
 
@@ -40,10 +41,10 @@ class Measured:
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@PROJECT
+@PROJECT_OPTION
 @click.option("--mode", type=click.Choice(MODES), default="hybrid", help="Search mode to measure.")
 @api_command
-async def command(api: Api, file: Path, project: int | None, mode: str) -> None:
+async def command(api: Api, file: Path, project_id: int, mode: str) -> None:
     """Measure search quality with a file of queries and expected passages.
 
     Each line of FILE is {"query": "…", "expected": [{"document": 3, "text": "…"}]}. A document is an id, or a title
@@ -54,7 +55,6 @@ async def command(api: Api, file: Path, project: int | None, mode: str) -> None:
     is 2.
     """
     queries = read_queries(file)
-    project_id = await project_of(api, project)
     search = _MeasuredSearch(api, project_id, mode, await ProjectDocuments.load(api, project_id))
     measured, mistakes = list[Measured](), list[Mistake]()
     with show_progress("Measuring", len(queries), silent=api.as_json or not sys.stderr.isatty()) as progress:

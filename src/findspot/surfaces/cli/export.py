@@ -11,7 +11,7 @@ from typing import IO, BinaryIO
 
 import click
 
-from findspot.surfaces.cli.arguments import REFERENCE
+from findspot.surfaces.cli.arguments import OPTIONAL_PROJECT
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.failure import Failure
 from findspot.surfaces.cli.formatting import count, size
@@ -22,7 +22,7 @@ _LAST_FILE = "manifest.json"
 
 
 @click.command("export")
-@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
+@OPTIONAL_PROJECT
 @click.argument("target", type=click.Path(path_type=Path))
 @api_command
 async def command(api: Api, project_id: int, target: Path) -> None:
@@ -32,8 +32,8 @@ async def command(api: Api, project_id: int, target: Path) -> None:
     tables are JSON, and manifest.json describes each file. 'findspot import' can import it again.
 
     \b
-      findspot export 1 library/
-      findspot export 1 library.tar.gz
+      findspot export library library/
+      findspot export library library.tar.gz
     """
     output = _Output(target)
     await asyncio.to_thread(output.require_free)

@@ -43,6 +43,7 @@ _LIST_COMMANDS = {
     "binding": "endpoint tools ENDPOINT",
     "document": "document list PROJECT",
     "version": "version list DOCUMENT",
+    "replace": "replace --list",
 }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from findspot.surfaces.cli.arguments import REFERENCE, TEXT, confirm
+from findspot.surfaces.cli.arguments import PROJECT, TEXT, confirm
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.failure import Failure
 from findspot.surfaces.cli.formatting import count
@@ -22,7 +22,7 @@ _MAX_LISTED = 20
 
 
 @click.command("import")
-@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
+@PROJECT
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(exists=True, allow_dash=True))
 @click.option("--name", type=TEXT, metavar="NAME", help="Path for a file from standard input: notes/a.md.")
 @click.option("--root", type=TEXT, metavar="NAME", help="Name under which the folder is known; by default its own.")
@@ -42,9 +42,9 @@ async def command(
     are skipped and listed.
 
     \b
-      findspot import 1 notes/
-      findspot import 1 notes/ --prune
-      findspot import 1 export.zip data.jsonl
+      findspot import library notes/
+      findspot import library notes/ --prune
+      findspot import library export.zip data.jsonl
     """
     from findspot.surfaces.cli.input_files import find_files
     from findspot.surfaces.cli.missing import Missing

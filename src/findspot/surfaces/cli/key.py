@@ -2,7 +2,7 @@
 
 import click
 
-from findspot.surfaces.cli.arguments import REFERENCE, TEXT
+from findspot.surfaces.cli.arguments import OPTIONAL_PROJECT, TEXT
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.formatting import ago
 from findspot.surfaces.cli.groups import Group
@@ -15,7 +15,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
+@OPTIONAL_PROJECT
 @click.argument("name", type=TEXT)
 @click.option(
     "--role", type=click.Choice(["read", "write", "admin"]), default="read", show_default=True,
@@ -31,7 +31,7 @@ async def create(api: Api, project_id: int, name: str, role: str) -> None:
 
 
 @command.command("list")
-@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
+@OPTIONAL_PROJECT
 @api_command
 async def list_(api: Api, project_id: int) -> None:
     """List the keys of a project, without their secrets."""
@@ -42,7 +42,7 @@ async def list_(api: Api, project_id: int) -> None:
 
 
 @command.command()
-@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
+@OPTIONAL_PROJECT
 @click.argument("key_id", type=int)
 @api_command
 async def revoke(api: Api, project_id: int, key_id: int) -> None:

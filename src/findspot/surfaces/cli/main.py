@@ -2,9 +2,10 @@
 
 import importlib
 import keyword
+import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -13,6 +14,10 @@ from findspot.surfaces.cli.failure import Failure
 from findspot.surfaces.cli.groups import Group
 from findspot.surfaces.cli.printing import allows_colours
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+COMPLETION_VARIABLE = "_FINDSPOT_COMPLETE"  # set by the script of a shell; Click derives it from the program's name
 COMMANDS = {
     "serve": "Start the server: API, MCP endpoints and index worker.",
     "project": "Create, list, show and delete projects.",
@@ -23,6 +28,8 @@ COMMANDS = {
     "document": "Create, read, change and delete documents.",
     "version": "List, read, compare and restore earlier versions of a document.",
     "search": "Search the documents of a project.",
+    "replace": "Replace text in the documents of a project, with a preview and an undo.",
+    "ask": "Show the passages that a language model would be given for a question.",
     "eval": "Measure search quality with a file of queries and expected passages.",
     "backup": "Save a snapshot of everything to FILE while the server keeps running.",
     "restore": "Restore a backup into an empty data folder or database, completely or not at all.",
@@ -32,6 +39,7 @@ COMMANDS = {
     "openapi": "Write the OpenAPI description of the HTTP API to FILE, or to standard output.",
     "mcp": "Connect a desktop client to an endpoint: MCP on standard input and output.",
     "calibrate": "Calibrate the scores of the configured embedder with pairs of texts.",
+    "completion": "Print the script that completes commands and names in your shell.",
     "doctor": "Check this installation and print what to do.",
 }
 
@@ -47,6 +55,12 @@ class LazyGroup(Group):
             return None
         command: click.Command = importlib.import_module(_module(cmd_name)).command
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        found = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
+        return found if not incomplete.startswith("-") else super().shell_complete(ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -68,11 +82,14 @@ def cli() -> None:
     Start with 'findspot serve'. Every other command talks to the running server. If none is running, it
     opens the data folder itself. '--json' prints JSON.
 
+    Projects, tables, tools, documents and endpoints are given by name or id. Where a PROJECT may be left out, it is the
+    one used last; '-' names that one too. 'findspot completion' completes commands and names in your shell.
+
     \b
     First steps, in a second terminal:
       findspot project create library
-      findspot table create 1 books '[{"title": "Mardi"}]'
-      findspot table get 1 /0/title
+      findspot table create library books '[{"title": "Mardi"}]'
+      findspot table get books /0/title
     """
 
 
@@ -80,6 +97,8 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and exit. Errors become a message and an exit code."""
     args = sys.argv[1:] if arguments is None else list(arguments)
     _replace_unencodable_characters()
+    if COMPLETION_VARIABLE in os.environ:
+        importlib.import_module("findspot.surfaces.cli.completing").register()
     try:
         colour = None if allows_colours() else False
         code = cli.main(args=args, prog_name="findspot", standalone_mode=False, color=colour)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +13,14 @@ from findspot.surfaces.cli.connect import bearer
 from findspot.surfaces.cli.failure import Failure
 from findspot.surfaces.cli.formatting import count
 from findspot.surfaces.cli.groups import Group
-from findspot.surfaces.cli.mcp_clients import CLIENTS, Entry, client_of, free_name
+from findspot.surfaces.cli.mcp_clients import CLIENTS, Entry, client_of, free_name, name_of
 from findspot.surfaces.cli.printing import done, show, table_of
 
 if TYPE_CHECKING:
     import httpx2
 
 _RESPONSE_S, _CONNECT_S = 300, 5
+UNAUTHORIZED = 401
 
 
 class Unreachable(Failure):
@@ -30,8 +32,7 @@ _PING = {"jsonrpc": "2.0", "id": 0, "method": "ping"}
 _ENDPOINT = re.compile(r"https?://[^?#]+/mcp/[0-9]+/?")
 
 _URL = click.option(
-    "--url", type=URL, envvar=["FINDSPOT_MCP_URL", "FINDSPOT_URL"], metavar="URL",
-    help="URL of the endpoint (FINDSPOT_MCP_URL).",
+    "--url", type=URL, envvar="FINDSPOT_MCP_URL", metavar="URL", help="URL of the endpoint (FINDSPOT_MCP_URL).",
 )  # fmt: skip
 _KEY = click.option("--key", envvar="FINDSPOT_KEY", metavar="KEY", help="Key of the endpoint (FINDSPOT_KEY).")
 
@@ -60,7 +61,7 @@ def command(ctx: click.Context, url: str | None, key: str | None) -> None:
 )
 @click.option("--no-check", is_flag=True, help="Do not check URL and key with the server.")
 @click.option("--print", "print_", is_flag=True, help="Print the configuration instead of writing it.")
-@click.option("--remove", is_flag=True, help="Remove the endpoint from the configuration.")
+@click.option("--remove", is_flag=True, help="Remove the endpoint with this --name or --url, by default 'findspot'.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def install(
     client: str, url: str | None, key: str | None, name: str | None, no_check: bool, print_: bool, remove: bool,
@@ -72,6 +73,7 @@ def install(
     """
     config = client_of(client, name or "findspot")
     if remove:
+        config = client_of(client, name or name_of(config.entries(), url) or "findspot")
         removed = config.remove()
         text = f"Removed '{config.name}' from {config.file}."
         text = text if removed else f"{config.file} has no entry '{config.name}'."
@@ -88,7 +90,8 @@ def install(
         asyncio.run(_check(entry))
     config.write(entry)
     text = f"{_change(entries.get(config.name), entry, config.name)} in {config.file}."
-    text += f" Restart {CLIENTS[client]} to see its tools."
+    if entries.get(config.name) != entry:
+        text += f" Restart {CLIENTS[client]} to see its tools."
     show({"client": client, "file": str(config.file), "name": config.name}, as_json, done(text))
 
 
@@ -145,9 +148,10 @@ def _json(value: Any) -> str:
 def _url_and_key(url: str | None, key: str | None) -> tuple[str, str]:
     if not url or not key:
         missing = " and ".join(option for option, given in (("--url", url), ("--key", key)) if not given)
-        raise Failure(
-            f"{missing} must be given.", "'findspot endpoint create' prints the URL and the key of an endpoint.", 2
-        )
+        advice = "'findspot endpoint create' prints the URL and the key of an endpoint."
+        if not url and _ENDPOINT.fullmatch(os.environ.get("FINDSPOT_URL", "")):
+            advice = "FINDSPOT_URL is the URL of the server. Put the URL of the endpoint into FINDSPOT_MCP_URL."
+        raise Failure(f"{missing} must be given.", advice, 2)
     bearer(key)
     if not _ENDPOINT.fullmatch(url):
         advice = "It ends in /mcp/ and the id: 'findspot endpoint list' shows it. FINDSPOT_URL is the server's URL."
@@ -170,15 +174,22 @@ async def _check(entry: Entry) -> None:
 
 
 async def _bridge(url: str, key: str) -> None:
-    """Run the bridge. A server that is down now may come up later, so the bridge starts without it."""
+    """Run the bridge, and check the endpoint meanwhile: a server that is down or slow must not delay the client.
+
+    A server that is down may come up later. A wrong key ends the bridge, because the client hides later errors.
+    """
     from findspot.surfaces.mcp import bridge
 
     async with _http(Entry(url, key)) as http:
+        serving = asyncio.create_task(bridge.run(url, http))
         try:
             await _ping(url, http)
         except Unreachable as failure:
             click.echo(f"{failure.message} Calls are answered when it is back.", err=True)
-        await bridge.run(url, http)
+        except Failure:
+            serving.cancel()
+            raise
+        await serving
 
 
 async def _ping(url: str, http: "httpx2.AsyncClient") -> None:
@@ -193,6 +204,9 @@ async def _ping(url: str, http: "httpx2.AsyncClient") -> None:
         raise Unreachable(
             f"The server at {url} does not answer: {reason}.", "Is 'findspot serve' running?", 7
         ) from None
+    if response.status_code == UNAUTHORIZED:
+        advice = "'findspot endpoint list' shows the URLs, and 'findspot endpoint rotate-key' makes a new key."
+        raise Failure(f"There is no endpoint with this key at {url}.", advice, 4)
     if isinstance(error, dict) and "code" in error:
         raise Failure.from_response(response.status_code, error)
     if not response.is_success:

@@ -163,18 +163,22 @@ def _entries(servers: dict[str, Any]) -> dict[str, Entry]:
     for name, server in servers.items():
         known = server if isinstance(server, dict) else {}
         env, headers = known.get("env") or {}, known.get("headers") or {}
-        url = known.get("url") or env.get("FINDSPOT_MCP_URL") or env.get("FINDSPOT_URL")  # the latter before 0.2
+        url = known.get("url") or env.get("FINDSPOT_MCP_URL") or env.get("FINDSPOT_URL")  # an entry to replace
         key = env.get("FINDSPOT_KEY") or str(headers.get("Authorization", "")).removeprefix("Bearer ")
         if isinstance(url, str):
             found[name] = Entry(url, key)
     return found
 
 
+def name_of(entries: Mapping[str, Entry], url: str | None) -> str | None:
+    """Return the name of the entry that has a URL."""
+    return next((name for name, entry in entries.items() if entry.url == url), None)
+
+
 def free_name(entries: Mapping[str, Entry], url: str) -> str:
     """Return the name of the entry for a URL: the one it has, or one that no other entry has."""
-    for name, entry in entries.items():
-        if entry.url == url:
-            return name
+    if (name := name_of(entries, url)) is not None:
+        return name
     names = ("findspot", f"findspot-{url.rstrip('/').rpartition('/')[2]}", *(f"findspot-{n}" for n in range(2, 1000)))
     return next(name for name in names if name not in entries and _NAME.fullmatch(name))
 

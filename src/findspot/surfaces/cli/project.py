@@ -4,12 +4,13 @@ from typing import Any
 
 import click
 
-from findspot.surfaces.cli.arguments import REFERENCE, TEXT, YES
+from findspot.surfaces.cli.arguments import OPTIONAL_PROJECT, TEXT, UNIQUE_REFERENCE, YES
 from findspot.surfaces.cli.connect import Api, api_command, creating_command
 from findspot.surfaces.cli.deleting import delete_with_dependents
 from findspot.surfaces.cli.formatting import ago, size
 from findspot.surfaces.cli.groups import Group
 from findspot.surfaces.cli.index_status import progress_line
+from findspot.surfaces.cli.last_project import remember
 from findspot.surfaces.cli.printing import done, facts, show, show_rows, styled
 
 
@@ -22,9 +23,19 @@ def command() -> None:
 @click.argument("name", type=TEXT)
 @creating_command
 async def create(api: Api, name: str) -> None:
-    """Create a project called NAME."""
+    """Create a project called NAME. It becomes the default of the next commands."""
+    same = [each["id"] for each in (await api.call("GET", "/api/v1/projects"))["projects"] if each["name"] == name]
     project = await api.call("POST", "/api/v1/projects", json={"name": name})
-    show(project, api.as_json, done(f"Created project {project['id']}, {project['name']}."))
+    remember(api.where, project["id"])
+    show(project, api.as_json, done(_created(project, same)))
+
+
+def _created(project: dict[str, Any], same: list[int]) -> str:
+    text = f"Created project {project['id']}, {project['name']}."
+    if not same:
+        return text
+    who = f"Project {same[0]} has" if len(same) == 1 else f"{len(same)} other projects have"
+    return f"{text} {who} the same name: in the next commands, '{project['name']}' means the one used last."
 
 
 @command.command("list")
@@ -38,7 +49,7 @@ async def list_(api: Api) -> None:
 
 
 @command.command()
-@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
+@OPTIONAL_PROJECT
 @api_command
 async def status(api: Api, project_id: int) -> None:
     """Show what a project contains and the state of its indexes."""
@@ -63,7 +74,7 @@ def _documents(found: dict[str, Any]) -> str:
 
 
 @command.command()
-@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
+@click.argument("project_id", metavar="PROJECT", type=UNIQUE_REFERENCE)
 @YES
 @api_command
 async def delete(api: Api, project_id: int, yes: bool) -> None:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import click
 
+from findspot.surfaces.cli.arguments import REFERENCE
 from findspot.surfaces.cli.connect import Api, indexing_command
 from findspot.surfaces.cli.failure import Failure
 from findspot.surfaces.cli.formatting import count
@@ -130,10 +131,12 @@ class Documents(_Rebuild):
 @click.command("reindex")
 @click.option("--all", "every", is_flag=True, help="Documents of all projects, and all search tools.")
 @click.option(
-    "--documents", "project_ids", type=int, multiple=True, metavar="PROJECT",
+    "--documents", "project_ids", type=REFERENCE, multiple=True, metavar="PROJECT",
     help="Documents of this project; can be repeated.",
 )  # fmt: skip
-@click.option("--tool", "tool_ids", type=int, multiple=True, metavar="N", help="This search tool; can be repeated.")
+@click.option(
+    "--tool", "tool_ids", type=REFERENCE, multiple=True, metavar="TOOL", help="This search tool; can be repeated."
+)
 @indexing_command
 async def command(api: Api, every: bool, project_ids: Sequence[int], tool_ids: Sequence[int]) -> None:
     """Rebuild the index of documents and of search tools.
@@ -144,11 +147,11 @@ async def command(api: Api, every: bool, project_ids: Sequence[int], tool_ids: S
 
     \b
       findspot reindex --all
-      findspot reindex --documents 1
-      findspot reindex --tool 3 --tool 4 --json
+      findspot reindex --documents library
+      findspot reindex --tool find_books --tool 4 --json
     """
     if every == bool(project_ids or tool_ids):
-        raise click.UsageError("Choose what to rebuild: '--all', or '--documents PROJECT' and '--tool N'.")
+        raise click.UsageError("Choose what to rebuild: '--all', or '--documents PROJECT' and '--tool TOOL'.")
     documents = [Documents(project_id=each) for each in dict.fromkeys(project_ids)]
     tools = [Tool(tool_id=each) for each in dict.fromkeys(tool_ids)]
     if every:

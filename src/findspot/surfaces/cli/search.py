@@ -6,9 +6,8 @@ from typing import Any
 import click
 
 from findspot.runtime import messages
-from findspot.surfaces.cli.arguments import TEXT, TIME
+from findspot.surfaces.cli.arguments import PROJECT_OPTION, REFERENCE, TEXT, TIME
 from findspot.surfaces.cli.connect import Api, api_command
-from findspot.surfaces.cli.failure import Failure
 from findspot.surfaces.cli.formatting import count
 from findspot.surfaces.cli.index_status import status_of
 from findspot.surfaces.cli.printing import hang, show, styled
@@ -16,7 +15,6 @@ from findspot.surfaces.cli.results import report
 
 MODES = ("hybrid", "fts", "semantic")
 PAGE_SIZE = 50
-PROJECT = click.option("--project", type=int, metavar="ID", help="The project; not needed if there is only one.")
 
 
 class _Search(click.Command):
@@ -43,7 +41,7 @@ class _Search(click.Command):
 
 @click.command(cls=_Search)
 @click.argument("query", type=TEXT)
-@PROJECT
+@PROJECT_OPTION
 @click.option(
     "--mode", type=click.Choice(MODES), default="hybrid", help="By keywords and meaning (hybrid), or by one of them."
 )
@@ -53,8 +51,9 @@ class _Search(click.Command):
 @click.option("--path", type=TEXT, metavar="PREFIX", help="Only documents from files whose path starts with this.")
 @click.option("--type", "types", type=TEXT, multiple=True, help="Only documents of this type; may be repeated.")
 @click.option(
-    "--document", "documents", type=int, metavar="ID", multiple=True, help="Only this document; may be repeated."
-)
+    "--document", "document_ids", type=REFERENCE, metavar="DOCUMENT", multiple=True,
+    help="Only this document; may be repeated.",
+)  # fmt: skip
 @click.option("--since", type=TIME, help="Only documents changed since a date (2026-11-01), or within 12h, 7d or 4w.")
 @click.option("--before", type=TIME, help="Only documents last changed before this date.")
 @click.option("--sort", type=click.Choice(("relevance", "date")), default="relevance", help="By date: newest first.")
@@ -69,14 +68,14 @@ class _Search(click.Command):
 async def command(
     api: Api,
     query: str,
-    project: int | None,
+    project_id: int,
     mode: str,
     explain: bool,
     limit: int,
     page: int,
     path: str | None,
     types: tuple[str, ...],
-    documents: tuple[int, ...],
+    document_ids: tuple[int, ...],
     since: str | None,
     before: str | None,
     sort: str,
@@ -96,10 +95,9 @@ async def command(
       findspot search '角色内心的孤独与迷茫' --mode semantic --explain
       findspot search timeout --path docs/ --since 30d --sort date
     """
-    project_id = await project_of(api, project)
     body = {"query": query, "strategy": mode, "includeLowScores": low_scores, "limit": limit, "sort": sort}
     body |= {"exact": exact, "perDocument": per_document, "includeDuplicates": duplicates, "counts": counts}
-    given = {"pathPrefix": path, "types": list(types), "documentIds": list(documents)}
+    given = {"pathPrefix": path, "types": list(types), "documentIds": list(document_ids)}
     filters = {
         name: value for name, value in (given | {"updatedAfter": since, "updatedBefore": before}).items() if value
     }
@@ -117,19 +115,6 @@ async def command(
     else:
         text = hang("Nothing was found." if behind else await _explain_empty(api, project_id, body, filters), 0)
     show(found, api.as_json, _notice(found) + text)
-
-
-async def project_of(api: Api, given: int | None) -> int:
-    """Return the given project, or the only one that exists."""
-    if given is not None:
-        return given
-    projects = (await api.call("GET", "/api/v1/projects"))["projects"]
-    if len(projects) != 1:
-        names = ", ".join(f"{each['id']} ({each['name']})" for each in projects[:10])
-        message = f"There are {count(len(projects), 'project')}: {names}." if projects else "There is no project yet."
-        advice = "Choose one with --project ID." if projects else "'findspot project create NAME' creates one."
-        raise Failure(message, advice, 2)
-    return int(projects[0]["id"])
 
 
 async def search_page(api: Api, project_id: int, body: dict[str, Any], page: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from findspot.surfaces.cli.arguments import DUPLICATE, JSON, REFERENCE, TEXT, YES
+from findspot.surfaces.cli.arguments import DUPLICATE, JSON, OPTIONAL_PROJECT, REFERENCE, TEXT, UNIQUE_REFERENCE, YES
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.deleting import delete_with_dependents
 from findspot.surfaces.cli.formatting import size
@@ -26,15 +26,15 @@ def command() -> None:
     table: '' is the whole table, '/books/0/title' the title of the first book.
 
     \b
-      findspot table create 1 library @books.json
-      findspot table get 1 /books/0/title
-      findspot table set 1 /books/0/title '"Mardi"'
-      findspot table patch 1 '[{"op": "remove", "path": "/books/0"}]'
+      findspot table create library books @books.json
+      findspot table get books /0/title
+      findspot table set books /0/title '"Mardi"'
+      findspot table patch books '[{"op": "remove", "path": "/0"}]'
     """
 
 
 @command.command()
-@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
+@OPTIONAL_PROJECT
 @click.argument("name", type=TEXT)
 @click.argument("value", metavar="JSON", type=JSON)
 @DUPLICATE
@@ -48,7 +48,7 @@ async def create(api: Api, project_id: int, name: str, value: bytes, duplicate: 
 
 
 @command.command("list")
-@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
+@OPTIONAL_PROJECT
 @api_command
 async def list_(api: Api, project_id: int) -> None:
     """List the tables of a project."""
@@ -105,7 +105,7 @@ async def _change(api: Api, method: str, table_id: int, value: bytes, if_revisio
 
 
 @command.command()
-@click.argument("table_id", metavar="TABLE", type=REFERENCE)
+@click.argument("table_id", metavar="TABLE", type=UNIQUE_REFERENCE)
 @YES
 @api_command
 async def delete(api: Api, table_id: int, yes: bool) -> None:

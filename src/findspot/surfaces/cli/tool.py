@@ -6,13 +6,22 @@ from typing import Any
 import click
 
 from findspot.models import ToolType
-from findspot.surfaces.cli.arguments import DUPLICATE, JSON, REFERENCE, TABLE_OR_NONE, TEXT, YES
+from findspot.surfaces.cli.arguments import (
+    DUPLICATE,
+    JSON,
+    OPTIONAL_PROJECT,
+    REFERENCE,
+    TABLE_OR_NONE,
+    TEXT,
+    UNIQUE_REFERENCE,
+    YES,
+)
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.deleting import delete_with_dependents
 from findspot.surfaces.cli.formatting import count
 from findspot.surfaces.cli.groups import Group
 from findspot.surfaces.cli.naming import refuse_duplicate
-from findspot.surfaces.cli.printing import done, emit, emit_content, facts, show, show_rows
+from findspot.surfaces.cli.printing import done, emit, emit_content, facts, show, show_rows, styled
 
 
 @click.group(cls=Group)
@@ -20,15 +29,15 @@ def command() -> None:
     """Create, list, call and delete tools: what agents may do with a table.
 
     \b
-      findspot tool create 1 1 find_rules
-      findspot tool create 1 1 titles --type query_data --pointer /articles
-      findspot tool create 1 - find_documents --type search_documents
-      findspot tool call 1 '{"query": "how long is a trial period?"}'
+      findspot tool create library books find_books
+      findspot tool create library books titles --type query_data --pointer /articles
+      findspot tool create library - find_documents --type search_documents
+      findspot tool call find_books '{"query": "how long is a trial period?"}'
     """
 
 
 @command.command()
-@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
+@OPTIONAL_PROJECT
 @click.argument("table_id", metavar="TABLE", type=TABLE_OR_NONE)
 @click.argument("name", type=TEXT)
 @click.option(
@@ -78,7 +87,7 @@ def _created(tool: dict[str, Any], type_: str) -> str:
 
 
 @command.command("list")
-@click.argument("project_id", metavar="PROJECT", type=REFERENCE)
+@OPTIONAL_PROJECT
 @api_command
 async def list_(api: Api, project_id: int) -> None:
     """List the tools of a project."""
@@ -101,12 +110,16 @@ def _index_status(tool: dict[str, Any]) -> str:
 @click.option("--allow-missing", is_flag=True, help="Accept a pointer to data that comes later.")
 @click.option("--config", type=JSON, metavar="JSON", help="The search_config; it replaces the one before.")
 @click.option("--documents", type=JSON, metavar="JSON", help="The documents of a tool on documents.")
+@DUPLICATE
 @api_command
 async def update(
     api: Api, tool_id: int, name: str | None, description: str | None, pointer: str | None, allow_missing: bool,
-    config: bytes | None, documents: bytes | None,
+    config: bytes | None, documents: bytes | None, duplicate: bool,
 ) -> None:  # fmt: skip
     """Change a tool. What is not named stays as it is."""
+    if name is not None:
+        before = await api.call("GET", f"/api/v1/tools/{tool_id}")
+        await refuse_duplicate(api, "tool_id", before["project_id"], name, duplicate or name == before["name"])
     changes = {"name": name, "description": description, "json_pointer": pointer}
     body: dict[str, Any] = {field: value for field, value in changes.items() if value is not None}
     body |= {"allow_missing": True} if allow_missing else {}
@@ -125,13 +138,33 @@ async def describe(api: Api, tool_id: int) -> None:
 
     tool = await api.call("GET", f"/api/v1/tools/{tool_id}")
     parts = {"description": tool["description"], "input": tool["input_schema"], "output": tool["output_schema"]}
-    texts = {
-        name: each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for name, each in parts.items()
+    counts = {
+        name: tokens.count(
+            each if isinstance(each, str) else json.dumps(each, ensure_ascii=False, separators=(",", ":"))
+        )
+        for name, each in parts.items()
     }
-    counts = {name: tokens.count(text) for name, text in texts.items()}
-    lines = [(name, f"{text} ({count(counts[name], 'token')})") for name, text in texts.items()]
-    title = f"{tool['name']} (tool {tool_id}, {tool['type']}): {count(sum(counts.values()), 'token')}"
-    show({**parts, "name": tool["name"], "tokens": counts}, api.as_json, f"{title}\n{facts(lines)}")
+    lines = [
+        ("description", f"{tool['description']} ({count(counts['description'], 'token')})"),
+        ("arguments", f"{_arguments(tool['input_schema'])} ({count(counts['input'], 'token')})"),
+        ("answer", f"{', '.join(tool['output_schema']['properties'])} ({count(counts['output'], 'token')})"),
+    ]
+    title = (
+        styled(tool["name"], bold=True) + f" (tool {tool_id}, {tool['type']}): {count(sum(counts.values()), 'token')}"
+    )
+    text = f"{title}\n{facts(lines)}\n\n'--json' prints the schemas."
+    show({**parts, "name": tool["name"], "tokens": counts}, api.as_json, text)
+
+
+def _arguments(schema: dict[str, Any]) -> str:
+    """Return the arguments of a tool as a list to read, one on each line."""
+    lines = []
+    for name, each in schema["properties"].items():
+        kind = each.get("type", "any value")
+        kinds = " or ".join(kind) if isinstance(kind, list) else kind
+        needed = "required" if name in schema["required"] else f"default {each['default']}" if "default" in each else ""
+        lines.append(f"{name}: {', '.join(filter(None, (kinds, needed)))}. {each.get('description', '')}".rstrip())
+    return "\n".join(lines) or "none"
 
 
 @command.command()
@@ -151,7 +184,7 @@ async def call(api: Api, tool_id: int, arguments: bytes) -> None:
 
 
 @command.command()
-@click.argument("tool_id", metavar="TOOL", type=REFERENCE)
+@click.argument("tool_id", metavar="TOOL", type=UNIQUE_REFERENCE)
 @YES
 @api_command
 async def delete(api: Api, tool_id: int, yes: bool) -> None:

@@ -8,6 +8,7 @@ from findspot.surfaces.cli.arguments import REFERENCE
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.diff import render_diff
 from findspot.surfaces.cli.document import print_document
+from findspot.surfaces.cli.failure import Failure
 from findspot.surfaces.cli.formatting import ago
 from findspot.surfaces.cli.groups import Group
 from findspot.surfaces.cli.printing import allows_colours, done, show, show_rows
@@ -18,9 +19,9 @@ def command() -> None:
     """List, read, compare and restore earlier versions of a document.
 
     \b
-      findspot version list 1
-      findspot version diff 1 7
-      findspot version restore 1 7
+      findspot version list 'Chapter one'
+      findspot version diff 'Chapter one'
+      findspot version restore 'Chapter one' 7
     """
 
 
@@ -51,17 +52,26 @@ async def get(api: Api, document_id: int, version_id: int, source: bool) -> None
 
 @command.command()
 @click.argument("document_id", metavar="DOCUMENT", type=REFERENCE)
-@click.argument("version_id", type=int)
+@click.argument("version_id", type=int, required=False)
 @click.option("--against", type=int, metavar="VERSION", help="Compare with this version instead of the current text.")
 @click.option("--whole", is_flag=True, help="Print unchanged text, too.")
 @api_command
-async def diff(api: Api, document_id: int, version_id: int, against: int | None, whole: bool) -> None:
-    """Show the words that changed since a version: [-deleted-] and {+inserted+}."""
+async def diff(api: Api, document_id: int, version_id: int | None, against: int | None, whole: bool) -> None:
+    """Show the words that changed since a version, by default the newest: [-deleted-] and {+inserted+}."""
+    if version_id is None:
+        version_id = await _newest(api, document_id)
     query = {} if against is None else {"against": against}
     path = f"/api/v1/documents/{document_id}/versions/{version_id}/diff"
     found = await api.call("GET", path, params=query)
     text = render_diff(found["changes"], colour=sys.stdout.isatty() and allows_colours(), whole=whole)
     show(found, api.as_json, text or "Nothing has changed.")
+
+
+async def _newest(api: Api, document_id: int) -> int:
+    versions = (await api.call("GET", f"/api/v1/documents/{document_id}/versions"))["versions"]
+    if not versions:
+        raise Failure(f"Document {document_id} has no earlier version: its content has not changed.", exit_code=3)
+    return int(versions[0]["id"])
 
 
 @command.command()
