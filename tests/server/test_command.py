@@ -73,6 +73,25 @@ def test_a_token_from_the_environment_replaces_the_file_and_is_never_logged(
     assert "fsk_" not in "".join(server.output)
 
 
+def test_a_second_server_on_a_database_is_refused_unless_it_takes_over(
+    start_server: Start, tmp_path: Path, new_postgres_database: Callable[[], str]
+) -> None:
+    url = {"FINDSPOT_DATABASE_URL": new_postgres_database()}
+    first, second = tmp_path / "first", tmp_path / "second"
+    server = start_server(data=first, **url)
+    for options in ((), ("--take-over",)):
+        refused = findspot_process("serve", "--port", "0", "--data", str(second), *options, **url)
+        assert (refused.code, refused.out) == (7, "")
+        assert f"belongs to the data folder {first} on " in refused.err
+        assert "a server is running there" in refused.err
+    server.kill()
+    start_server(data=first, **url).stop()  # a killed server starts again
+    assert findspot_process("serve", "--port", "0", "--data", str(second), **url).code == 7
+    start_server("--take-over", data=second, **url).stop()
+    refused = findspot_process("serve", "--port", "0", "--data", str(first), **url)
+    assert (refused.code, f"belongs to the data folder {second} on " in refused.err) == (7, True)
+
+
 def test_several_workers_need_shared_services(tmp_path: Path) -> None:
     for more in ({}, {"FINDSPOT_DATABASE_URL": "postgresql://x"}, {"FINDSPOT_ENGINE": "turbopuffer"}):
         ended = findspot("serve", "--workers", "2", "--data", str(tmp_path / "data"), **more)

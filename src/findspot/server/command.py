@@ -19,7 +19,8 @@ from findspot.surfaces.cli.opening import read_settings, unknown_settings
     "--workers", type=click.IntRange(min=1), default=1, metavar="N",
     help="Number of API processes; more than 1 needs PostgreSQL and turbopuffer.",
 )  # fmt: skip
-def command(host: str | None, port: int | None, data: Path | None, workers: int) -> None:
+@click.option("--take-over", is_flag=True, help="Build the index here, if that of the database is elsewhere.")
+def command(host: str | None, port: int | None, data: Path | None, workers: int, take_over: bool) -> None:
     """Start the server: API, MCP endpoints and index worker.
 
     It listens on 127.0.0.1:8321. Ctrl-C or SIGTERM stops it; no saved data is lost.
@@ -41,9 +42,9 @@ def command(host: str | None, port: int | None, data: Path | None, workers: int)
         if workers > 1:
             from findspot.server.workers import serve_workers  # heavy; not needed for --help
 
-            serve_workers(settings, listener, workers)
+            serve_workers(settings, listener, workers, claim_folder(settings, takes_over=take_over))
         else:
-            folder = claim_folder(settings)
+            folder = claim_folder(settings, takes_over=take_over)
             link = Supervisor(listener).run()
 
             from findspot.server.api_process import serve_api  # heavy; only the API process loads it

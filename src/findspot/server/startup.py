@@ -30,11 +30,11 @@ def require_free_folder(settings: "Settings") -> None:
             time.sleep(_POLL_S)
 
 
-def claim_folder(settings: "Settings") -> "DataFolder":
+def claim_folder(settings: "Settings", *, takes_over: bool = False) -> "DataFolder":
     """Return the data folder, locked unless all data is in shared services."""
     from findspot.runtime.data_folder import DataFolder, FolderInUse
 
-    folder = DataFolder(settings.data)
+    folder = DataFolder(settings.data, takes_over=takes_over)
     try:
         with opening_failures(settings):
             return folder if settings.shared else folder.claim()

@@ -17,16 +17,17 @@ from findspot.surfaces.cli.opening import open_api
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from findspot.runtime.data_folder import DataFolder
     from findspot.settings import Settings
 
 
-def serve_workers(settings: "Settings", listener: socket.socket, workers: int) -> None:
+def serve_workers(settings: "Settings", listener: socket.socket, workers: int, folder: "DataFolder") -> None:
     """Serve with several API processes until a signal arrives."""
     import uvicorn
     from uvicorn.supervisors import Multiprocess
 
     settings = settings.model_copy(update={"port": listener.getsockname()[1]})  # 0 stands for any free one
-    token = asyncio.run(_open_once(settings))
+    token = asyncio.run(_open_once(settings, folder))
     for name in ("data", "host", "port"):  # what the command line may have set
         os.environ[f"FINDSPOT_{name.upper()}"] = str(getattr(settings, name))
     options = uvicorn_options(settings)
@@ -40,13 +41,13 @@ def serve_workers(settings: "Settings", listener: socket.socket, workers: int) -
     print_stopped()
 
 
-async def _open_once(settings: "Settings") -> str:
+async def _open_once(settings: "Settings", folder: "DataFolder") -> str:
     """Open and close the app in this process and return the owner's token.
 
     So a fault is reported once, and only one process creates the schema of a new database.
     """
     async with contextlib.AsyncExitStack() as closing:
-        api = await open_api(settings, closing)
+        api = await open_api(settings, closing, folder)
         token: str = api.state.app.token
     return token
 
