@@ -1,0 +1,33 @@
+import { gzipSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { newDocument, newProject, openPage, rich, withBrowser } from './harness'
+
+withBrowser()
+
+test('everything but the editor loads less than 300 kB of JavaScript, compressed', async () => {
+  const project = await newProject('Budget')
+  const id = await newDocument(project, 'Text', rich('Words.'))
+  const page = await openPage()
+  const sizes = new Map<string, number>()
+  page.on('response', async (answer) => {
+    if (answer.url().endsWith('.js')) sizes.set(answer.url(), gzipSync(await answer.body()).length)
+  })
+  const loaded = () => [...sizes.values()].reduce((sum, size) => sum + size, 0)
+  await page.reload({ waitUntil: 'networkidle' })
+  for (const place of ['documents', 'tables', 'tools', 'endpoints', 'retrieval', 'status']) {
+    await page.goto(`/projects/${project}/${place}`, { waitUntil: 'networkidle' })
+    await page.getByRole('heading', { level: 1 }).waitFor()
+  }
+  await page.keyboard.press('Control+P')
+  await page.getByRole('dialog').waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await page.keyboard.press('Control+Shift+H')
+  await page.getByLabel('Find', { exact: true }).waitFor()
+  const withoutEditor = loaded()
+  expect(withoutEditor).toBeGreaterThan(50_000)
+  expect(withoutEditor).toBeLessThan(300_000)
+  await page.goto(`/projects/${project}/documents/${id}`)
+  await page.getByLabel('Text of Text').waitFor()
+  expect(loaded()).toBeGreaterThan(withoutEditor)
+})

@@ -1,0 +1,130 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { expectAccessible, newProject, openPage, server, settled, withBrowser } from './harness'
+
+withBrowser()
+
+let project: number
+let table: number
+
+beforeAll(async () => {
+  project = await newProject('Builder')
+  const chapters = Array.from({ length: 500 }, (_, index) => ({
+    title: `Chapter ${index}`,
+    body: `第${index}章 The ${index === 7 ? 'astrolabe' : 'compass'} lay on the table. `.repeat(20),
+  }))
+  const data = { chapters, 'a/b': { '~': [1, true, null] }, big: '9'.repeat(5) }
+  table = (await server.post<{ id: number }>(`/projects/${project}/tables`, { name: 'Atlas', data })).id
+})
+
+describe('tables', () => {
+  test('are a tree whose members are fetched when opened, by keyboard too', async () => {
+    const page = await openPage()
+    await page.goto(`/projects/${project}/tables`)
+    await expectAccessible(page)
+    await page.getByRole('link', { name: /Atlas/ }).click()
+    const tree = page.getByRole('tree', { name: 'Nodes of Atlas' })
+    await tree.getByRole('treeitem', { name: /chapters/ }).waitFor()
+    await expectAccessible(page)
+    await tree.focus()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowRight')
+    await tree.getByRole('treeitem', { name: /^~/ }).waitFor()
+    await page.keyboard.press('ArrowRight')
+    await page.getByText('/a~1b/~0', { exact: true }).waitFor()
+    await page.keyboard.press('ArrowLeft')
+    await page.keyboard.press('ArrowLeft')
+    await tree.getByRole('treeitem', { name: /^~/ }).waitFor({ state: 'detached' })
+    await tree.getByRole('treeitem', { name: /chapters/ }).click()
+    await tree.getByRole('treeitem', { name: /^0/ }).waitFor()
+    const drawn = await tree.getByRole('treeitem').count()
+    expect(drawn).toBeLessThan(80)
+    await page.keyboard.press('End')
+    await tree.getByRole('treeitem', { name: /big/ }).waitFor()
+  })
+
+  test('a value is edited with validation, and large numbers keep their digits', async () => {
+    const page = await openPage()
+    await page.goto(`/projects/${project}/tables/${table}`)
+    await page.getByRole('treeitem', { name: /big/ }).click()
+    const value = page.getByLabel('Value (JSON)')
+    await value.fill('{"n": }')
+    await page.getByText(/Not valid JSON/).waitFor()
+    expect(await page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true)
+    await value.fill('{"n": 12345678901234567890}')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('The value was saved.').waitFor()
+    await page.getByRole('treeitem', { name: /big.*object/ }).waitFor()
+    await page.reload()
+    await page.getByRole('treeitem', { name: /big/ }).click()
+    await expect.poll(() => page.getByLabel('Value (JSON)').inputValue()).toBe('{"n": 12345678901234567890}')
+  })
+
+  test('a table is created from a JSON text', async () => {
+    const page = await openPage({ language: 'zh' })
+    await page.goto(`/projects/${project}/tables`)
+    await page.getByRole('button', { name: '新建表' }).click()
+    await page.getByLabel('名称').fill('词典')
+    await page.getByLabel('JSON', { exact: true }).fill('{"灯塔": "lighthouse"}')
+    await page.getByRole('button', { name: '创建' }).click()
+    await page.getByRole('treeitem', { name: /灯塔/ }).waitFor()
+  })
+})
+
+describe('tools', () => {
+  test('a search tool is created from a node, indexed with visible progress, and tried', async () => {
+    const page = await openPage()
+    await page.goto(`/projects/${project}/tables/${table}`)
+    await page.getByRole('treeitem', { name: /chapters/ }).click()
+    await page.getByRole('button', { name: 'Create a search tool here' }).click()
+    expect(await page.getByLabel('JSON pointer').inputValue()).toBe('/chapters')
+    await expectAccessible(page)
+    await page.getByLabel('Name', { exact: true }).fill('search_chapters')
+    await page.getByRole('button', { name: 'Create' }).click()
+    await page.getByRole('heading', { name: 'search_chapters' }).waitFor()
+    await page.getByText(/nodes in .* chunks are searchable/).waitFor({ timeout: 40_000 })
+    await page.getByLabel('query', { exact: true }).fill('astrolabe')
+    await page.getByRole('button', { name: 'Run' }).click()
+    const hits = page.getByRole('region', { name: 'In the text' })
+    await hits.getByText('/chapters/7/body').waitFor()
+    await hits.locator('mark', { hasText: 'astrolabe' }).first().waitFor()
+    await page.getByText('"total_results"').waitFor()
+    await expectAccessible(page)
+    await page.goto(`/projects/${project}/tables/${table}`)
+    await page.getByRole('treeitem', { name: /chapters/ }).click()
+    await page.getByRole('treeitem', { name: /^0/ }).click()
+    await page.getByRole('treeitem', { name: /body.*indexed/ }).waitFor()
+  })
+
+  test('an endpoint shows its key once, with the configuration of each client', async () => {
+    const page = await openPage()
+    await page.goto(`/projects/${project}/endpoints`)
+    await page.getByRole('button', { name: 'New endpoint' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('For agents')
+    await page.getByRole('button', { name: 'Create' }).click()
+    await page.getByText('This key is shown once').waitFor()
+    await page.locator('dialog').getByRole('radio', { name: 'Codex' }).check()
+    await page.locator('dialog').getByText('[mcp_servers.findspot]').waitFor()
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Close' }).click()
+    const card = page.getByRole('region', { name: 'For agents' })
+    await card.getByRole('checkbox', { name: /search_chapters/ }).uncheck()
+    const { endpoints } = await server.get<{ endpoints: { id: number }[] }>(`/projects/${project}/mcp`)
+    const bound = async () => (await server.get<{ tools: unknown[] }>(`/mcp/${endpoints[0]?.id}`)).tools.length
+    await expect.poll(bound).toBe(0)
+    await expectAccessible(page)
+  })
+
+  test('the status shows sizes, indexes and search times, and a rebuild', async () => {
+    await settled(project)
+    const page = await openPage()
+    await page.goto(`/projects/${project}/status`)
+    await page.getByText('Everything is searchable').waitFor()
+    await page.getByText('How long searches took').waitFor()
+    await page.getByLabel('Name of the new key').fill('reader')
+    await page.getByRole('button', { name: 'Create a key' }).click()
+    await page.getByText(/fsk_.{20}/).waitFor()
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Rebuild the index' }).click()
+    await page.getByText('Searching goes on').waitFor()
+  })
+})

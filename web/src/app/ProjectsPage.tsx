@@ -1,0 +1,18 @@
+import { Projects } from '../features/projects/Projects'
+import { address } from './addresses'
+import styles from './app.module.css'
+import { Brand, Preferences } from './Preferences'
+
+export function ProjectsPage() {
+  return (
+    <div className={styles.plainShell}>
+      <div className={styles.plainHead}>
+        <Brand />
+        <Preferences />
+      </div>
+      <main>
+        <Projects addressOf={(id) => address(id).documents} />
+      </main>
+    </div>
+  )
+}

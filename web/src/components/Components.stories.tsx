@@ -1,0 +1,78 @@
+import type { Meta, StoryObj } from '@storybook/react-vite'
+import { useText } from '../i18n/language'
+import { Button, IconButton } from './Button'
+import { Actions, Dialog } from './Dialog'
+import { AreaField, Field, Segments, SelectField } from './Field'
+import { Badge, Notice } from './Screen'
+import { Ago, CopyButton, Marked, Progress } from './Text'
+import { useToast } from './Toast'
+
+const nothing = () => undefined
+const meta: Meta = { title: 'Components' }
+export default meta
+
+function Texts() {
+  const { t } = useText()
+  const toast = useToast()
+  return (
+    <div>
+      <Button variant="primary" icon="plus" onClick={() => toast({ text: t('tables.saved') })}>
+        {t('create')}
+      </Button>{' '}
+      <Button danger>{t('delete')}</Button> <Button disabled>{t('save')}</Button>{' '}
+      <IconButton icon="trash" label={t('delete')} /> <CopyButton text="x" />
+      <p>
+        <Badge tone="good">{t('index.ready')}</Badge> <Badge tone="bad">{t('index.error')}</Badge>{' '}
+        <Ago time="2026-11-14T12:00:00Z" />
+      </p>
+      <Notice>{t('search.degraded')}</Notice>
+      <Progress value={30} max={100} label={t('index.indexing')} />
+      <p>
+        <Marked
+          text="The 😀 keeper 守塔人"
+          ranges={[
+            [6, 12],
+            [13, 16],
+          ]}
+        />
+      </p>
+    </div>
+  )
+}
+
+function Fields() {
+  const { t } = useText()
+  return (
+    <form>
+      <Field label={t('name')} hint={t('tools.pointerHint')} />
+      <Field label={t('title')} error={t('signin.wrong')} />
+      <AreaField label={t('tables.value')} value="{}" onChange={nothing} code />
+      <SelectField label={t('type')} options={[['a', t('kind.object')]]} />
+      <Segments
+        label={t('search.strategy')}
+        value="hybrid"
+        onChange={nothing}
+        options={[
+          ['hybrid', t('search.hybrid')],
+          ['fts', t('search.fts')],
+        ]}
+      />
+    </form>
+  )
+}
+
+function ADialog() {
+  const { t } = useText()
+  return (
+    <Dialog title={t('projects.new')} onClose={nothing}>
+      <p>{t('projects.noneText')}</p>
+      <Actions>
+        <Button>{t('cancel')}</Button>
+      </Actions>
+    </Dialog>
+  )
+}
+
+export const ButtonsAndTexts: StoryObj = { render: () => <Texts /> }
+export const FormFields: StoryObj = { render: () => <Fields /> }
+export const ModalDialog: StoryObj = { render: () => <ADialog /> }

@@ -1,0 +1,259 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import {
+  api,
+  createDocumentMutation,
+  type DocumentSummary,
+  listDocumentsOptions,
+  listDocumentsQueryKey,
+  saveDocumentMutation,
+} from '../../api'
+import { Button, IconButton } from '../../components/Button'
+import { Actions, Dialog } from '../../components/Dialog'
+import { Field, Segments } from '../../components/Field'
+import { Icon, type IconName } from '../../components/Icon'
+import { PageLink, useNavigateTo } from '../../components/PageLink'
+import { Failed, Loading, Page, Screen } from '../../components/Screen'
+import { useMay } from '../../components/session'
+import { Ago } from '../../components/Text'
+import { useToast } from '../../components/Toast'
+import { useText } from '../../i18n/language'
+import styles from './documents.module.css'
+
+export const FORMAT_ICONS: Record<string, IconName> = { tiptap: 'document', markdown: 'markdown', text: 'text' }
+
+export function Documents({ projectId, addressOf }: { projectId: number; addressOf: (id: number) => string }) {
+  const { t } = useText()
+  const mayWrite = useMay('write')
+  const documents = useQuery(listDocumentsOptions({ path: { project_id: projectId } }))
+  const [creating, setCreating] = useState(false)
+  const [renaming, setRenaming] = useState<DocumentSummary | null>(null)
+  const [wanted, setWanted] = useState('')
+  const { gone, remove } = useDeleting(projectId)
+  if (documents.isPending) return <Loading />
+  if (documents.isError) return <Failed error={documents.error} onRetry={() => void documents.refetch()} />
+  const all = documents.data.documents.filter((each) => !gone.has(each.id))
+  const shown = all.filter((each) => each.title.toLowerCase().includes(wanted.trim().toLowerCase()))
+  const create = mayWrite && (
+    <Button variant="primary" icon="plus" onClick={() => setCreating(true)}>
+      {t('documents.new')}
+    </Button>
+  )
+  return (
+    <Page
+      title={t('nav.documents')}
+      text={t('documents.count', { count: all.length })}
+      actions={all.length > 0 && create}
+    >
+      {all.length === 0 ? (
+        <Screen icon="document" title={t('documents.none')} action={create}>
+          {t('documents.noneText')}
+        </Screen>
+      ) : (
+        <>
+          {all.length > 8 && (
+            <Field label={t('documents.filter')} value={wanted} onChange={(event) => setWanted(event.target.value)} />
+          )}
+          <DocumentTable documents={shown} addressOf={addressOf} onRename={setRenaming} onDelete={remove} />
+        </>
+      )}
+      {creating && <NewDocument projectId={projectId} addressOf={addressOf} onClose={() => setCreating(false)} />}
+      {renaming && <Rename document={renaming} onClose={() => setRenaming(null)} />}
+    </Page>
+  )
+}
+
+/** Deletes when the offer to undo is over; until then the document is only hidden. */
+function useDeleting(projectId: number) {
+  const { t } = useText()
+  const queries = useQueryClient()
+  const toast = useToast()
+  const [gone, setGone] = useState<ReadonlySet<number>>(new Set())
+  const remove = (document: DocumentSummary) => {
+    setGone((now) => new Set(now).add(document.id))
+    toast({
+      text: t('documents.deleted', { title: document.title }),
+      action: {
+        label: t('undo'),
+        run: () => setGone((now) => new Set([...now].filter((id) => id !== document.id))),
+      },
+      onGone: () => {
+        void api
+          .deleteDocument({ path: { document_id: document.id }, keepalive: true, throwOnError: true })
+          .then(() =>
+            queries.invalidateQueries({ queryKey: listDocumentsQueryKey({ path: { project_id: projectId } }) }),
+          )
+          .catch(() => setGone((now) => new Set([...now].filter((id) => id !== document.id))))
+      },
+    })
+  }
+  return { gone, remove }
+}
+
+export function DocumentTable({
+  documents,
+  addressOf,
+  onRename,
+  onDelete,
+}: {
+  documents: readonly DocumentSummary[]
+  addressOf: (id: number) => string
+  onRename: (document: DocumentSummary) => void
+  onDelete: (document: DocumentSummary) => void
+}) {
+  const { t, language } = useText()
+  const mayWrite = useMay('write')
+  const newest = [...documents].sort((a, b) => b.updatedAt.localeCompare(a.updatedAt))
+  return (
+    <table className={styles.table}>
+      <thead>
+        <tr>
+          <th scope="col">{t('title')}</th>
+          <th scope="col">{t('type')}</th>
+          <th scope="col" className={styles.number}>
+            {t('words')}
+          </th>
+          <th scope="col">{t('changed')}</th>
+          {mayWrite && (
+            <th scope="col">
+              <span className={styles.hidden}>{t('actions')}</span>
+            </th>
+          )}
+        </tr>
+      </thead>
+      <tbody>
+        {newest.map((document) => (
+          <tr key={document.id}>
+            <td>
+              <PageLink to={addressOf(document.id)} className={styles.link}>
+                <Icon name={FORMAT_ICONS[document.format] ?? 'document'} />
+                <span>
+                  <strong>{document.title}</strong>
+                  {document.path && <small>{document.path}</small>}
+                </span>
+              </PageLink>
+            </td>
+            <td>{document.type}</td>
+            <td className={styles.number}>{document.wordCount.toLocaleString(language)}</td>
+            <td>
+              <Ago time={document.updatedAt} />
+            </td>
+            {mayWrite && (
+              <td className={styles.actions}>
+                <IconButton
+                  size="small"
+                  icon="edit"
+                  label={t('documents.rename', { title: document.title })}
+                  onClick={() => onRename(document)}
+                />
+                <IconButton
+                  size="small"
+                  icon="trash"
+                  label={t('documents.delete', { title: document.title })}
+                  onClick={() => onDelete(document)}
+                />
+              </td>
+            )}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+type Format = 'tiptap' | 'markdown' | 'text'
+const EMPTY = { type: 'doc', content: [{ type: 'paragraph' }] }
+
+function NewDocument({
+  projectId,
+  addressOf,
+  onClose,
+}: {
+  projectId: number
+  addressOf: (id: number) => string
+  onClose: () => void
+}) {
+  const { t } = useText()
+  const queries = useQueryClient()
+  const navigate = useNavigateTo()
+  const [title, setTitle] = useState('')
+  const [format, setFormat] = useState<Format>('tiptap')
+  const path = { project_id: projectId }
+  const create = useMutation({
+    ...createDocumentMutation(),
+    onSuccess: async (made) => {
+      await queries.invalidateQueries({ queryKey: listDocumentsQueryKey({ path }) })
+      navigate(addressOf(made.id))
+    },
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    if (!title.trim()) return
+    create.mutate({ path, body: { title: title.trim(), format, content: format === 'tiptap' ? EMPTY : '' } })
+  }
+  return (
+    <Dialog title={t('documents.new')} onClose={onClose}>
+      <form onSubmit={submit} className={styles.form}>
+        <Field
+          label={t('title')}
+          value={title}
+          onChange={(event) => setTitle(event.target.value)}
+          error={create.error?.message}
+          autoFocus
+        />
+        <Segments
+          label={t('format')}
+          value={format}
+          onChange={setFormat}
+          options={[
+            ['tiptap', t('format.tiptap')],
+            ['markdown', 'Markdown'],
+            ['text', t('format.text')],
+          ]}
+        />
+        <Actions>
+          <Button onClick={onClose}>{t('cancel')}</Button>
+          <Button variant="primary" type="submit" disabled={!title.trim() || create.isPending}>
+            {t('create')}
+          </Button>
+        </Actions>
+      </form>
+    </Dialog>
+  )
+}
+
+function Rename({ document, onClose }: { document: DocumentSummary; onClose: () => void }) {
+  const { t } = useText()
+  const queries = useQueryClient()
+  const [title, setTitle] = useState(document.title)
+  const save = useMutation({
+    ...saveDocumentMutation(),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: listDocumentsQueryKey({ path: { project_id: document.projectId } }) })
+      onClose()
+    },
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    if (title.trim()) save.mutate({ path: { document_id: document.id }, body: { title: title.trim() } })
+  }
+  return (
+    <Dialog title={t('documents.rename', { title: document.title })} onClose={onClose}>
+      <form onSubmit={submit} className={styles.form}>
+        <Field
+          label={t('title')}
+          value={title}
+          onChange={(event) => setTitle(event.target.value)}
+          error={save.error?.message}
+          autoFocus
+        />
+        <Actions>
+          <Button onClick={onClose}>{t('cancel')}</Button>
+          <Button variant="primary" type="submit" disabled={!title.trim() || save.isPending}>
+            {t('rename')}
+          </Button>
+        </Actions>
+      </form>
+    </Dialog>
+  )
+}

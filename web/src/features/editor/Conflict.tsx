@@ -1,0 +1,83 @@
+import { useQuery } from '@tanstack/react-query'
+import { api } from '../../api'
+import { Button } from '../../components/Button'
+import { Actions, Dialog } from '../../components/Dialog'
+import { Ago, ScrollBox } from '../../components/Text'
+import { useText } from '../../i18n/language'
+import styles from './editor.module.css'
+
+/** Shows both versions side by side when a document was changed elsewhere, and lets the writer decide. */
+export function Conflict({
+  documentId,
+  mine,
+  onKeepMine,
+  onTakeTheirs,
+}: {
+  documentId: number
+  mine: string
+  onKeepMine: (currentRevision: number) => void
+  onTakeTheirs: () => void
+}) {
+  const theirs = useQuery({
+    queryKey: ['conflict', documentId],
+    queryFn: async () => {
+      const { data } = await api.getDocument({ path: { document_id: documentId }, throwOnError: true })
+      return data
+    },
+    gcTime: 0,
+  })
+  return (
+    <ConflictView
+      mine={mine}
+      theirs={theirs.data && { text: textOf(theirs.data.content, theirs.data.text), updatedAt: theirs.data.updatedAt }}
+      onKeepMine={() => theirs.data && onKeepMine(theirs.data.revision)}
+      onTakeTheirs={onTakeTheirs}
+    />
+  )
+}
+
+function textOf(content: unknown, text: string): string {
+  return typeof content === 'string' ? content : text
+}
+
+export function ConflictView({
+  mine,
+  theirs,
+  onKeepMine,
+  onTakeTheirs,
+}: {
+  mine: string
+  theirs: { text: string; updatedAt: string } | undefined
+  onKeepMine: () => void
+  onTakeTheirs: () => void
+}) {
+  const { t } = useText()
+  return (
+    <Dialog title={t('conflict.title')} onClose={() => undefined} wide>
+      <p>{t('conflict.text')}</p>
+      <div className={styles.sides}>
+        <div className={styles.side}>
+          <h3>{t('conflict.mine')}</h3>
+          <ScrollBox label={t('conflict.mine')} className={styles.version}>
+            {mine}
+          </ScrollBox>
+          <Button disabled={!theirs} onClick={onKeepMine}>
+            {t('conflict.keepMine')}
+          </Button>
+        </div>
+        <div className={styles.side}>
+          <h3>
+            {t('conflict.theirs')} {theirs && <Ago time={theirs.updatedAt} />}
+          </h3>
+          <ScrollBox label={t('conflict.theirs')} className={styles.version}>
+            {theirs?.text}
+          </ScrollBox>
+          <Actions>
+            <Button onClick={onTakeTheirs}>{t('conflict.takeTheirs')}</Button>
+          </Actions>
+        </div>
+      </div>
+      <p className={styles.state}>{t('conflict.safe')}</p>
+    </Dialog>
+  )
+}

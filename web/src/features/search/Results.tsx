@@ -1,0 +1,96 @@
+import { useEffect, useRef, useState } from 'react'
+import type { SearchResult } from '../../api'
+import { Icon, type IconName } from '../../components/Icon'
+import { PageLink } from '../../components/PageLink'
+import { Badge } from '../../components/Screen'
+import { Ago, Marked } from '../../components/Text'
+import { useText } from '../../i18n/language'
+import styles from './search.module.css'
+import { type Found, type Group, grouped, targetOf } from './useSearch'
+import { Why } from './Why'
+
+export interface ResultsProps {
+  readonly projectId: number
+  readonly found: Found
+  readonly stale: boolean
+  readonly addressOf: (documentId: number, start: number, end: number) => string
+  readonly onOpened: () => void
+  readonly onMore: () => void
+}
+
+/** Results grouped by document, best first. More are loaded when the end comes into view. */
+export function Results({ found, stale, onMore, ...rest }: ResultsProps) {
+  const { t } = useText()
+  const end = useRef<HTMLDivElement>(null)
+  const { hasMore, loadingMore } = found
+  useEffect(() => {
+    const seen = end.current
+    if (!seen || !hasMore || loadingMore) return
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && onMore(), { rootMargin: '300px' })
+    observer.observe(seen)
+    return () => observer.disconnect()
+  }, [hasMore, loadingMore, onMore])
+  return (
+    <div className={styles.results} data-stale={stale} aria-busy={stale}>
+      {grouped(found.results).map((group) => (
+        <DocumentGroup key={group.documentId} group={group} found={found} {...rest} />
+      ))}
+      <div ref={end} className={styles.end}>
+        {loadingMore ? t('loading') : !hasMore && found.results.length > 10 ? t('search.end') : ''}
+      </div>
+    </div>
+  )
+}
+
+function iconOf(path: string | null): IconName {
+  if (path?.match(/\.(md|markdown)$/i)) return 'markdown'
+  return path ? 'text' : 'document'
+}
+
+function DocumentGroup({ group, found, ...rest }: Omit<ResultsProps, 'stale' | 'onMore'> & { group: Group }) {
+  const { t } = useText()
+  return (
+    <section className={styles.group} aria-label={group.title}>
+      <h3>
+        <Icon name={iconOf(group.path)} />
+        <span className={styles.groupTitle}>{group.title}</span>
+        <Badge>{t('search.matches', { count: group.results.length })}</Badge>
+        {group.updatedAt && <Ago time={group.updatedAt} />}
+      </h3>
+      <ul>
+        {group.results.map((result) => (
+          <Result key={result.chunkId} result={result} found={found} {...rest} />
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function Result({
+  result,
+  found,
+  projectId,
+  addressOf,
+  onOpened,
+}: Omit<ResultsProps, 'stale' | 'onMore'> & { result: SearchResult }) {
+  const { t } = useText()
+  const [why, setWhy] = useState(false)
+  const [start, end] = targetOf(result)
+  return (
+    <li className={styles.result}>
+      <PageLink to={addressOf(result.documentId, start, end)} onClick={onOpened}>
+        {result.headingPath.length > 0 && <small>{result.headingPath.join(' › ')}</small>}
+        <span>
+          <Marked text={result.snippet} ranges={result.highlights} />
+        </span>
+      </PageLink>
+      <div className={styles.resultFoot}>
+        <button type="button" aria-expanded={why} onClick={() => setWhy(!why)}>
+          {t('why')} · {result.finalScore.toFixed(2)}
+        </button>
+        {result.duplicates > 0 && <span>{t('search.duplicates', { count: result.duplicates })}</span>}
+      </div>
+      {why && <Why projectId={projectId} result={result} asked={found.asked} />}
+    </li>
+  )
+}

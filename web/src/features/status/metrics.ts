@@ -1,0 +1,17 @@
+/** Reads what the status page shows from the server's metrics in Prometheus' text format. */
+
+export interface Bucket {
+  readonly upTo: string
+  readonly count: number
+}
+
+/** Returns how many searches of a project took how long: one bucket for each bound, in seconds. */
+export function searchTimes(metrics: string, projectId: number): Bucket[] {
+  const line = /^search_duration_seconds_bucket\{([^}]*)\} ([\d.e+]+)$/gm
+  const totals: [string, number][] = []
+  for (const [, labels = '', value = '0'] of metrics.matchAll(line)) {
+    const bound = /le="([^"]+)"/.exec(labels)?.[1]
+    if (bound && labels.includes(`project_id="${projectId}"`)) totals.push([bound, Number(value)])
+  }
+  return totals.map(([upTo, total], index) => ({ upTo, count: total - (totals[index - 1]?.[1] ?? 0) }))
+}
