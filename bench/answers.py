@@ -1,7 +1,8 @@
 """Tokens of what agents receive: `python -m bench.answers --data DIR`, where DIR holds JSON files.
 
 For each table: a search tool, two queries of five hits each, and the tokens of the text block and of the structured
-content of its answers, with and without metadata. Then the tokens of every type of tool as `tools/list` shows it.
+content of its answers, in full and as a lean endpoint gives them. Then the tokens of every type of tool as
+`tools/list` shows it.
 """
 
 import argparse
@@ -61,11 +62,11 @@ async def _table(app: App, table: Table, queries: tuple[str, ...]) -> dict[str, 
         await app.tools.delete(tool.id)
         tool = await _tool(app, table, "search", search_config={"top_k": HITS, "chunk_threshold": 1})
     full = [await _answer(app, tool, query) for query in queries]
-    lean_tool = replace(tool, search_config={**(tool.search_config or {}), "include_metadata": False})
-    lean = [await _answer(app, lean_tool, query) for query in queries]
+    lean = [await _answer(app, replace(tool, lean=True), query) for query in queries]
     return {
         "hits": _mean(full, "hits"),
         "passages": _mean(full, "passages"),
+        "paths": _mean(full, "paths"),
         "text": _mean(full, "text"),
         "structure": _mean(full, "structure"),
         "lean text": _mean(lean, "text"),
@@ -85,6 +86,7 @@ async def _answer(app: App, tool: Tool, query: str) -> dict[str, int]:
     return {
         "hits": len(hits),
         "passages": sum(tokens.count(hit["chunk"]["chunk_text"]) for hit in hits),
+        "paths": sum(tokens.count(hit["json_path"]) for hit in hits),
         "text": tokens.count("\n".join(block["text"] for block in shown["content"] if "text" in block)),
         "structure": tokens.count(json.dumps(shown["structuredContent"], ensure_ascii=False, separators=(",", ":"))),
     }
@@ -126,6 +128,21 @@ def tables() -> dict[str, dict[str, dict[str, float]]]:
     for when in ("before", "after"):
         found[f"Tokens of a tool in tools/list, {when}"] = saved[when]["tools"]
     return found
+
+
+def missed() -> str:
+    """Return where the lean structure misses the aim, and why."""
+    after = json.loads(SAVED.read_text())["after"]["answers"]
+    over = {name: row for name, row in after.items() if row["lean structure"] > row["aim"]}
+    if not over:
+        return "too"
+    shares = [f"{name} ({row['paths'] / row['hits']:.0f} tokens for a path)" for name, row in over.items()]
+    return (
+        f"on {len(after) - len(over)} of {len(after)}: names and punctuation of a hit's fields take 26 tokens, which "
+        f"leaves 14 for its path and context, and the passages of {' and '.join(shares)} are too short to make up for "
+        "it. "
+        "A tool on a part of the table (`--pointer /components/schemas`) has shorter paths"
+    )
 
 
 def main() -> None:

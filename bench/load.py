@@ -56,6 +56,7 @@ class Outcome:
 
     taken: dict[str, list[float]] = field(default_factory=dict)  # seconds of answers with 2xx, by kind of call
     statuses: dict[str, int] = field(default_factory=dict)  # how often a kind of call got a status or an error
+    began: dict[str, list[float]] = field(default_factory=dict)  # when each of these was sent, in seconds of the clock
     answers: list[int] = field(default_factory=list)  # with 2xx, by client
     closed: int = 0  # connections that the server closed
 
@@ -64,6 +65,11 @@ class Outcome:
 
     def latencies(self, kind: str) -> list[float]:
         return self.taken.get(kind, [])
+
+    def latencies_between(self, kind: str, start: float, end: float) -> list[float]:
+        """Return the latencies of the calls that were on their way at some time between `start` and `end`."""
+        calls = zip(self.began.get(kind, []), self.taken.get(kind, []), strict=True)
+        return [taken for began, taken in calls if began < end and began + taken > start]
 
 
 def run(url: str, key: str, seconds: float, groups: Sequence[Group]) -> dict[str, Outcome]:
@@ -142,7 +148,9 @@ class _Clients:
                 continue
             outcome.count(f"{call.kind} {status}")
             if status < 300:
-                outcome.taken.setdefault(call.kind, []).append(time.perf_counter() - began)
+                taken = time.perf_counter() - began
+                outcome.taken.setdefault(call.kind, []).append(taken)
+                outcome.began.setdefault(call.kind, []).append(time.time() - taken)
                 outcome.answers[client] += 1
             elif group.patient:
                 await asyncio.sleep(min(wait_ms / 1000, max(0.0, self._end - time.perf_counter())))

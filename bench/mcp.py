@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from typing import Any
 
 from tests.servers import Server
 
-from bench import answers, speed_data
+from bench import answers, speed_data, tasks
 from bench.agents import Order, Outcome, plain, sdk
 from bench.report import Figure, Report, percentile
 from findspot.agents.schemas import NewTool
@@ -29,6 +30,7 @@ ROUNDS, TURNS = 100, 5  # the ways are measured in turns, because the load of a 
 AGENTS, SECONDS, PROCESSES = 50, 30.0, 2
 CHUNKS = 20_000
 OVER_MS, P95_MS = 5, 500
+STARTS, START_MS = 10, 1000
 BACK_PRESSURE = "SEARCH_BACKPRESSURE"
 _TABLE = {"items": [{"title": f"第 {n} 条 item", "n": n} for n in range(20)]}
 _ARGUMENTS = {"query": "items[3].title"}
@@ -39,20 +41,25 @@ def run() -> Report:
         "mcp",
         "What a call over MCP costs",
         "First, tokens of what agents receive, on ten real tables (`python -m bench.answers --data DIR`): the "
-        "passages of five hits, the text block and the structured content of the answer, both without ids and hashes "
-        "(lean), and the aim for one of them (1.25 times the passages, and 40 for each hit). Then medians for a small "
-        "answer (`query_data`), in process and over HTTP, with one client. Then "
+        "passages of five hits, their paths, the text block and the structured content of the answer, both as a lean "
+        "endpoint gives them, and the aim for one of them (1.25 times the passages, and 40 for each hit). The lean "
+        f"text reaches the aim on every table, the lean structure {answers.missed()}. "
+        "Then fifty tasks of an agent without a model (`make bench-agents`), which searches, reads around hits and "
+        "writes the answer down; 'by reading on' counts answers that no passage contained. "
+        "Then medians for a small answer (`query_data`), in process and over HTTP, with one client. Then "
         f"{AGENTS} agents in {PROCESSES} processes, one search in flight each, for {SECONDS:g} seconds "
         f"against a table with {CHUNKS:,} chunks. 'Plain' sends the newest revision's requests over HTTP; 'SDK' is the "
         "official client, which needs about as much CPU as the server. Clients and server share the cores; load "
         f"average at the start: {os.getloadavg()[0]:.1f}.",
     )
     report.tables |= answers.tables()  # measured by `python -m bench.answers`, which needs the real tables
+    report.tables |= tasks.tables()  # measured by `python -m bench.tasks`
     report.unranked |= set(report.tables)
     with tempfile.TemporaryDirectory() as folder:
         server = Server.start(Path(folder) / "served", FINDSPOT_LOG_LEVEL="warning")
         try:
             asyncio.run(_one_at_a_time(report, server, Path(folder) / "here"))
+            _bridge(report)
             _many_at_once(report, server)
         finally:
             server.kill()
@@ -102,6 +109,35 @@ async def _medians(ways: dict[str, Callable[[], Awaitable[Any]]]) -> dict[str, f
                 if turn:  # the first one warms up
                     taken[name].append((time.perf_counter() - started) * 1000)
     return {name: statistics.median(values) for name, values in taken.items()}
+
+
+# ── the bridge ──
+
+
+def _bridge(report: Report) -> None:
+    """Measure the time from the start of the bridge to its first answer, and its processor time until it ends."""
+    environment = {**os.environ, "FINDSPOT_MCP_URL": "http://127.0.0.1:9/mcp/1", "FINDSPOT_KEY": "fse_none"}
+    line = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}\n'
+    taken, before = [], resource.getrusage(resource.RUSAGE_CHILDREN)
+    for _ in range(STARTS):
+        started = time.perf_counter()
+        with subprocess.Popen(
+            [sys.executable, "-m", "findspot", "mcp"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as bridge:  # fmt: skip
+            assert bridge.stdin
+            assert bridge.stdout
+            bridge.stdin.write(line)
+            bridge.stdin.flush()
+            assert b"result" in bridge.stdout.readline()
+            taken.append((time.perf_counter() - started) * 1000)
+            bridge.stdin.close()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    section = "Start of the bridge for desktop clients"
+    report.add(section, Figure("until its first answer, median", statistics.median(taken), "ms", START_MS))
+    report.add(section, Figure("until its first answer, slowest", max(taken), "ms", START_MS))
+    report.add(section, Figure("processor time of a start and an end", spent * 1000 / STARTS, "ms"))
 
 
 # ── many at once ──

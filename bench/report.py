@@ -99,6 +99,8 @@ def _grid(rows: dict[str, dict[str, float]], *, ranked: bool) -> list[str]:
 
 
 def _cell(value: float, best: float | None) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
     shown = f"{value:.3f}" if abs(value) <= 1 else f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
     return f"**{shown}**" if value == best else shown
 
