@@ -2,17 +2,26 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 PYTHON ?= python3
+NODE := $(shell command -v node 2>/dev/null)
+CLIENT := src/findspot/surfaces/web/built/index.html
+CLIENT_SOURCES := $(shell find web/src web/index.html web/vite.config.ts -type f -not -name '*.test.*' -not -name '*.stories.*')
+NO_NODE := Node.js 20.19 or newer is not installed
 BIN := .venv/bin
 UV := $(BIN)/uv pip --quiet
 COMPILE := $(BIN)/uv pip compile -q $(ARGS) --universal --generate-hashes --no-emit-index-url --no-annotate \
   --custom-compile-command "make lock"
 
-.PHONY: help run install install-litellm test check format torture bench bench-relevance bench-passages bench-speed bench-workspace bench-fairness scenarios docs lock clean
+.PHONY: help run install install-litellm test check format torture bench bench-relevance bench-passages bench-retrieval bench-speed bench-workspace bench-fairness bench-agents bench-redaction bench-replace scenarios docs lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-run: install ## install into .venv, then serve on 127.0.0.1:8321
+run: install ## install into .venv, build the web client if Node.js is there, then serve on 127.0.0.1:8321
+ifdef NODE
+	@$(MAKE) -s web || echo "The web client could not be built. The API works without it."
+else
+	@test -f $(CLIENT) || echo "Without the web client: $(NO_NODE)."
+endif
 	@exec $(BIN)/findspot serve
 
 install: .venv/.installed ## only install; puts `findspot` into .venv/bin
@@ -20,18 +29,47 @@ install: .venv/.installed ## only install; puts `findspot` into .venv/bin
 install-litellm: .venv/.installed ## install the extra `litellm` as well, for FINDSPOT_EMBEDDER=litellm/…
 	@$(UV) install --compile-bytecode -c requirements/dev.txt --no-build-isolation -e '.[litellm]'
 
-test: .venv/.installed-dev ## every test, on SQLite and on a real PostgreSQL
+test: .venv/.installed-dev ## every test, on SQLite and on a real PostgreSQL, and of the web client in Chromium
 	$(BIN)/pytest -n 3 --dist worksteal $(ARGS)
+	@$(MAKE) --no-print-directory test-web
 
 check: .venv/.installed-dev ## format, lint, strict types, direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	@$(MAKE) --no-print-directory check-web
 
 format: .venv/.installed-dev ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+.PHONY: web check-web test-web storybook screens bench-web
+ifdef NODE
+web: $(CLIENT) ## build the web client
+
+check-web: .venv/.installed-dev web/node_modules/.installed-dev # format, lint, types, and the API client's agreement with the API
+	cd web && npx biome check . --error-on-warnings && npx tsc --noEmit
+	web/check-api.sh
+
+test-web: .venv/.installed-dev web/node_modules/.installed-dev $(CLIENT) ## the tests of the web client
+	web/test.sh
+
+screens: .venv/.installed-dev web/node_modules/.installed-dev $(CLIENT) ## renew the pictures of the web client in docs/screens
+	cd web && SCREENS=write npx vitest run --project e2e screens
+
+bench-web: .venv/.installed-dev web/node_modules/.installed-dev $(CLIENT) ## measure the web client in Chromium
+	cd web && npx vitest run --project speed
+
+storybook: web/node_modules/.installed-dev ## show every component and screen of the web client on port 6006
+	cd web && npx storybook dev -p 6006 --no-open
+else
+web:
+	@echo "$(NO_NODE): the web client cannot be built."; exit 1
+
+check-web test-web:
+	@echo "SKIPPED $@: $(NO_NODE)."
+endif
 
 torture: .venv/.installed-dev ## the kill and fault tests at full count
 	FINDSPOT_TORTURE=50 $(BIN)/pytest -m torture $(ARGS)
@@ -48,11 +86,23 @@ bench-passages: .venv/.installed-dev ## measure what joined blocks, titles and h
 bench-speed: .venv/.installed-dev .venv-peers/.installed ## measure speed beside other products; ARGS="--data DIR --sizes 10000"
 	$(BIN)/python -m bench.speed $(ARGS)
 
+bench-retrieval: .venv/.installed-dev ## compare retrieval with hybrid search on 100 long documents; ARGS="--data DIR"
+	$(BIN)/python -m bench.retrieval $(ARGS)
+
 bench-workspace: .venv/.installed-dev ## measure searches of 1,000 documents over HTTP; ARGS="--chunks 10000 --documents 100 --hits 2000"
 	$(BIN)/python -m bench.workspace --write $(ARGS)
 
 bench-fairness: .venv/.installed-dev ## measure searches, saves and health checks under load; ARGS="--chunks 5000 --seconds 6"
 	$(BIN)/python -m bench.fairness --write $(ARGS)
+
+bench-redaction: .venv/.installed-dev ## measure what redaction finds, what it spares and what it costs; ARGS="--data DIR"
+	$(BIN)/python -m bench.redaction --write $(ARGS)
+
+bench-replace: .venv/.installed-dev ## measure a replace over 1,000 documents while others use the server; ARGS="--documents 300"
+	$(BIN)/python -m bench.replacing --write $(ARGS)
+
+bench-agents: .venv/.installed-dev ## let an agent without a model solve 50 tasks on real tables; ARGS="--data DIR"
+	$(BIN)/python -m bench.tasks $(ARGS)
 
 scenarios: .venv/.installed-dev ## list the requirements and their tests
 	@$(BIN)/python -m tests.scenarios $(ARGS)
@@ -63,10 +113,10 @@ docs: .venv/.installed-dev ## write the generated reference pages
 lock: .venv/.python ## pin dependencies with hashes; ARGS=--upgrade takes the newest versions
 	$(COMPILE) --group uv -o requirements/uv.txt
 	$(COMPILE) pyproject.toml --group build -o requirements/run.txt
-	$(COMPILE) pyproject.toml -c requirements/run.txt --extra litellm --group dev -o requirements/dev.txt
+	$(COMPILE) pyproject.toml -c requirements/run.txt --extra langchain --extra litellm --extra llamaindex --group dev -o requirements/dev.txt
 
 clean: ## remove .venv and caches; your data in .findspot stays
-	rm -rf .venv .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-peers web/node_modules src/findspot/surfaces/web/built .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 .venv/.python: requirements/uv.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -85,6 +135,18 @@ clean: ## remove .venv and caches; your data in .findspot stays
 	@$(UV) install --compile-bytecode --require-hashes -r requirements/dev.txt
 	@$(UV) install --no-deps --no-build-isolation -e .
 	@touch $@ .venv/.installed
+
+$(CLIENT): web/node_modules/.installed $(CLIENT_SOURCES)
+	@cd web && npx vite build --logLevel warn
+
+web/node_modules/.installed: web/package-lock.json
+	@test -e web/node_modules/.installed-dev && cd web && npm ci --no-progress --loglevel error \
+	  || { echo "Installing what builds the web client (once)"; cd web && npm ci --omit=dev --no-progress --loglevel error; }
+	@touch $@
+
+web/node_modules/.installed-dev: web/package-lock.json
+	@cd web && npm ci --no-progress --loglevel error
+	@touch $@ web/node_modules/.installed
 
 # A separate environment, so that the dependencies of other products do not change the versions that Findspot uses.
 .venv-peers/.installed: .venv/.python pyproject.toml

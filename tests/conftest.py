@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp())  # where the PostgreSQL package keeps its lock
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp()  # where commands keep the project that was used last
 
 import httpx2
 import hypothesis

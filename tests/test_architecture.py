@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "findspot"
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 DIAGRAM = PAGE.split("```")[1]
-PACKAGES = ("agents", "content", "indexing", "runtime", "search", "server")
+PACKAGES = ("agents", "content", "indexing", "retrieval", "runtime", "search", "server")
 MAX_ROOT_MODULES = 8
 MAX_LINES = 400
 

@@ -71,6 +71,14 @@ def test_reference_pages_do_not_depend_on_the_machine(tmp_path: Path) -> None:
     assert not any(str(ROOT) in text or str(Path.home()) in text for text in written.values())
 
 
+def test_the_notice_names_everything_that_others_made() -> None:
+    notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
+    folders = [folder for folder in (ROOT / "tests" / "fixtures").iterdir() if folder.is_dir()]
+    licensed = [file.parent for file in (ROOT / "src").rglob("*LICENSE*")]
+    names = [folder.relative_to(ROOT).as_posix().removesuffix("/data") for folder in (*folders, *licensed)]
+    assert [name for name in names if name not in notice] == []
+
+
 # ── links ──
 
 

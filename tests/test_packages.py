@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-LAZY = ("findspot.content", "findspot.runtime")
+LAZY = ("findspot.content", "findspot.retrieval", "findspot.runtime")
 
 
 @pytest.mark.parametrize("package", LAZY)

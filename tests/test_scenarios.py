@@ -16,8 +16,8 @@ import pytest
 from tests.scenarios import DOCUMENTS, SCENARIOS, Scenario, as_json, as_text, main
 
 ROOT = Path(__file__).resolve().parent.parent
-ROWS_OF = {"000": 20, "001": 47, "002": 24, "003": 183, "004": 114, "DECISIONS": 40}
-DECISION_IDS = [f"D{number:02}" for number in range(1, 41)]
+ROWS_OF = {"000": 20, "001": 47, "002": 24, "003": 183, "004": 114, "DECISIONS": 45}
+DECISION_IDS = [f"D{number:02}" for number in range(1, 46)]
 
 
 # ── reading the tests ──
@@ -52,7 +52,22 @@ def survey(root: Path) -> Survey:
             for node in ast.walk(tree)
             if isinstance(node, ast.expr) and _is_mark(node) and node not in read
         ]
+    for path in _web_tests(root):
+        file = path.relative_to(root).as_posix()
+        for found in _WEB_TEST.finditer(path.read_text(encoding="utf-8")):
+            marked[f"{file}::{found['title']}"] = tuple((found["ids"] or "").split())
     return Survey(marked, tuple(ineffective))
+
+
+# A test of the web client. Its mark is a comment in the line above: `// scenario: 004.fts.no-results`.
+_WEB_TEST = re.compile(r"^(?:[ \t]*// scenario: (?P<ids>[^\n]+)\n)?[ \t]*test\('(?P<title>[^'\n]+)'", re.MULTILINE)
+
+
+def _web_tests(root: Path) -> list[Path]:
+    folders = (root / "web" / "e2e", root / "web" / "src")
+    return sorted(
+        path for folder in folders for path in folder.rglob("*.ts*") if re.search(r"\.(e2e|test)\.", path.name)
+    )
 
 
 def _tests_in(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
@@ -136,7 +151,7 @@ def test_every_source_names_the_document_of_its_row_and_only_decisions_that_exis
     assert [row.id for row in SCENARIOS if row.source != places.get(row.id, row.source)] == []
     assert [row.id for row in SCENARIOS if not row.source.startswith(row.document)] == []
     settled = [row.source.partition("DECISIONS row")[2] for row in SCENARIOS]
-    assert {int(number) for rows in settled for number in re.findall(r"\d+", rows)} == set(range(1, 41))
+    assert {int(number) for rows in settled for number in re.findall(r"\d+", rows)} == set(range(1, 46))
 
 
 def test_every_requirement_document_and_every_decision_has_rows() -> None:
@@ -194,6 +209,16 @@ def written(root: Path, source: str, name: str = "test_it.py") -> Path:
 
 def row(id: str, *tests: str) -> Scenario:
     return Scenario(id, "000 § A", "It works.", tests)
+
+
+def test_tests_of_the_web_client_are_recognised_with_their_marks(tmp_path: Path) -> None:
+    folder = tmp_path / "web" / "e2e"
+    folder.mkdir(parents=True)
+    (tmp_path / "tests").mkdir()
+    text = "  // scenario: a b\n  test('works', async () => {})\ntest('says nothing', () => {})\n"
+    (folder / "it.e2e.ts").write_text(text, encoding="utf-8")
+    found = survey(tmp_path).marked
+    assert found == {"web/e2e/it.e2e.ts::works": ("a", "b"), "web/e2e/it.e2e.ts::says nothing": ()}
 
 
 def test_functions_methods_and_parameters_are_recognised(tmp_path: Path) -> None:

@@ -9,9 +9,11 @@ DOC000: tuple[Scenario, ...] = (
          "tests/http/test_tools.py::test_a_call_of_a_search_tool_returns_whole_chunks_and_their_positions"),
     need("000.search-tool.bound-to-mcp", "000 § Search Tool / 被创建并绑定到 MCP v2",
          "Once bound to an endpoint, a search tool is listed there with name, description and input schema, and a call "
-         "to it answers JSON hits."),
+         "to it answers JSON hits.",
+         "tests/mcp/test_served.py::test_an_agent_searches_reads_and_edits_and_its_key_is_in_no_log"),
     need("000.indexing", "000 § 创建 Search Tool 时触发 chunking 与 indexing",
-         "Creating a search tool cuts the long strings of its scope into chunks and puts them into the engine."),
+         "Creating a search tool cuts the long strings of its scope into chunks and puts them into the engine.",
+         "tests/http/test_tools.py::test_creating_a_search_tool_reports_the_indexed_nodes"),
     need("000.indexing.large-strings-indexed", "000 § 创建时触发 / scope 内存在大字符串节点",
          "Every string of the scope at or over the threshold is located by RFC 6901 pointer, chunked once, embedded, "
          "written to the engine, and its rows then name their namespace and engine id."),
