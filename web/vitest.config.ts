@@ -26,6 +26,7 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 90_000,
           maxWorkers: 2,
+          retry: 1, // reported as a retry
           sequence: { groupOrder: 1 },
         },
       },
