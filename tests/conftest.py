@@ -22,7 +22,7 @@ from findspot.settings import Settings
 from findspot.store.database import Store
 from findspot.surfaces.http.api import create_api
 from tests import flows
-from tests.databases import Databases
+from tests.databases import Databases, SqliteTemplate
 from tests.servers import Server
 
 hypothesis.settings.register_profile("findspot", deadline=None)  # no timing is asserted in a test
@@ -64,6 +64,11 @@ def postgres() -> Iterator[Databases]:
     shutil.rmtree(folder)
 
 
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> SqliteTemplate:
+    return SqliteTemplate(tmp_path_factory.mktemp("template") / "findspot.db")
+
+
 @pytest.fixture
 def new_postgres_database(postgres: Databases) -> Iterator[Callable[[], str]]:
     """Makes empty databases and drops them after the test."""
@@ -102,12 +107,22 @@ def embedder(monkeypatch: pytest.MonkeyPatch) -> flows.FakeEmbedder:
 def settings(request: pytest.FixtureRequest, tmp_path: Path, database_url: str | None) -> Settings:
     if request.node.get_closest_marker("fake_embedder"):
         request.getfixturevalue("embedder")
+    if not database_url:
+        request.getfixturevalue("sqlite_template").copy(tmp_path / "data" / "findspot.db")
     return Settings(data=tmp_path / "data", database_url=database_url, port=0)
 
 
 @pytest.fixture
-async def store(database_url: str | None, tmp_path: Path) -> AsyncIterator[Store]:
-    opened = await Store.open(database_url, tmp_path / "findspot.db")
+def store_file(database_url: str | None, tmp_path: Path, sqlite_template: SqliteTemplate) -> Path:
+    """Where an SQLite database is, if the test runs on SQLite."""
+    if not database_url:
+        sqlite_template.copy(tmp_path / "findspot.db")
+    return tmp_path / "findspot.db"
+
+
+@pytest.fixture
+async def store(database_url: str | None, store_file: Path) -> AsyncIterator[Store]:
+    opened = await Store.open(database_url, store_file)
     yield opened
     await opened.close()
 

@@ -1,14 +1,21 @@
-"""A real PostgreSQL for tests, and databases in it: to make one takes longer than most tests do, so they are used
-again."""
+"""Databases for tests, with the schema in place: to migrate one takes longer than most tests do.
 
+Databases of PostgreSQL are used again; an SQLite file is a copy.
+"""
+
+import asyncio
 import secrets
+import shutil
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import psycopg
 from psycopg import sql
 
+from findspot.store.database import Store
 from findspot.store.migrate import HEAD
 
 _KEPT = {"alembic_version", "installation"}  # what the migrations write
@@ -24,6 +31,26 @@ SELECT array_agg((kind, owner, name)::text ORDER BY kind, owner, name) FROM (
 ) AS everything"""
 _OTHERS = """\
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"""
+
+
+class SqliteTemplate:
+    """An SQLite file as the migrations leave it."""
+
+    def __init__(self, file: Path) -> None:
+        async def migrate() -> None:
+            await (await Store.open(None, file)).close()
+
+        asyncio.run(migrate())
+        self._file = file
+
+    def copy(self, file: Path) -> None:
+        """Write a new database to `file`, with an identity of its own."""
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        shutil.copyfile(self._file, file)
+        file.chmod(0o600)
+        with closing(sqlite3.connect(file)) as connection, connection:
+            connection.execute("PRAGMA synchronous = OFF")
+            connection.execute("UPDATE installation SET identity = ?", (secrets.token_hex(16),))
 
 
 class Databases:
