@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 from findspot.errors import FindspotError, invalid
 from findspot.models import Caller
-from findspot.replacing import contents
+from findspot.replacing import contents, unchanged
 from findspot.replacing.batching import PAGE, Sized, calculated, grouped
 from findspot.replacing.contents import UNSAFE, Plan, Rewritten
 from findspot.replacing.preview import RISKY_MATCHES, is_open, is_risky, stale
 from findspot.runtime.helpers import Helpers
 from findspot.runtime.memory import MemoryBudget
-from findspot.store import documents as document_rows
 from findspot.store import replaces as rows
 from findspot.store.database import Store
 from findspot.store.replaces import Change, Planned, PreviewedDocument, Replace
@@ -156,33 +155,23 @@ class Execution:
         self, preview: Replace, some: list[PreviewedDocument], kept: Mapping[int, Collection[int] | None]
     ) -> list[Planned]:
         """Return the new contents of documents, or why they are left as they are."""
-        ids = [each.document_id for each in some]
-        async with self._store.read() as connection:
-            loaded = {
-                document.id: (document, content) for document, content in await document_rows.load_many(connection, ids)
-            }
-            found = await rows.found(connection, preview.id, ids)
-        same = [
-            each
-            for each in some
-            if each.document_id in loaded and loaded[each.document_id][0].revision == each.revision
-        ]
+        same, existing = await unchanged.load(self._store, preview.id, some)
+        is_same = {each.previewed.document_id for each in same}
         planned = [
-            Planned(each.document_id, 0, "changed" if each.document_id in loaded else "deleted", None, None)
+            Planned(each.document_id, 0, "changed" if each.document_id in existing else "deleted", None, None)
             for each in some
-            if each not in same
+            if each.document_id not in is_same
         ]
-        plans = [
-            Plan(each.document_id, loaded[each.document_id][0].format, sorted(kept.get(each.document_id) or ()))
-            for each in same
-        ]
-        matches = [found[each.document_id] for each in same]
-        texts = [loaded[each.document_id][1] for each in same]
         if same:
+            previewed, formats, texts, matches = map(list, zip(*same, strict=True))
+            plans = [
+                Plan(each.document_id, format, sorted(kept.get(each.document_id) or ()))
+                for each, format in zip(previewed, formats, strict=True)
+            ]
             outcomes, new = await self._helpers.run(
                 preview.project_id, contents.replace, plans, self._limit, matches, texts
             )
-            planned += map(_planned, same, outcomes, new)
+            planned += map(_planned, previewed, outcomes, new)
         return planned
 
 

@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from findspot.errors import FindspotError, not_found
 from findspot.models import Caller
-from findspot.replacing import contents
+from findspot.replacing import contents, unchanged
 from findspot.replacing.batching import Sized, calculated, grouped, of_project
 from findspot.replacing.contents import Excerpt, ShownMatch
 from findspot.replacing.rule import ReplaceRule
@@ -164,24 +164,13 @@ class Previews:
         ]
 
     async def _show(self, preview: Replace, some: list[PreviewedDocument], start: int, end: int) -> list[ShownDocument]:
-        ids = [each.document_id for each in some]
-        async with self._store.read() as connection:
-            loaded = {
-                document.id: (document, content) for document, content in await document_rows.load_many(connection, ids)
-            }
-            found = await rows.found(connection, preview.id, ids)
-        same = [
-            each
-            for each in some
-            if each.document_id in loaded and loaded[each.document_id][0].revision == each.revision
-        ]
+        same, _ = await unchanged.load(self._store, preview.id, some)
         excerpts = [
-            Excerpt(loaded[each.document_id][0].format, max(0, start - each.first), end - each.first) for each in same
+            Excerpt(each.format, max(0, start - each.previewed.first), end - each.previewed.first) for each in same
         ]
-        matches = [found[each.document_id] for each in same]
-        texts = [loaded[each.document_id][1] for each in same]
+        matches, texts = [each.matches for each in same], [each.content for each in same]
         shown = await self._helpers.run(preview.project_id, contents.show, excerpts, matches, texts) if same else []
-        by_id = {each.document_id: matches for each, matches in zip(same, shown, strict=True)}
+        by_id = {each.previewed.document_id: matches for each, matches in zip(same, shown, strict=True)}
         return [
             ShownDocument(
                 each.document_id,
