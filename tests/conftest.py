@@ -15,6 +15,7 @@ import hypothesis
 import pytest
 
 from findspot.app import App, open_app
+from findspot.runtime import helpers as helper_pool
 from findspot.runtime.embedders import litellm_process as litellm_process_of_its_own
 from findspot.runtime.processes import SharedProcess
 from findspot.runtime.threads import Threads
@@ -23,6 +24,7 @@ from findspot.store.database import Store
 from findspot.surfaces.http.api import create_api
 from tests import flows
 from tests.databases import Databases, SqliteTemplate
+from tests.kept_helpers import KeptHelpers
 from tests.servers import Server
 
 hypothesis.settings.register_profile("findspot", deadline=None)  # no timing is asserted in a test
@@ -43,6 +45,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [
         item for item in items if item.get_closest_marker("one_database") is None or "postgres" not in _parameters(item)
     ]
+
+
+@pytest.fixture(scope="session")
+def kept_helpers() -> Iterator[KeptHelpers]:
+    kept = KeptHelpers()
+    yield kept
+    kept.close()
+
+
+@pytest.fixture(autouse=True)
+def shared_helpers(request: pytest.FixtureRequest, kept_helpers: KeptHelpers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all apps of this run share their helper processes, except in tests that are marked as `own_helpers`."""
+    if request.node.get_closest_marker("own_helpers") is None:
+        monkeypatch.setattr(helper_pool, "Process", kept_helpers.lend)
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,8 @@ from findspot.runtime.helpers import SMALL, Helpers
 from findspot.runtime.remote_calls import TOO_MUCH_MEMORY, joined_there
 from findspot.runtime.threads import HELPERS
 
+pytestmark = pytest.mark.own_helpers
+
 LIMIT = 100_000_000
 PROJECT = 1
 LARGE = json.dumps({"世界": ["x" * 100] * 3000, "n": 1}, ensure_ascii=False).encode()  # well past SMALL
