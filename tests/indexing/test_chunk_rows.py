@@ -11,6 +11,8 @@ from findspot.indexing import cutting
 from findspot.models import documents_namespace, table_namespace
 from findspot.runtime.helpers import Helpers
 from findspot.settings import Settings
+from findspot.store import replaced_chunks
+from findspot.store.index_states import request_documents
 from findspot.store.schema import changes, documents, index_states
 from tests import flows
 from tests.flows import (
@@ -234,6 +236,27 @@ async def test_a_document_edited_while_it_is_cut_is_cut_again(
     await settle(app)
     assert [row.chunk_text for row in await rows(app)] == ["gamma"]
     assert (await flows.state(app, document)).indexed_revision == 3
+
+
+async def test_a_text_that_comes_back_while_its_old_chunk_is_deleted_is_cut_again(
+    app: App, project: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = await make_document(app, project, "灯塔 lighthouse", "stays")
+    await flows.hold(app)
+    old = next(row.id for row in await rows(app) if "lighthouse" in row.chunk_text)
+    async with app.store.write() as connection:  # as if another text had replaced it for a moment
+        await replaced_chunks.replace_passages(connection, [old])
+        await request_documents(connection, [document.id])
+
+    async def delete() -> None:
+        async with app.store.write() as connection:
+            await replaced_chunks.delete(connection, [old])
+
+    before_the_cut(monkeypatch, delete)
+    await app.index_worker.start()
+    await settle(app)
+    assert {row.chunk_text for row in await rows(app)} == {"灯塔 lighthouse", "stays"}
+    assert await texts(app, document, "lighthouse") == ["灯塔 lighthouse"]
 
 
 async def test_a_document_or_table_deleted_while_it_is_cut_leaves_nothing(

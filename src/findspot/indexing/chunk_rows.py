@@ -93,11 +93,16 @@ class ChunkRows:
     async def _rewrite(
         self, key: NamespaceKey, followed: Sequence[Any], changes: Mapping[int, "_Changes"], lines: Sequence[bytes]
     ) -> None:
-        """Write the changes of the chunk rows of documents, unless a document was deleted in the meantime."""
+        """Write the changes of the chunk rows of documents, unless a document was deleted in the meantime.
+
+        A document that needs a replaced chunk again is left for the next round if that has just been deleted.
+        """
         indexes = {row.id: cutting.line_index(each) for row, each in zip(followed, lines, strict=True)}
         async with self._store.write(durable=False) as connection:
             now = await index_states.lock_revisions(connection, [row.id for row in followed])
-            existing = [row for row in followed if row.id in now]
+            back = [id for row in followed for id in changes[row.id].back]
+            lost = set(back) - await replaced_chunks.lock(connection, back)
+            existing = [row for row in followed if row.id in now and lost.isdisjoint(changes[row.id].back)]
             gone = [(id, bool(changes[row.id].new)) for row in existing for id in changes[row.id].gone]
             await replaced_chunks.replace_passages(connection, [id for id, is_replaced in gone if is_replaced])
             await chunk_rows.delete(connection, [id for id, is_replaced in gone if not is_replaced])
@@ -165,7 +170,7 @@ class ChunkRows:
             replaced = await replaced_chunks.every(connection, key.namespace)
         for start in range(0, len(replaced), ROWS_AT_ONCE):
             async with self._store.write(durable=False) as connection:
-                await chunk_rows.delete(connection, replaced[start : start + ROWS_AT_ONCE])
+                await replaced_chunks.delete(connection, replaced[start : start + ROWS_AT_ONCE])
 
     async def _remove_incomplete_nodes(self, state: SourceState, table_id: int) -> None:
         """Delete the chunk rows of nodes that lack some, so that they are cut again.
@@ -241,13 +246,14 @@ def no_room(chunks: int, limit: int) -> FindspotError:
 class _Changes(NamedTuple):
     """The changes that make the chunk rows of a document fit its passages. A chunk with the same text keeps its id.
 
-    `gone` are replaced by `new`, or deleted if there are none. `elsewhere` are the chunks whose title or headings have
-    changed: they are indexed again.
+    `gone` are replaced by `new`, or deleted if there are none. `back` are replaced chunks whose text is part of the
+    document again. `elsewhere` are the chunks whose title or headings have changed: they are indexed again.
     """
 
     gone: list[int]
     new: list[chunk_rows.NewChunk]
     moved: list[dict[str, Any]]
+    back: list[int]
     elsewhere: list[dict[str, Any]]
     total: int
 
@@ -268,7 +274,8 @@ def _changes(key: NamespaceKey, known: dict[str, Any], found: Sequence[cutting.P
         for each in found
         if (old := known.get(each.doc_id)) is not None and old.context != each.context
     ]
-    return _Changes(gone, new, moved, elsewhere, len(found))
+    back = [old.id for name, old in known.items() if name in names and old.last_revision is not None]
+    return _Changes(gone, new, moved, back, elsewhere, len(found))
 
 
 def _document_row(key: NamespaceKey, passage: cutting.Passage) -> chunk_rows.NewChunk:

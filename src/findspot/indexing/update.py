@@ -151,7 +151,7 @@ class Update:
                 ids = await replaced_chunks.superseded(connection, key, REMOVED_AT_ONCE)
             if ids:
                 async with self._store.write(durable=False, frees=True) as connection:
-                    await chunk_rows.delete(connection, ids)
+                    await replaced_chunks.delete(connection, ids)
             if len(ids) < REMOVED_AT_ONCE:
                 return
 

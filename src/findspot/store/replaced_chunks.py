@@ -18,11 +18,14 @@ _NODES_AT_ONCE = 250
 _IS_REPLACED = sa.text("chunks.last_revision IS NOT NULL")  # as in the partial index
 _IS_WAITING = sa.text("NOT chunks.indexed")
 
+# Chunks that wait are noted as well, although they are deleted next. This locks them in PostgreSQL: otherwise one that
+# is marked as indexed between the two statements would escape both, and pass for a text of the new revision.
 _KEEP_PASSAGES = """\
 UPDATE chunks SET last_revision =
   (SELECT indexed_revision FROM index_states WHERE index_states.document_id = chunks.document_id)
-WHERE last_revision IS NULL AND indexed AND id IN (??)"""
+WHERE last_revision IS NULL AND id IN (??)"""
 _DELETE_WAITING = "DELETE FROM chunks WHERE NOT indexed AND id IN (??)"
+_DELETE_REPLACED = "DELETE FROM chunks WHERE last_revision IS NOT NULL AND id IN (??)"
 
 
 async def replace_passages(connection: AsyncConnection, ids: Sequence[int]) -> None:
@@ -72,3 +75,14 @@ async def superseded(connection: AsyncConnection, key: NamespaceKey, limit: int)
     waiting = sa.select(source).where(is_mine, _IS_WAITING)
     query = sa.select(chunks.c.id).where(is_mine, _IS_REPLACED, source.not_in(waiting)).limit(limit)
     return list((await connection.execute(query)).scalars())
+
+
+async def lock(connection: AsyncConnection, ids: Sequence[int]) -> set[int]:
+    """Return those of the chunks that have not been deleted, and keep them until the transaction ends."""
+    query = sa.select(chunks.c.id).where(chunks.c.id.in_(ids)).order_by(chunks.c.id).with_for_update()
+    return set((await connection.execute(query)).scalars()) if ids else set()
+
+
+async def delete(connection: AsyncConnection, ids: Sequence[int]) -> None:
+    """Delete replaced chunks, except those whose text has come back in the meantime."""
+    await driver.run(connection, _DELETE_REPLACED, among=ids)
