@@ -8,6 +8,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from findspot.store import postgres
+
 _BATCH = 500  # rows in one statement, so that the event loop is not blocked for long
 
 
@@ -15,16 +17,21 @@ async def insert(
     connection: AsyncConnection, table: sa.Table, columns: Sequence[str], rows: Sequence[Any], *, if_new: bool = False
 ) -> None:
     """Insert rows, each a tuple of driver values. With `if_new`, skip rows that already exist."""
-    places = ", ".join([_placeholder(connection)] * len(columns))
-    query = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({places})"
-    if if_new:
-        query += " ON CONFLICT DO NOTHING"
+    into = f"INSERT INTO {table.name} ({', '.join(columns)})"
     for start in range(0, len(rows), _BATCH):
-        await connection.exec_driver_sql(query, list(rows[start : start + _BATCH]))
+        some = list(rows[start : start + _BATCH])
+        if connection.dialect.name != "postgresql":
+            places = ", ".join("?" * len(columns))
+            skipping = " ON CONFLICT DO NOTHING" if if_new else ""
+            await connection.exec_driver_sql(f"{into} VALUES ({places}){skipping}", some)
+        elif if_new:
+            await postgres.insert_new(connection, table, columns, some)
+        else:
+            await postgres.copy(connection, table, columns, some)
 
 
 async def run(connection: AsyncConnection, query: str, *values: Any, among: Sequence[Any]) -> list[Any]:
-    """Run a statement and return its rows. `?` stands for a value, and `(??)` for the list `among`.
+    """Run a statement and return its rows. `?` stands for a value, and `IN (??)` asks for a value among a list.
 
     `VALUES (??)` stands for a list of tuples. Long lists are split over several statements.
     """
@@ -48,15 +55,14 @@ def rows(connection: sa.Connection, query: str, *values: Any, among: Sequence[An
 def _statements(
     connection: AsyncConnection | sa.Connection, query: str, values: tuple[Any, ...], among: Sequence[Any]
 ) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    is_postgres = connection.dialect.name == "postgresql"
     for start in range(0, len(among), _BATCH):
         some = among[start : start + _BATCH]
+        if is_postgres and not isinstance(some[0], tuple):  # one text for lists of any length, so that it is prepared
+            yield query.replace("IN (??)", "= ANY(?)").replace("?", "%s"), (*values, list(some))
+            continue
         places = f"({', '.join('?' * len(some))})"
         if isinstance(some[0], tuple):
             places = ", ".join([f"({', '.join('?' * len(some[0]))})"] * len(some))
             some = list(chain.from_iterable(some))
-        yield query.replace("(??)", places).replace("?", _placeholder(connection)), (*values, *some)
-
-
-def _placeholder(connection: AsyncConnection | sa.Connection) -> str:
-    """Return the placeholder of a value in the SQL of this driver."""
-    return "?" if connection.dialect.paramstyle == "qmark" else "%s"
+        yield query.replace("(??)", places).replace("?", "%s" if is_postgres else "?"), (*values, *some)

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,3 +90,35 @@ def _stream_in_binary(connection: Any, record: object) -> None:
             """Do not warn about a cursor that was abandoned: it ends with its connection."""
 
     connection.driver_connection.server_cursor_factory = BinaryCursor
+
+
+# ── many rows ──
+
+
+async def copy(connection: AsyncConnection, table: sa.Table, columns: Sequence[str], rows: Sequence[Any]) -> None:
+    """Add rows by COPY: a twentieth of the processor time of INSERT here, and half of it in the database."""
+    from psycopg import Error
+
+    query = f"COPY {table.name} ({', '.join(columns)}) FROM STDIN (FORMAT BINARY)"
+    driver: Any = (await connection.get_raw_connection()).driver_connection
+    try:
+        async with driver.cursor() as cursor, cursor.copy(query) as copying:
+            copying.set_types(_type_names(connection, table, columns))
+            for row in rows:
+                await copying.write_row(row)
+    except Error as error:
+        raise sa.exc.DBAPIError.instance(
+            query, None, error, Error, hide_parameters=True, dialect=connection.dialect
+        ) from error
+
+
+async def insert_new(connection: AsyncConnection, table: sa.Table, columns: Sequence[str], rows: Sequence[Any]) -> None:
+    """Add rows that do not exist, in one statement with an array per column."""
+    arrays = ", ".join(f"%b::{name}[]" for name in _type_names(connection, table, columns))
+    query = f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT * FROM unnest({arrays}) ON CONFLICT DO NOTHING"
+    await connection.exec_driver_sql(query, tuple(map(list, zip(*rows, strict=True))))
+
+
+def _type_names(connection: AsyncConnection, table: sa.Table, columns: Sequence[str]) -> list[str]:
+    """Return the types of columns as PostgreSQL writes them."""
+    return [table.c[name].type.compile(connection.dialect).lower() for name in columns]
