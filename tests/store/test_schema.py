@@ -360,3 +360,13 @@ async def test_old_errors_of_sources_become_a_code_and_a_message(database_url: s
     assert [each.last_error if each else "" for each in found] == [errors[0], "INTERNAL: no code", None]
     assert found[0] is not None
     assert found[0].error == Failure("EMBEDDING_UNAVAILABLE", "The service: is unavailable.")
+
+
+def test_every_reference_has_an_index_so_that_deleting_reads_no_whole_table() -> None:
+    for table in metadata.tables.values():
+        indexed = [tuple(index.columns.keys()) for index in table.indexes]
+        keys = (each for each in table.constraints if isinstance(each, sa.PrimaryKeyConstraint | sa.UniqueConstraint))
+        indexed += [tuple(each.columns.keys()) for each in keys]
+        for reference in table.foreign_key_constraints:
+            first = next(iter(reference.columns.keys()))
+            assert any(each[0] == first for each in indexed), (table.name, first)

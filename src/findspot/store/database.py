@@ -202,7 +202,8 @@ class Store:
         """
         async with database_errors(self._note_full):
             await self._check_files(frees=frees)
-            async with self._engines.writer.execution_options(durable=durable).begin() as connection:
+            writer = self._engines.writer.execution_options(durable=durable)
+            async with self._connected(writer) as connection, connection.begin():
                 if not durable and self.kind == "postgresql":
                     await connection.execute(_DO_NOT_WAIT_FOR_DISK)
                 yield connection

@@ -50,9 +50,9 @@ def _chunks(where: sa.ColumnElement[bool]) -> sa.ScalarSelect[int]:
 
 def _left_without_tools(gone: sa.ColumnElement[bool]) -> sa.ScalarSelect[int]:
     """Count the endpoints that have tools now, all of which go."""
+    bound = sa.select(bindings.c.endpoint_id).join_from(bindings, tools, tools.c.id == bindings.c.tool_id)
     per_endpoint = (
-        sa.select(bindings.c.endpoint_id)
-        .join_from(bindings, tools, tools.c.id == bindings.c.tool_id)
+        bound.where(bindings.c.endpoint_id.in_(bound.where(gone).correlate(None)))
         .group_by(bindings.c.endpoint_id)
         .having(sa.func.sum(sa.case((gone, 0), else_=1)) == 0)
         .subquery()

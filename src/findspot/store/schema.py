@@ -78,7 +78,7 @@ sessions = sa.Table(
     "sessions",
     metadata,
     sa.Column("hash", sa.Text, primary_key=True),
-    sa.Column("expires_at", Timestamp, nullable=False),
+    sa.Column("expires_at", Timestamp, nullable=False, index=True),
     _created_at(),
 )
 
