@@ -100,6 +100,21 @@ async def test_a_lost_connection_is_made_again(app: App, project: int, sql: Sql)
         assert await texts(app, document, "words") == [f"words {number}"]
 
 
+async def test_after_a_restart_of_the_database_its_lost_steps_are_done_again(app: App, project: int, sql: Sql) -> None:
+    document = await make_document(app, project, "heron 苍鹭")
+    await settle(app)
+    namespace = f"project_{project}_documents"
+    await until(lambda: listeners(sql) == 1)
+    sql("UPDATE chunks SET id = 1000")  # as if another id had been given before the last commits were lost
+    sql(f"SELECT pg_terminate_backend(pid) {_LISTENERS}")
+    await flows.until(app, lambda: _holds(app, namespace, [1000]))
+    assert await texts(app, document, "heron") == ["heron 苍鹭"]
+
+
+async def _holds(app: App, namespace: str, ids: list[int]) -> bool:
+    return flows.held(app, namespace) == ids
+
+
 async def test_without_the_connection_the_worker_polls(
     settings: Settings, sql: Sql, monkeypatch: pytest.MonkeyPatch
 ) -> None:

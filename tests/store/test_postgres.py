@@ -2,7 +2,9 @@
 
 import asyncio
 import shutil
+import sys
 import tempfile
+from asyncio.subprocess import PIPE
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,16 +18,36 @@ from findspot.store.database import Store
 from tests.flows import PATIENCE_S
 
 _NO_FILE = Path("unused")
+PROCESSES = 8
 
 
-async def test_migrations_run_once_when_many_start_together(new_postgres_database: Callable[[], str]) -> None:
+_OPEN_A_STORE = """\
+import asyncio, sys
+from pathlib import Path
+from findspot.store.database import Store
+
+async def main():
+    sys.stdin.readline()  # all begin at the same time
+    await (await Store.open(sys.argv[1], Path("unused"))).close()
+
+asyncio.run(main())"""
+
+
+async def test_migrations_run_once_when_many_processes_start_together(
+    new_postgres_database: Callable[[], str],
+) -> None:
     address = new_postgres_database()
-    stores = await asyncio.gather(*(Store.open(address, _NO_FILE) for _ in range(6)))
-    async with stores[0].read() as connection:
+    command = (sys.executable, "-c", _OPEN_A_STORE, address)
+    processes = [await asyncio.create_subprocess_exec(*command, stdin=PIPE, stderr=PIPE) for _ in range(PROCESSES)]
+    ended = await asyncio.gather(*(process.communicate(b"\n") for process in processes))
+    assert [(process.returncode, errors) for process, (_, errors) in zip(processes, ended, strict=True)] == [
+        (0, b"")
+    ] * PROCESSES
+    store = await Store.open(address, _NO_FILE)
+    async with store.read() as connection:
         assert await migrate.revision(connection) == migrate.HEAD
         assert len((await connection.execute(sa.text("SELECT * FROM installation"))).all()) == 1
-    for store in stores:
-        await store.close()
+    await store.close()
 
 
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)

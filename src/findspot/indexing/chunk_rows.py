@@ -38,6 +38,10 @@ class ChunkRows:
         any_text = cutting.DocumentToCut(0, "", "text", frozenset())
         await self._helpers.run(NO_PROJECT, cutting.cut_documents, [any_text], [b"Any text."])
 
+    def forget(self) -> None:
+        """Forget which tables are complete: the database may have lost rows that were written last."""
+        self._complete.clear()
+
     async def update(self, key: NamespaceKey) -> bool:
         """Follow sources of a namespace that have changed; return whether there were any."""
         if key.table_id is None:

@@ -17,13 +17,15 @@ RECONNECT = Backoff(first_s=0.5, longest_s=30.0, jitter=0.2)
 class ChangeListener:
     """Listens on a connection of its own, and connects again with backoff when that is lost.
 
-    While `is_listening` is False, changes of other processes are found only by polling.
+    While `is_listening` is False, changes of other processes are found only by polling. `was_lost` is set when the
+    connection is lost; the worker clears it.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._failures = 0
         self.is_listening = False
+        self.was_lost = False
 
     async def run(self) -> None:
         """Set `store.written` after each change, until cancelled."""
@@ -35,6 +37,7 @@ class ChangeListener:
             except Exception:
                 log.exception("changes of other processes are polled for")
             finally:
+                self.was_lost = self.was_lost or self.is_listening
                 self.is_listening = False
             self._failures += 1
             self._store.written.set()  # the worker may be in a long sleep, and has to poll from now on

@@ -160,6 +160,7 @@ class IndexWorker:
             due = set(await index_states.due_namespaces(connection))
             due |= {NamespaceKey.of(each) for each in await chunk_rows.namespaces_to_forget(connection)}
             waiting = await requests.every(connection)  # last: work that is due has its requests too
+        await self._compare_after_restart()
         await self._take_requests(waiting)
         await self._namespaces.save()
         due |= {state.key for state in self._namespaces.in_phase(Phase.UNCHECKED)}
@@ -171,6 +172,19 @@ class IndexWorker:
                 task.add_done_callback(partial(self._updated, key))
         for state in sorted(self._namespaces.in_phase(Phase.QUEUED), key=lambda state: str(state.queued_at)):
             self._rebuilds.begin(state.key)
+
+    async def _compare_after_restart(self) -> None:
+        """Have store and engine compared if the database may have restarted.
+
+        A crash of PostgreSQL undoes the last commits that did not wait for the disk: steps of the index.
+        """
+        if self._listener is not None and self._listener.was_lost:
+            async with self._store.read() as connection:
+                keys = await index_states.namespaces_with_chunks(connection)
+            self._listener.was_lost = False
+            self._chunk_rows.forget()
+            for key in keys:
+                self._namespaces.apply(transitions.comparison_wanted, key)
 
     async def _run_update(self, key: NamespaceKey) -> None:
         async with self._turns:
