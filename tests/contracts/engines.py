@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from findspot.engines.embedded.engine import EmbeddedEngine
+from findspot.engines.embedded.reader import EmbeddedReader
 from findspot.engines.protocol import Batch, Engine, LocalFiles, Source, Vector, Vectors, Within, Words
 from findspot.words import query_terms, terms
 from tests.engines.exact import ExactEngine
@@ -22,7 +23,7 @@ TABLE, OTHER, DOCUMENTS, OTHER_PROJECT = (
 DIMENSION = 64
 MODEL, NEXT_MODEL = "model-a", "model-b"
 TOLERANCE = 0.03  # of a cosine: an engine may quantize vectors
-ENGINES = ["exact", "embedded"]
+ENGINES = ["exact", "embedded", "reader"]
 
 Reopen = Callable[[], Engine]
 
@@ -38,12 +39,29 @@ def reopening(kind: str, folder: Path) -> Iterator[Reopen]:
             return opened[0]
         while opened:
             opened.pop().close()
-        opened.append(EmbeddedEngine(folder))
+        writer = EmbeddedEngine(folder)
+        opened.append(Pair(writer, EmbeddedReader(folder, 1)) if kind == "reader" else writer)
         return opened[0]
 
     yield open_engine
     for engine in opened:
         engine.close()
+
+
+class Pair:
+    """Two engines on one folder, as two processes have them: one writes, and the other one answers the queries."""
+
+    def __init__(self, writer: EmbeddedEngine, reader: EmbeddedReader) -> None:
+        self.files = writer.files
+        self.write, self.delete, self.drop = writer.write, writer.delete, writer.drop
+        self.prepare, self.recall, self.count = reader.prepare, reader.recall, reader.count
+        self.frequencies, self.ids, self.status = reader.frequencies, reader.ids, reader.status
+        self.namespaces = reader.namespaces
+        self._both = reader, writer
+
+    def close(self) -> None:
+        for each in self._both:
+            each.close()
 
 
 def files(engine: Engine) -> LocalFiles:

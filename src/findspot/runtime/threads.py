@@ -24,7 +24,7 @@ EMBED_TEXTS = 4  # separate from queries: a slow batch never delays a search
 HELPERS = 3  # that wait for as many helper processes, for requests, and again for imports and the index
 
 STAGE_POOLS = {
-    "engines/embedded/engine.py": "keyword legs, at least 4 or twice the cores: run beside the vector leg of a recall",
+    "engines/embedded/queries.py": "keyword legs, at least 4 or twice the cores: run beside the vector leg of a recall",
     "engines/embedded/scan.py": "vector scans, up to 4 cores: share the parts of one scan",
     "engines/embedded/namespace.py": "one thread while an index is opened: verifies its files meanwhile",
     "embedding/offline.py": "vectors of a batch of texts, up to 4 cores",

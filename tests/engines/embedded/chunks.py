@@ -7,8 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from findspot.engines.embedded.engine import EmbeddedEngine
-from findspot.engines.protocol import Batch, Source, Words
+from findspot.engines.protocol import Batch, Engine, Source, Words
 
 NAMESPACE = "project_1_table_1"
 MODEL = "model"
@@ -25,7 +24,7 @@ def chunks(ids: Iterable[int], mark: str = "mark") -> Batch:
     return Batch(ids, [str(id) for id in ids], sources, terms, vectors.reshape(len(ids), DIMENSION))
 
 
-def with_word(engine: EmbeddedEngine, word: str = "mark") -> set[int]:
+def with_word(engine: Engine, word: str = "mark") -> set[int]:
     """The ids of all chunks with this word. Vectors must find them too."""
     recall = engine.recall(NAMESPACE, Words((word,)), np.ones(DIMENSION, np.float32), limit=10_000)
     assert set(recall.keyword) <= set(recall.vector)

@@ -9,7 +9,9 @@ import pytest
 
 from findspot.engines.embedded import namespaces as limits
 from findspot.engines.embedded.engine import EmbeddedEngine
+from findspot.engines.embedded.namespace import Namespace
 from findspot.engines.embedded.namespaces import Namespaces
+from findspot.engines.embedded.staging import Staging
 from findspot.engines.protocol import Words
 from tests.engines.embedded.chunks import DIMENSION, MODEL, NAMESPACE, chunks, with_word
 
@@ -22,14 +24,15 @@ def engine(tmp_path: Path) -> Iterator[EmbeddedEngine]:
 
 
 @pytest.fixture
-def namespaces(tmp_path: Path) -> Iterator[Namespaces]:
-    namespaces = Namespaces(tmp_path)
+def namespaces(tmp_path: Path) -> Iterator[Namespaces[Namespace]]:
+    staging = Staging(tmp_path / ".staging")
+    namespaces = Namespaces(tmp_path, lambda each: Namespace(each, staging))
     yield namespaces
     namespaces.close()
 
 
 def test_the_number_of_open_namespaces_and_writers_is_limited(
-    namespaces: Namespaces, monkeypatch: pytest.MonkeyPatch
+    namespaces: Namespaces[Namespace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "MAX_OPEN", 3)
     monkeypatch.setattr(limits, "MAX_WRITERS", 2)
@@ -69,7 +72,7 @@ def test_a_namespace_may_be_closed_and_reopened_during_a_build(
 
 
 def test_idle_writers_and_small_idle_indexes_are_closed(
-    namespaces: Namespaces, monkeypatch: pytest.MonkeyPatch
+    namespaces: Namespaces[Namespace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small, large = namespaces.get("project_1_table_1"), namespaces.get("project_1_table_2")
     small.write(MODEL, chunks(range(3)))
@@ -85,7 +88,7 @@ def test_idle_writers_and_small_idle_indexes_are_closed(
 
 
 @pytest.mark.parametrize("name", ["", "table_1", "project_1", "project_x_documents", "project_1_table_1/..", "../x"])
-def test_an_invalid_name_is_refused(namespaces: Namespaces, name: str) -> None:
+def test_an_invalid_name_is_refused(namespaces: Namespaces[Namespace], name: str) -> None:
     with pytest.raises(ValueError, match="not the name of a namespace"):
         namespaces.get(name)
 

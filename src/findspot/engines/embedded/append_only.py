@@ -23,12 +23,17 @@ def create(path: Path) -> Checksum:
 
 def truncate(path: Path, checksum: Checksum) -> None:
     """Cut off what follows the valid part. Raises Damaged if the file is shorter than that."""
+    if require_size(path, checksum.size) > checksum.size:
+        os.truncate(path, checksum.size)
+
+
+def require_size(path: Path, expected: int) -> int:
+    """Return the size of a file. Raises Damaged if it is shorter than expected."""
     with _open(path) as file:
         size = file.seek(0, os.SEEK_END)
-    if size < checksum.size:
-        raise Damaged(f"{path.name} has {size} bytes, expected {checksum.size}")
-    if size > checksum.size:
-        os.truncate(path, checksum.size)
+    if size < expected:
+        raise Damaged(f"{path.name} has {size} bytes, expected {expected}")
+    return size
 
 
 def append(path: Path, checksum: Checksum, data: bytes | memoryview) -> Checksum:
@@ -39,11 +44,12 @@ def append(path: Path, checksum: Checksum, data: bytes | memoryview) -> Checksum
     return Checksum(checksum.size + memoryview(data).nbytes, zlib.crc32(data, checksum.crc))
 
 
-def read(path: Path, checksum: Checksum) -> bytes:
-    """Return the valid part. Raises Damaged if it is not what was written."""
+def read_added(path: Path, before: Checksum, checksum: Checksum) -> bytes:
+    """Return what was appended to a valid part. Raises Damaged if the file does not continue it."""
     with _open(path) as file:
-        data = file.read(checksum.size)
-    _check(path, checksum, len(data), zlib.crc32(data))
+        file.seek(before.size)
+        data = file.read(max(0, checksum.size - before.size))
+    _check(path, checksum, before.size + len(data), zlib.crc32(data, before.crc))
     return data
 
 

@@ -23,13 +23,21 @@ class FileStats:
     known: dict[str, Stat | None]
     immutable: tuple[str, ...] = ()  # mapped, and never written again
     appended: tuple[str, ...] = ()  # mapped, and only written behind the mapped part
+    growing: frozenset[str] = frozenset()  # another process appends to these, so that growth is no change
 
     def overwritten(self, paths: Iterable[str]) -> bool:
         """Return whether one of these files has changed. A deleted file does not count: its mapping stays intact."""
-        return any((now := stat(path)) != self.known[path] and now is not None for path in paths)
+        return any((now := stat(path)) is not None and self._differs(path, now) for path in paths)
 
     def changed(self) -> list[str]:
-        return [path for path, before in self.known.items() if stat(path) != before]
+        return [path for path in self.known if self._differs(path, stat(path))]
+
+    def _differs(self, path: str, now: Stat | None) -> bool:
+        before = self.known[path]
+        if now == before:
+            return False
+        is_same_file = now is not None and before is not None and now[2] == before[2]
+        return not (path in self.growing and is_same_file and now[0] > before[0])  # type: ignore[index]
 
     def refresh(self, paths: Iterable[str]) -> None:
         """Record the current stats of files that are known to be correct."""

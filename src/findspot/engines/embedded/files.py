@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from findspot.engines.embedded.build import EmbeddedBuild
+    from findspot.engines.embedded.namespace import Namespace
     from findspot.engines.embedded.namespaces import Namespaces
 
 
 class EmbeddedFiles:
     """Implements LocalFiles."""
 
-    def __init__(self, namespaces: Namespaces) -> None:
+    def __init__(self, namespaces: Namespaces[Namespace]) -> None:
         self._namespaces = namespaces
 
     @translate_os_errors()

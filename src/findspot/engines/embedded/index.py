@@ -9,7 +9,7 @@ from pathlib import Path
 
 from findspot.engines.embedded import append_only
 from findspot.engines.embedded import manifest as manifests
-from findspot.engines.embedded.file_stats import FileStats
+from findspot.engines.embedded.file_stats import FileStats, stat
 from findspot.engines.embedded.keyword_index import KeywordIndex
 from findspot.engines.embedded.keyword_search import KeywordSearcher
 from findspot.engines.embedded.manifest import Manifest
@@ -21,6 +21,7 @@ from findspot.engines.protocol import Batch, Damaged
 _KEPT, _WORK, _VECTORS = "kept", "work", "vectors"
 _UNREAD = (".pos", ".store")  # segment files that no query reads
 MANY_SEGMENTS = 40  # commits wait for merges above this; without it, an index that is closed often never merges
+_FIXED = ("format", "generation", "fingerprint", "dimension", "vectors")  # of an index that can be followed
 MIN_DEAD = 1000  # dead rows before the vector files are compacted
 
 
@@ -37,7 +38,10 @@ class Snapshot:
 class Index:
     """Chunks in one folder. A write counts only once the manifest that `commit` returns has been saved."""
 
-    def __init__(self, folder: Path, manifest: Manifest, keywords: KeywordIndex, rows: Rows) -> None:
+    def __init__(
+        self, folder: Path, manifest: Manifest, keywords: KeywordIndex, rows: Rows, *, follows: bool = False
+    ) -> None:
+        self._follows = follows  # another process writes
         self.folder = folder
         self.manifest = manifest
         self.keywords = keywords
@@ -72,6 +76,33 @@ class Index:
             )
             rows = Rows.open(folder / manifest.vectors, manifest.dimension, manifest.rows)
         return cls(folder, manifest, keywords, rows)
+
+    @classmethod
+    def open_to_read(cls, folder: Path, manifest: Manifest, work: Path) -> Index:
+        """Open the state that the manifest names while another process writes. `work` is a new folder for tantivy."""
+        kept = folder / _KEPT
+        with damage_if_missing(folder):
+            manifests.check_sizes(kept, manifest.keywords)
+            keywords = KeywordIndex.restore(
+                work, kept, manifest.meta, manifest.keywords, has_contexts=not manifest.is_outdated
+            )
+            rows = Rows.open_to_read(folder / manifest.vectors, manifest.dimension, manifest.rows)
+        return cls(folder, manifest, keywords, rows, follows=True)
+
+    def follow(self, manifest: Manifest) -> bool:
+        """Read what another process has committed since. Return False if the index has to be opened again."""
+        before = self.manifest
+        if any(getattr(before, name) != getattr(manifest, name) for name in _FIXED):
+            return False
+        codes = str(self.folder / manifest.vectors / "codes")
+        known, now = self._stats.known.get(codes), stat(codes)
+        if known is None or now is None or known[2] != now[2]:  # a folder of the same name that was created later
+            return False
+        with damage_if_missing(self.folder):
+            self.rows.follow(manifest.rows)
+            self.keywords.follow(self.folder / _KEPT, manifest.meta, manifest.keywords)
+        self.manifest = manifest
+        return True
 
     def write(self, batch: Batch) -> None:
         """Write chunks, replacing any with the same ids. If the batch has an id twice, the last one counts."""
@@ -150,8 +181,11 @@ class Index:
             {path: before[path] for path in kept if path in before},
             tuple(path for path in kept if not path.endswith(_UNREAD)),
             (appended["codes"],),
+            frozenset(appended.values()) if self._follows else frozenset(),
         )
-        stats.refresh([*(path for path in kept if path not in before), *appended.values(), str(self._manifest_file)])
+        stats.refresh([*(path for path in kept if path not in before), *appended.values()])
+        if not self._follows:
+            stats.refresh([str(self._manifest_file)])
         return stats
 
     def _make_manifest(self) -> Manifest:

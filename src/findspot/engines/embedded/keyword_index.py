@@ -58,6 +58,22 @@ class KeywordIndex:
         (folder / ".managed.json").write_text(json.dumps([*files, "meta.json"]), encoding="utf-8")
         return cls(folder, tantivy.Index.open(str(folder)), has_contexts=has_contexts)
 
+    def follow(self, kept: Path, meta: str, files: Checksums) -> None:
+        """Show the next searcher the retained files of a later commit. For readers, in a folder of their own."""
+        for name in files:
+            if not (self._folder / name).exists():
+                _link(kept / name, self._folder / name)
+        new = self._folder / "meta.json.new"
+        new.write_text(meta, encoding="utf-8")
+        new.replace(self._folder / "meta.json")
+        for path in self._folder.iterdir():
+            if path.suffix[1:] in (*_SEGMENT_FILES, "del") and path.name not in files:
+                path.unlink()  # searchers that use it have it mapped
+
+    @property
+    def folder(self) -> Path:
+        return self._folder
+
     @property
     def has_writer(self) -> bool:
         """Whether a writer is open; it takes memory and threads."""

@@ -22,6 +22,7 @@ FORMAT = 2
 WITHOUT_CONTEXTS = 1  # the format before: it has no fields for titles and headings, and is replaced when it is found
 FILE = "manifest.json"
 _SLICE = 1 << 20
+_CRC_LENGTH = 8  # hexadecimal digits in the first line
 
 
 class Checksum(NamedTuple):
@@ -71,6 +72,19 @@ def read(folder: Path) -> Manifest:
     if manifest.format not in (WITHOUT_CONTEXTS, FORMAT):
         raise Damaged(f"{folder.name}: the manifest has the format {manifest.format}, not {FORMAT}")
     return manifest
+
+
+def version(folder: Path) -> bytes | None:
+    """Return what changes with every manifest of a namespace: its CRC. None if there is no namespace, b"" if only its
+    manifest is missing. Cheaper than reading the manifest, and safer than comparing times of files."""
+    try:
+        handle = os.open(folder / FILE, os.O_RDONLY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return b"" if folder.is_dir() else None
+    try:
+        return os.read(handle, _CRC_LENGTH)
+    finally:
+        os.close(handle)
 
 
 def write(folder: Path, manifest: Manifest) -> None:

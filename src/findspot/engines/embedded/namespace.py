@@ -22,7 +22,7 @@ from findspot.engines.protocol import Batch, Damaged
 
 VERIFIED_AT_OPENING = 256 << 20  # bytes: of a larger index, only the sizes of the files are checked at opening
 CHECK_EVERY_S = 1.0  # how often readers check all files; the files that a query reads are checked after every query
-_DAMAGED = "damaged"  # file that marks a damaged generation; removed with the generation
+DAMAGED = "damaged"  # file that marks a damaged generation; removed with the generation
 
 
 class Namespace:
@@ -84,6 +84,10 @@ class Namespace:
                 self._check_files()
         elif stats.overwritten(stats.appended):
             self._check_unless_committing(snapshot)
+
+    def has_moved_on(self, snapshot: Snapshot) -> bool:
+        """Return False: no other process writes here."""
+        return False
 
     # ── writing ──
 
@@ -193,11 +197,11 @@ class Namespace:
             self._index = self._snapshot = None
             self._write_failed = False
 
-    def unless_busy(self, do: Callable[[Namespace], None]) -> None:
+    def unless_busy(self, do: Callable[[], None]) -> None:
         """Call a function with the lock held, or skip it if another thread holds the lock."""
         if self._lock.acquire(blocking=False):
             try:
-                do(self)
+                do()
             finally:
                 self._lock.release()
 
@@ -248,18 +252,12 @@ class Namespace:
         if not manifest.generation:
             return
         folder = self._folder / manifest.generation
-        if (folder / _DAMAGED).exists():
-            raise Damaged((folder / _DAMAGED).read_text(encoding="utf-8"))
+        if (folder / DAMAGED).exists():
+            raise Damaged((folder / DAMAGED).read_text(encoding="utf-8"))
         try:
             index = Index.open(folder, manifest)
-            with ThreadPoolExecutor(1) as beside:  # verify the files while the readers are prepared
-                verified = beside.submit(index.verify if manifest.bytes <= VERIFIED_AT_OPENING else lambda: None)
-                try:
-                    index.accept(manifest)
-                    snapshot = index.snapshot()
-                finally:
-                    verified.result()  # a checksum error says more than the error it causes elsewhere
-            self._index, self._snapshot, self._existed, self._write_failed = index, snapshot, True, False
+            self._index, self._snapshot = index, verified_snapshot(index)
+            self._existed, self._write_failed = True, False
         except BaseException as error:
             if not is_damage(error):
                 raise
@@ -326,7 +324,17 @@ class Namespace:
         with suppress(Damaged, OSError):  # a damaged manifest, or for example a full disk: the damage is found again
             generation = manifests.read(self._folder).generation
             if generation and (self._folder / generation).is_dir():
-                (self._folder / generation / _DAMAGED).write_text(damage, encoding="utf-8")
+                (self._folder / generation / DAMAGED).write_text(damage, encoding="utf-8")
+
+
+def verified_snapshot(index: Index) -> Snapshot:
+    """Return the first snapshot of an index that was opened, and verify its files meanwhile, unless it is large."""
+    with ThreadPoolExecutor(1) as beside:
+        verified = beside.submit(index.verify if index.manifest.bytes <= VERIFIED_AT_OPENING else lambda: None)
+        try:
+            return index.snapshot()
+        finally:
+            verified.result()  # a checksum error says more than the error it causes elsewhere
 
 
 def _without_vectors(batch: Batch, manifest: Manifest) -> Batch:

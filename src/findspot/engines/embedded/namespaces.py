@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 from findspot.engines.embedded.index import Snapshot
-from findspot.engines.embedded.namespace import Namespace
-from findspot.engines.embedded.staging import Staging
 
 _NAME = re.compile(r"(project_\d+)_(?:table_\d+|documents)", re.ASCII)
 MAX_OPEN = 512  # namespaces: each maps about a dozen files, and a process may map 65,530
@@ -19,28 +19,67 @@ SMALL = 8 << 20  # bytes: reopening takes milliseconds, while tantivy polls the 
 _CHECK_EVERY_S = 30
 
 
-class Namespaces:
-    """All namespaces below one folder, which belongs to this process alone."""
+class OpenNamespace(Protocol):
+    """One namespace, as queries and `Namespaces` use it."""
 
-    def __init__(self, folder: Path) -> None:
+    used: float  # time of the last use, by the monotonic clock
+
+    @property
+    def is_open(self) -> bool: ...
+
+    @property
+    def is_writing(self) -> bool: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def snapshot(self) -> Snapshot | None:
+        """Return the snapshot to read from, or None if there is no index."""
+
+    def check_unchanged(self, snapshot: Snapshot) -> None:
+        """Raise Damaged if a file was changed while it was read."""
+
+    def has_moved_on(self, snapshot: Snapshot) -> bool:
+        """Return whether another process has replaced what this snapshot reads."""
+
+    def verify_after(self, error: BaseException) -> None:
+        """Verify the files because of an error. Raises Damaged from it if they are not as they were written."""
+
+    def close(self) -> None: ...
+
+    def close_writer(self) -> None: ...
+
+    def shut_down(self) -> None: ...
+
+    def unless_busy(self, do: Callable[[], None]) -> None:
+        """Call a function with the lock held, or skip it if another thread holds the lock."""
+
+
+N = TypeVar("N", bound=OpenNamespace)
+
+
+class Namespaces(Generic[N]):
+    """All namespaces below one folder. `make` returns one, given its folder."""
+
+    def __init__(self, folder: Path, make: Callable[[Path], N]) -> None:
         self._folder = folder
-        self._staging = Staging(folder / ".staging")
-        self._namespaces: dict[str, Namespace] = {}
+        self._make = make
+        self._namespaces: dict[str, N] = {}
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._closer = threading.Thread(target=self._close_idle_regularly, name="engine", daemon=True)
         self._closer.start()
 
-    def get(self, name: str) -> Namespace:
+    def get(self, name: str) -> N:
         folder = self._folder / _project(name) / name
         with self._lock:
             namespace = self._namespaces.get(name)
             if namespace is None:
-                namespace = self._namespaces[name] = Namespace(folder, self._staging)
+                namespace = self._namespaces[name] = self._make(folder)
         namespace.used = time.monotonic()
         return namespace
 
-    def snapshot(self, namespace: Namespace) -> Snapshot | None:
+    def snapshot(self, namespace: N) -> Snapshot | None:
         """Return the current snapshot, opening the namespace if it is closed; None if it does not exist."""
         if namespace.is_open:
             return namespace.snapshot()
@@ -61,9 +100,9 @@ class Namespaces:
         writing = [each for each in in_use if each.is_writing]
         idle = [each for each in in_use if each.used < time.monotonic() - IDLE_S]
         for each in [*in_use[:-MAX_OPEN], *(each for each in idle if each.size < SMALL)]:
-            each.unless_busy(Namespace.close)
+            each.unless_busy(each.close)
         for each in [*writing[:-MAX_WRITERS], *idle]:
-            each.unless_busy(Namespace.close_writer)
+            each.unless_busy(each.close_writer)
 
     def close(self) -> None:
         self._closed.set()

@@ -60,13 +60,15 @@ class Rows:
 
         Everything is checked except the codes, which are large; `verify` checks them.
         """
-        try:
-            rows = cls(folder, dimension, {name: checksums[name] for name in FILES})
-        except KeyError as missing:
-            raise Damaged(f"there is no checksum for {missing}") from None
         for name in FILES:
-            append_only.truncate(folder / name, rows._checksums[name])
-        rows._read()
+            append_only.truncate(folder / name, _checksum_of(name, checksums))
+        return cls.open_to_read(folder, dimension, checksums)
+
+    @classmethod
+    def open_to_read(cls, folder: Path, dimension: int, checksums: Checksums) -> "Rows":
+        """Open the state with these checksums, and leave alone what another process appends meanwhile."""
+        rows = cls(folder, dimension, dict.fromkeys(FILES, Checksum(0, 0)))
+        rows.follow(checksums)
         return rows
 
     @property
@@ -186,16 +188,33 @@ class Rows:
         if self._finder.is_outdated(len(self._ids)):
             self._finder = RowFinder.of(self._ids.array, self._living.array)
 
-    def _read(self) -> None:
-        read = {name: append_only.read(self.folder / name, self._checksums[name]) for name in FILES if name != "codes"}
+    def follow(self, checksums: Checksums) -> None:
+        """Read what was appended since. Raises Damaged, and changes nothing, if these are not the same files."""
+        now = {name: _checksum_of(name, checksums) for name in FILES}
+        added = {
+            name: append_only.read_added(self.folder / name, self._checksums[name], now[name])
+            for name in ("rows", "sources", "dead")
+        }
+        append_only.require_size(self.folder / "codes", now["codes"].size)
         try:
-            self._sources.read(read["sources"])
-            records = np.frombuffer(read["rows"], _RECORD)
-            dead = np.frombuffer(read["dead"], _DEAD).astype(np.int64)
+            records = np.frombuffer(added["rows"], _RECORD)
+            dead = np.frombuffer(added["dead"], _DEAD).astype(np.int64)
+            coded = len(self._coded) + int(np.count_nonzero(records["kind"] == _VECTOR))
+            if now["codes"].size != coded * self.dimension:
+                raise Damaged(f"the number of codes and of vectors differ in {self.folder.name}")
+            self._sources.read(added["sources"])
         except (ValueError, msgspec.MsgspecError) as error:
             raise Damaged(f"the files of {self.folder.name} cannot be read: {error}") from None
-        if self._checksums["codes"].size != np.count_nonzero(records["kind"] == _VECTOR) * self.dimension:
-            raise Damaged(f"the number of codes and of vectors differ in {self.folder.name}")
+        first = len(self._ids)
+        self._mark_dead(dead[dead < first])
         living: Mask = np.ones(len(records), np.bool_)
-        living[dead] = False
+        living[dead[dead >= first] - first] = False
         self._extend(records, living)
+        self._checksums = now
+
+
+def _checksum_of(name: str, checksums: Checksums) -> Checksum:
+    try:
+        return checksums[name]
+    except KeyError:
+        raise Damaged(f"there is no checksum for {name!r}") from None
