@@ -19,6 +19,7 @@ from findspot.content.sessions import Sessions
 from findspot.content.tables import Tables
 from findspot.engines.opening import open_engine, unavailable
 from findspot.engines.protocol import Engine
+from findspot.indexing.peers import IndexPeers
 from findspot.indexing.status import IndexStatus
 from findspot.indexing.worker import IndexWorker
 from findspot.replacing.editor_matches import EditorMatches
@@ -35,6 +36,7 @@ from findspot.runtime.installation import require_database
 from findspot.runtime.limits import Gate
 from findspot.runtime.memory import Memory
 from findspot.runtime.owner_token import owner_token
+from findspot.runtime.peers import Peers
 from findspot.runtime.threads import Threads
 from findspot.search import Explainer, Recaller, Results, TableSearch, WorkspaceSearch
 from findspot.search.looks import Looks
@@ -91,8 +93,13 @@ class App:
 
 
 @contextlib.asynccontextmanager
-async def open_app(settings: Settings, claimed: DataFolder | None = None, *, worker: bool = True) -> AsyncIterator[App]:
-    """Claim the data folder, unless the caller has or the storage is shared; open the store and all that uses it."""
+async def open_app(
+    settings: Settings, claimed: DataFolder | None = None, *, worker: bool = True, peers: Peers | None = None
+) -> AsyncIterator[App]:
+    """Claim the data folder, unless the caller has or the storage is shared; open the store and all that uses it.
+
+    `peers` are the other processes of the same server. One of them runs the index worker and writes the index.
+    """
     async with contextlib.AsyncExitStack() as closing:
         folder = claimed or DataFolder(settings.data)
         closing.callback(folder.release)
@@ -120,13 +127,14 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         tables = Tables(store, helpers, memory.texts, settings.max_table)
         async with store.read() as connection:
             belongs_to = await identity(connection)
-        engine = unavailable(refusal) if refusal else await asyncio.to_thread(open_engine, settings, belongs_to)
+        reader = None if peers is None or worker else peers.number
+        engine = unavailable(refusal) if refusal else await asyncio.to_thread(open_engine, settings, belongs_to, reader)
         closing.push_async_callback(asyncio.to_thread, engine.close)
         threads = Threads.open()
         closing.push_async_callback(threads.close)
         embeddings = Embeddings.open(store, settings, threads)
         closing.push_async_callback(embeddings.close)
-        gate = Gate()
+        gate = Gate(admitted=peers.searches if peers else None)
         closing.push_async_callback(threads.index.close)
         index_status = IndexStatus(store, engine, settings)
         closing.push_async_callback(index_status.close)
@@ -151,6 +159,10 @@ async def open_app(settings: Settings, claimed: DataFolder | None = None, *, wor
         previews = Previews(store, helpers, memory.texts)
         execution = Execution(store, helpers, memory.texts, settings.max_document)
         replace_calls = ReplaceCalls(store, previews, execution, settings)
+        if peers is not None:
+            index_peers = IndexPeers(peers, store, index_status)
+            index_peers.start()
+            closing.push_async_callback(index_peers.close)
         if worker:
             await index_worker.start()
             deployment.keep(on_lost=index_worker.close)

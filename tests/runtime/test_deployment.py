@@ -260,7 +260,7 @@ async def test_the_lock_is_taken_again_after_the_connection_is_lost(
             await holds_lock(settings)
             cut(settings)
         await holds_lock(settings)
-        app.deployment.require_owned()
+        await app.deployment.require_owned()
         document = await make_document(app, await make_project(app), "after the cut")
         await settle(app)
         assert await texts(app, document, "after") == ["after the cut"]
@@ -279,7 +279,7 @@ async def test_a_process_that_was_replaced_while_cut_off_stops_indexing_and_is_n
         cut(settings)
         await indexing_has_stopped()
         with pytest.raises(FindspotError, match="the data folder /elsewhere"):
-            app.deployment.require_owned()
+            await app.deployment.require_owned()
 
 
 async def indexing_has_stopped() -> None:

@@ -144,7 +144,7 @@ if os.fork():
     theirs.close()
 else:
     ours.close()
-    link = SupervisorLink(theirs, has_printed=False)
+    link = SupervisorLink(theirs, 1, has_started=False)
     print("serving", flush=True)
 signal.pause()
 """

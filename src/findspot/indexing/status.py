@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 HITS_REMEMBERED = 200_000  # chunks
 COUNTS_KEPT_S = 1.0  # counts of documents: a project may have many, and every search needs them while they are indexed
 PROJECTS_COUNTED = 1000
-CHECK_EVERY_S = 1.0  # by `wait_until`, if the worker of this process announces nothing
+CHECK_EVERY_S = 1.0  # by `wait_until`, if the worker announces nothing
 _NOTHING = Status(0, 0, 0, "", 0)
 
 
@@ -124,6 +124,9 @@ class IndexStatus:
         self._sending: asyncio.Task[None] | None = None
         self._advanced = asyncio.Condition()
         self._advances = 0  # how often the worker has announced something
+        self._new_hits: dict[int, None] = {}
+        self.passes_hits_on = False  # to the process of the index worker, which takes them with `take_hits`
+        self.on_announced: Callable[[], None] = lambda: None
 
     async def close(self) -> None:
         """Wait until the problems that were reported are written."""
@@ -170,10 +173,17 @@ class IndexStatus:
     # ── hits ──
 
     def note_hits(self, chunk_ids: Iterable[int]) -> None:
-        """Remember that chunks were hits: their vectors are evicted last. Kept in the memory of this process."""
+        """Remember that chunks were hits: their vectors are evicted last. Kept in memory."""
         for id in chunk_ids:
             self._hits.pop(id, None)  # so that the keys are in order of their last hit
             self._hits[id] = None
+            if self.passes_hits_on:
+                self._new_hits[id] = None
+
+    def take_hits(self) -> list[int]:
+        """Return the chunks that were hits since the last call."""
+        hits, self._new_hits = list(self._new_hits), {}
+        return hits
 
     def recent_hits(self) -> list[int]:
         """Return the chunks that were hits, from the least recent to the most recent."""
@@ -242,6 +252,7 @@ class IndexStatus:
         async with self._advanced:
             self._advances += 1
             self._advanced.notify_all()
+        self.on_announced()
 
     # ── rebuilds ──
 

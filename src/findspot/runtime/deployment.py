@@ -66,10 +66,13 @@ class Deployment:
         if self._lock is not None:
             self._keeping = asyncio.create_task(self._keep(on_lost), name="index owner")
 
-    def require_owned(self) -> None:
-        """Raise INDEX_ELSEWHERE if another process has taken the index over."""
+    async def require_owned(self) -> None:
+        """Raise INDEX_ELSEWHERE if another server has taken the index over. A process that has claimed nothing, since
+        another one of its server has, asks the database."""
         if self._lost is not None:
             raise FindspotError(self._lost.code, self._lost.message)
+        if self._id is None and (sentence := await self.refusal()) is not None:
+            raise FindspotError("INDEX_ELSEWHERE", sentence)
 
     async def close(self) -> None:
         if self._keeping is not None:

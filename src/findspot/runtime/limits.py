@@ -2,12 +2,12 @@
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 from findspot.errors import FindspotError
+from findspot.runtime.counts import Counts, LocalCounts
 from findspot.runtime.turns import Turn, Turns
 
 SEARCHES = 64  # per project at the same time, waiting for their turn or running
@@ -60,26 +60,30 @@ class Gate:
     An admitted search waits for its turn to run. Projects get their turns in rotation.
     """
 
-    def __init__(self, searches: int = SEARCHES, rebuilds: int = REBUILDS, running: int = RUNNING) -> None:
+    def __init__(
+        self,
+        searches: int = SEARCHES,
+        rebuilds: int = REBUILDS,
+        running: int = RUNNING,
+        admitted: Counts | None = None,
+    ) -> None:
+        """`admitted` counts searches by project, if other processes have some in progress too."""
         self._searches = searches
         self._rebuilds = rebuilds
-        self._admitted: Counter[int] = Counter()  # searches, by project
+        self._admitted = admitted or LocalCounts()
         self._turns = Turns(running)
         self._rebuild_slots: dict[int, asyncio.Semaphore] = {}
 
     @contextmanager
     def admit_search(self, project_id: int) -> Iterator[None]:
         """Hold one of the project's search slots, or raise SEARCH_BACKPRESSURE if none is free."""
-        if self._admitted[project_id] >= self._searches:
+        if not self._admitted.take(project_id, self._searches):
             message = f"{self._searches} searches are already running in this project. Try again shortly."
             raise FindspotError("SEARCH_BACKPRESSURE", message, retryAfterMs=RETRY_AFTER_MS)
-        self._admitted[project_id] += 1
         try:
             yield
         finally:
-            self._admitted[project_id] -= 1
-            if not self._admitted[project_id]:
-                del self._admitted[project_id]
+            self._admitted.give_back(project_id)
 
     @asynccontextmanager
     async def search(self, project_id: int) -> AsyncIterator[Turn]:

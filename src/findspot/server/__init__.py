@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from findspot.server.api_process import serve_api
     from findspot.server.command import command
+    from findspot.server.index_process import serve_index
     from findspot.server.supervisor import Supervisor
-    from findspot.server.workers import serve_workers
 
 _MODULES = {
     "Supervisor": "supervisor",
     "command": "command",
     "serve_api": "api_process",
-    "serve_workers": "workers",
+    "serve_index": "index_process",
 }
-__all__ = ["Supervisor", "command", "serve_api", "serve_workers"]
+__all__ = ["Supervisor", "command", "serve_api", "serve_index"]
 
 
 def __getattr__(name: str) -> Any:

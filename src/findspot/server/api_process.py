@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from uvicorn import Server
 
     from findspot.runtime.data_folder import DataFolder
+    from findspot.runtime.peers import Peers
     from findspot.server.supervisor import SupervisorLink
     from findspot.settings import Settings
     from findspot.store.database import Store
@@ -47,34 +48,52 @@ def uvicorn_options(settings: "Settings") -> dict[str, Any]:
     }
 
 
-def serve_api(settings: "Settings", listener: socket.socket, folder: "DataFolder", link: "SupervisorLink") -> None:
-    """Serve until a signal arrives."""
+def serve_api(
+    settings: "Settings",
+    listener: socket.socket,
+    folder: "DataFolder",
+    link: "SupervisorLink",
+    peers: "Peers | None" = None,
+    *,
+    worker: bool = True,
+) -> None:
+    """Serve until a signal arrives. `peers` are the other processes of this server, if there are any."""
     tune_process()
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(settings, listener, folder, link))
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(_serve(settings, listener, folder, link, peers, worker=worker))
 
 
-async def _serve(settings: "Settings", listener: socket.socket, folder: "DataFolder", link: "SupervisorLink") -> None:
+async def _serve(
+    settings: "Settings",
+    listener: socket.socket,
+    folder: "DataFolder",
+    link: "SupervisorLink",
+    peers: "Peers | None",
+    *,
+    worker: bool,
+) -> None:
     import uvicorn
 
     port = listener.getsockname()[1]
     settings = settings.model_copy(update={"port": port})  # 0 stands for any free one
     async with contextlib.AsyncExitStack() as closing:
-        api = await open_api(settings, closing, folder)
+        api = await open_api(settings, closing, folder, worker=worker, peers=peers)
         token = api.state.app.token
-        await api.state.app.store.keep_reserve()
+        if peers is None:
+            await api.state.app.store.keep_reserve()
         configure_logs(settings, token)
         server = uvicorn.Server(uvicorn.Config(api, lifespan="off", **uvicorn_options(settings)))
         _prepare_shutdown(server, api.state.agents, api.state.app.store)
         _stop_on_signals(server, link)
         folder.announce(settings.url(port))
-        if not link.has_printed:
+        if not link.has_started and link.number <= 1:
             print_started(settings, token)
-            link.report_printed()
+        link.report_started()
         preparing = asyncio.create_task(api.state.app.prepare())
         await server.serve([listener])
         preparing.cancel()
-    print_stopped()
+    if link.is_alone:
+        print_stopped()
 
 
 def _stop_on_signals(server: "Server", link: "SupervisorLink") -> None:
@@ -120,7 +139,7 @@ def configure_logs(settings: "Settings", token: str) -> None:
     logging.getLogger("uvicorn").setLevel(logging.WARNING)  # its start and stop lines would repeat the banner
 
 
-def _loop_factory() -> Any:
+def loop_factory() -> Any:
     try:
         import uvloop
     except ImportError:  # not available on every platform; asyncio's own loop is slower

@@ -1,6 +1,7 @@
 """Claim what a server needs exclusively: the data folder and the port."""
 
 import socket
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -42,16 +43,39 @@ def claim_folder(settings: "Settings", *, takes_over: bool = False) -> "DataFold
         raise Failure(str(error), exit_code=7) from None
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket. Connections wait in its backlog until the API process is ready."""
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def listen(host: str, port: int, processes: int = 1) -> list[socket.socket]:
+    """Return a listening socket for each process. Connections wait in its backlog until the process is ready.
+
+    With one socket, the process that wakes first would accept all connections that wait. On Linux the kernel spreads
+    connections over several sockets. Elsewhere it does not, and all processes share one.
+    """
+    advice = "Choose another port with --port, or --port 0 for any free one; --host sets the address."
+    listeners: list[socket.socket] = []
+    spread = processes > 1 and sys.platform == "linux"
     try:
-        listener.bind((host, port))
-        listener.listen(socket.SOMAXCONN)
+        if spread:
+            _bound(host, port).close()  # refuses a port that is taken, even by another server that spreads
+        for _ in range(processes if spread else 1):
+            listeners.append(_bound(host, port, spread=spread))
+            port = listeners[0].getsockname()[1]  # 0 stands for any free one
+        for listener in listeners:
+            listener.listen(socket.SOMAXCONN)
+            listener.set_inheritable(True)
     except OSError as error:
-        listener.close()
-        advice = "Choose another port with --port, or --port 0 for any free one; --host sets the address."
+        for listener in listeners:
+            listener.close()
         raise Failure(f"Cannot listen on {host}:{port}: {error.strerror}.", advice, 7) from None
-    listener.set_inheritable(True)
-    return listener
+    return listeners
+
+
+def _bound(host: str, port: int, *, spread: bool = False) -> socket.socket:
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if spread:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    try:
+        bound.bind((host, port))
+    except OSError:
+        bound.close()
+        raise
+    return bound

@@ -178,6 +178,7 @@ class ReadNamespace:
                 if manifests.version(self._folder) != version:  # go on from here with the next manifest
                     raise
         work = self._work / f"{self._folder.name}-{next(self._numbers)}"
+        self._work.mkdir(parents=True, exist_ok=True)  # someone may have deleted the whole index folder
         new = Index.open_to_read(self._folder / manifest.generation, manifest, work)
         _check_mark(self._folder, new)
         snapshot = verified_snapshot(new)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from findspot.runtime.data_folder import DataFolder
+    from findspot.runtime.peers import Peers
     from findspot.settings import Settings
 
 _FIRST_FILES = {"findspot.db", "owner-token", "lock"}  # created by the first start in a data folder
@@ -76,6 +77,7 @@ async def open_api(
     folder: "DataFolder | None" = None,
     *,
     worker: bool = True,
+    peers: "Peers | None" = None,
 ) -> "FastAPI":
     """Return the API with its app open until `closing` closes it.
 
@@ -83,7 +85,7 @@ async def open_api(
     """
     from findspot.surfaces.http.api import create_api
 
-    api = create_api(settings, folder, worker=worker)
+    api = create_api(settings, folder, worker=worker, peers=peers)
     with opening_failures(settings):
         await closing.enter_async_context(api.router.lifespan_context(api))
     return api

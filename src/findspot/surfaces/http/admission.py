@@ -17,7 +17,9 @@ from cachetools import TTLCache
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from findspot.errors import FindspotError
+from findspot.runtime.counts import Counts, LocalCounts
 from findspot.runtime.limits import RETRY_AFTER_MS, SEARCHES
+from findspot.runtime.peers import Peers
 from findspot.runtime.turns import Turns
 from findspot.surfaces.http.request_log import Metrics
 from findspot.surfaces.http.rules import RULES
@@ -76,10 +78,12 @@ class Refusal(msgspec.Struct, frozen=True):
 class Admission:
     """ASGI middleware around everything else: admits searches up to the limit of their caller."""
 
-    def __init__(self, inner: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, inner: ASGIApp, metrics: Metrics, peers: Peers | None = None) -> None:
         self._inner = inner
         self._metrics = metrics
         self._searches = _searches()
+        self._requests: Counts = peers.callers if peers else LocalCounts()
+        self._in_progress = SEARCHES // peers.api_processes if peers else SEARCHES  # of a caller, in this process
         self._callers: dict[tuple[str, bytes], _Caller] = {}
         self._refusals = Refusals()
         self._refused, self._next_log = 0, 0.0
@@ -90,15 +94,16 @@ class Admission:
             await self._inner(scope, receive, send)
             return
         key = found[1], _header(scope, *_CREDENTIALS)
-        caller = self._callers.get(key) or self._callers.setdefault(key, _Caller())
-        if caller.requests >= (SEARCHES + WAITING if found[1].startswith("/mcp/") else SEARCHES):
+        if not self._requests.take(key, SEARCHES + WAITING if found[1].startswith("/mcp/") else SEARCHES):
             await self._refuse(scope, send)
             return
+        caller = self._callers.get(key) or self._callers.setdefault(key, _Caller(self._in_progress))
         caller.requests += 1
         try:
             async with caller.turns.turn(0):
                 await self._inner(scope, receive, send)
         finally:
+            self._requests.give_back(key)
             caller.requests -= 1
             if not caller.requests:
                 del self._callers[key]
@@ -135,9 +140,9 @@ class Admission:
 class _Caller:
     """The requests of one caller, of which a limited number is in progress and the others wait."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_progress: int) -> None:
         self.requests = 0
-        self.turns = Turns(SEARCHES)
+        self.turns = Turns(max(1, in_progress))
 
 
 def _header(scope: Scope, *names: bytes) -> bytes:

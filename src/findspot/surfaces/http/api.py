@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from findspot import __version__
 from findspot.app import open_app
 from findspot.runtime.data_folder import DataFolder
+from findspot.runtime.peers import Peers
 from findspot.settings import Settings
 from findspot.surfaces.http import (
     agents,
@@ -39,12 +40,14 @@ def every_route() -> list[GuardedRoute]:
     return [route for part in (*_BUSIEST_FIRST, *others) for route in part.api.routes]
 
 
-def create_api(settings: Settings, folder: DataFolder | None = None, *, worker: bool = True) -> FastAPI:
+def create_api(
+    settings: Settings, folder: DataFolder | None = None, *, worker: bool = True, peers: Peers | None = None
+) -> FastAPI:
     """Return the API. Its lifespan opens and closes the `App`."""
 
     @contextlib.asynccontextmanager
     async def lifespan(api: FastAPI) -> AsyncIterator[None]:
-        async with open_app(settings, folder, worker=worker) as app:
+        async with open_app(settings, folder, worker=worker, peers=peers) as app:
             api.state.app = app
             api.state.agents = agents.Agents(app)
             try:
@@ -66,6 +69,6 @@ def create_api(settings: Settings, folder: DataFolder | None = None, *, worker: 
     api.router.routes.extend(routes)
     api.state.openapi = functools.cache(lambda: describe(routes))
     errors.install(api)
-    api.add_middleware(RequestLog, metrics=api.state.metrics)
-    api.add_middleware(Admission, metrics=api.state.metrics)  # the last one added is the first one called
+    api.add_middleware(RequestLog, metrics=api.state.metrics, process=peers.number if peers else None)
+    api.add_middleware(Admission, metrics=api.state.metrics, peers=peers)  # the last one added is the first one called
     return api

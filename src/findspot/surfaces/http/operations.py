@@ -34,7 +34,7 @@ async def readiness(request: Request) -> Readiness:
     """Answer that the process can do its work: the database answers, and can save. An error says what cannot be
     done; with `reads`, searches still work."""
     app = app_of(request)
-    app.deployment.require_owned()
+    await app.deployment.require_owned()
     async with app.store.read() as connection:
         await connection.execute(sa.text("SELECT 1"))
     try:

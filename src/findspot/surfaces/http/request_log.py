@@ -46,9 +46,11 @@ class Metrics:
 class RequestLog:
     """ASGI middleware around everything else: logs and counts requests, and turns unexpected errors into a 500."""
 
-    def __init__(self, inner: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, inner: ASGIApp, metrics: Metrics, process: int | None = None) -> None:
+        """`process` is the number of this process, if several serve. It is named in every answer."""
         self._inner = inner
         self._metrics = metrics
+        self._process = [] if process is None else [(b"x-findspot-process", b"%d" % process)]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -60,7 +62,11 @@ class RequestLog:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), (b"x-request-id", request_id.encode())]
+                message["headers"] = [
+                    *message.get("headers", ()),
+                    (b"x-request-id", request_id.encode()),
+                    *self._process,
+                ]
             await send(message)
 
         with structlog.contextvars.bound_contextvars(request_id=request_id), self._metrics.in_flight.track_inprogress():
