@@ -17,7 +17,7 @@ from findspot.content.importing import Importing
 from findspot.content.keys import Keys, query_hash
 from findspot.content.sessions import Sessions
 from findspot.content.tables import Tables
-from findspot.engines.opening import open_engine, unavailable
+from findspot.engines.opening import open_engine, open_reader, unavailable
 from findspot.engines.protocol import Engine
 from findspot.indexing.peers import IndexPeers
 from findspot.indexing.status import IndexStatus
@@ -39,8 +39,10 @@ from findspot.runtime.owner_token import owner_token
 from findspot.runtime.peers import Peers
 from findspot.runtime.threads import Threads
 from findspot.search import Explainer, Recaller, Results, TableSearch, WorkspaceSearch
+from findspot.search.kept_rankings import kept_rankings
 from findspot.search.looks import Looks
 from findspot.search.segments import Segments
+from findspot.search.shared_cursors import SharedCursors
 from findspot.settings import Settings
 from findspot.store import tables as table_rows
 from findspot.store.database import Store
@@ -127,8 +129,13 @@ async def open_app(
         tables = Tables(store, helpers, memory.texts, settings.max_table)
         async with store.read() as connection:
             belongs_to = await identity(connection)
-        reader = None if peers is None or worker else peers.number
-        engine = unavailable(refusal) if refusal else await asyncio.to_thread(open_engine, settings, belongs_to, reader)
+        is_one_of_several = settings.shared or peers is not None
+        if refusal:
+            engine = unavailable(refusal)
+        elif peers is not None and not worker:
+            engine = await asyncio.to_thread(open_reader, settings, belongs_to, peers.number)
+        else:
+            engine = await asyncio.to_thread(open_engine, settings, belongs_to)
         closing.push_async_callback(asyncio.to_thread, engine.close)
         threads = Threads.open()
         closing.push_async_callback(threads.close)
@@ -149,8 +156,9 @@ async def open_app(
         roots = ImportRoots(store, documents, tables)
         results = Results(documents, index_status, threads)
         workspace_search = WorkspaceSearch(
-            store, recaller, embeddings, index_status, results, gate, threads, looks, query_hash(token)
-        )
+            store, recaller, embeddings, index_status, results, gate, threads, looks, query_hash(token),
+            SharedCursors(kept_rankings(store, settings.data)) if is_one_of_several else None,
+        )  # fmt: skip
         retrieval_configs = RetrievalConfigs(store)
         retriever = Retriever(
             store, recaller, embeddings, looks, results, index_status, retrieval_configs, gate, threads.search,

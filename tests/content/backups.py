@@ -38,6 +38,7 @@ LEFT_OUT = {
     "installation",
     "index_owner",
     "sessions",
+    "search_cursors",
 }
 BACKED_UP = [table for table in metadata.sorted_tables if table.name not in LEFT_OUT]
 NAMES = [table.name for table in BACKED_UP]

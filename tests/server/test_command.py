@@ -92,11 +92,11 @@ def test_a_second_server_on_a_database_is_refused_unless_it_takes_over(
     assert (refused.code, f"belongs to the data folder {second} on " in refused.err) == (7, True)
 
 
-def test_several_workers_need_shared_services(tmp_path: Path) -> None:
+def test_a_server_without_an_index_worker_needs_shared_services(tmp_path: Path) -> None:
     for more in ({}, {"FINDSPOT_DATABASE_URL": "postgresql://x"}, {"FINDSPOT_ENGINE": "turbopuffer"}):
-        ended = findspot("serve", "--workers", "2", "--data", str(tmp_path / "data"), **more)
+        ended = findspot("serve", "--no-worker", "--data", str(tmp_path / "data"), **more)
         assert (ended.code, ended.out) == (2, "")
-        assert "the embedded engine and SQLite allow one API process" in ended.err
+        assert "no other server can index what is saved" in ended.err
     assert not (tmp_path / "data").exists()
 
 
@@ -142,7 +142,8 @@ def test_an_unknown_variable_is_named_at_start(start_server: Start) -> None:
 def test_an_unreachable_postgresql_is_reported_at_start_without_its_password(tmp_path: Path) -> None:
     options = ("serve", "--port", "0", "--data", str(tmp_path / "data"))
     variables = _SHARED | {"FINDSPOT_DATABASE_URL": "postgresql://me:s3cret@127.0.0.1:1/findspot"}
-    for ended in (findspot_process(*options, **variables), findspot(*options, "--workers", "2", **variables)):
+    for more in ((), ("--workers", "2")):
+        ended = findspot_process(*options, *more, **variables)
         assert ended.code == 7
         assert "findspot doctor" in ended.err
         assert "s3cret" not in ended.out + ended.err

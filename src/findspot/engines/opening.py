@@ -31,22 +31,27 @@ def unavailable(reason: str) -> Engine:
     return cast(Engine, Unavailable(reason))
 
 
-def open_engine(settings: Settings, identity: str, reader: int | None = None) -> Engine:
-    """Open the engine for the store with this identity.
-
-    `reader` is the number of a process that only searches, if another process of the same server writes the index.
-    """
+def open_engine(settings: Settings, identity: str) -> Engine:
+    """Open the engine for the store with this identity."""
     if settings.engine != "embedded":
         return unavailable(f"This version of Findspot has no engine '{settings.engine}'.")
     from findspot.engines.embedded.engine import EmbeddedEngine
 
     folder = settings.data / "index"
-    if reader is not None:
-        from findspot.engines.embedded.reader import EmbeddedReader
-
-        return EmbeddedReader(folder, reader)
     _remove_index_of_other_store(folder, identity)
     return EmbeddedEngine(folder)
+
+
+def open_reader(settings: Settings, identity: str, number: int) -> Engine:
+    """Open the engine in a process that only searches: another one of the same server writes the index.
+
+    `number` is that of this process among those that search.
+    """
+    if settings.engine != "embedded":  # a service is the same for all
+        return open_engine(settings, identity)
+    from findspot.engines.embedded.reader import EmbeddedReader
+
+    return EmbeddedReader(settings.data / "index", number)
 
 
 def _remove_index_of_other_store(folder: Path, identity: str) -> None:

@@ -1,4 +1,4 @@
-"""Rankings and cursors. A ranking is a value; the cursors of this process are the only state of search."""
+"""Rankings and cursors. A ranking is a value; cursors are the only state of search."""
 
 import asyncio
 import secrets
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cachetools import LRUCache, TTLCache
 
 from findspot.engines.protocol import EVERYTHING, Within
-from findspot.errors import invalid
+from findspot.errors import FindspotError, invalid
 from findspot.ranking.scores import Look
 from findspot.ranking.workspace import Scored, Shown
 from findspot.search import candidates
@@ -178,8 +178,8 @@ def _total(ranking: Ranking, found: Candidates, hits: Sequence[Scored[int]]) -> 
 class Cursor:
     """The place of a ranking that is read on. Hold `lock` while replacing `ranking`."""
 
-    def __init__(self, ranking: Ranking) -> None:
-        self.name = secrets.token_urlsafe(12)
+    def __init__(self, ranking: Ranking, name: str | None = None) -> None:
+        self.name = name or secrets.token_urlsafe(12)
         self.ranking = ranking
         self.lock = asyncio.Lock()
 
@@ -192,8 +192,27 @@ class Cursor:
         return f"{self.name}.{page}"
 
 
+def split_token(token: str) -> tuple[str, int]:
+    """Return the name of a cursor, and the page that its token asks for."""
+    name, _, page = token.partition(".")
+    if not (page.isascii() and page.isdigit() and len(page) < 8 and int(page)):
+        raise unknown_cursor()
+    return name, int(page)
+
+
+def unknown_cursor() -> FindspotError:
+    return invalid("cursor", "is unknown, or was not used for five minutes; search again without it")
+
+
+def require_same_search(cursor: Cursor, request: SearchRequest) -> None:
+    """Raise INVALID_ARGUMENT if a cursor belongs to another request."""
+    if replace(cursor.ranking.request, timeout_s=request.timeout_s) != request:
+        raise invalid("cursor", "belongs to another search; send the same query with it, or none")
+
+
 class Cursors:
-    """The cursors of every project, for five minutes after their last use and bounded by their weight.
+    """The cursors of a process that serves alone: of every project, for five minutes after their last use, and bounded
+    by their weight.
 
     The cursors of a project are evicted by least recent use. When all projects together hold too much, the project
     that searched least recently loses its cursors.
@@ -227,15 +246,14 @@ class Cursors:
 
         A cursor of another project counts as unknown.
         """
-        name, _, page = token.partition(".")
+        name, page = split_token(token)
         mine = self._projects.get(request.project_id)
         cursor = None if mine is None else mine.get(name)
-        if cursor is None or not (page.isascii() and page.isdigit() and len(page) < 8 and int(page)):
-            raise invalid("cursor", "is unknown, or was not used for five minutes; search again without it")
-        if replace(cursor.ranking.request, timeout_s=request.timeout_s) != request:
-            raise invalid("cursor", "belongs to another search; send the same query with it, or none")
+        if cursor is None:
+            raise unknown_cursor()
+        require_same_search(cursor, request)
         self.keep(cursor)
-        return cursor, int(page)
+        return cursor, page
 
     def __len__(self) -> int:
         return sum(len(each) for each in self._projects.values())

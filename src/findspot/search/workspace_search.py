@@ -38,6 +38,7 @@ from findspot.search.recall import Degradation, Recalled, Recaller, words_of
 from findspot.search.request import SearchRequest, Sort, Strategy
 from findspot.search.results import ReadResults, Result, Results
 from findspot.search.scoring import look_closer, score
+from findspot.search.shared_cursors import SharedCursors
 from findspot.search.total import Total
 from findspot.store import chunks as chunk_rows
 from findspot.store.database import LOOKUP_ROWS, Store
@@ -97,7 +98,9 @@ class WorkspaceSearch:
         threads: Threads,
         looks: Looks,
         query_hash: Callable[[str], str],
+        cursors: SharedCursors | None = None,
     ) -> None:
+        """`cursors` are those of all processes, if others serve too."""
         self._store = store
         self._recaller = recaller
         self._embeddings = embeddings
@@ -109,6 +112,7 @@ class WorkspaceSearch:
         self._looks = looks
         self._query_hash = query_hash
         self._cursors = Cursors()
+        self._shared_cursors = cursors
 
     async def search(self, request: SearchRequest, page: int | None = None, cursor: str | None = None) -> Page:
         """Return a page: the one with this number, else the one that the cursor asks for, else the first."""
@@ -137,13 +141,13 @@ class WorkspaceSearch:
         began = time.perf_counter()
         with self._gate.admit_search(request.project_id):
             index = await self._index_status.of_documents(request.project_id)
-            cursor, following = self._cursors.find(request, token) if token else (await self._start(request), 1)
+            cursor, following = await self._find(request, token) if token else (await self._start(request), 1)
             number = page or following
             found = await self._read_page(cursor, number)
             if token is None and found.read.missing:  # they were replaced since the recall, which finds the new ones
                 cursor = await self._start(request)
                 found = await self._read_page(cursor, number)
-        self._cursors.keep(cursor)
+        await self._keep(cursor)
         ranking, hits, degraded = found.ranking, found.hits, found.degraded
         self._index_status.note_hits(each.found.chunk.id for each in found.read.results)
         return Page(
@@ -161,6 +165,18 @@ class WorkspaceSearch:
             without_phrases=ranking.without_phrases,
             corrected_query=ranking.query.corrected_text,
         )
+
+    async def _find(self, request: SearchRequest, token: str) -> tuple[Cursor, int]:
+        """Return the cursor that a token names, and the page that it asks for."""
+        if self._shared_cursors is not None:
+            return await self._shared_cursors.find(request, token)
+        return self._cursors.find(request, token)
+
+    async def _keep(self, cursor: Cursor) -> None:
+        if self._shared_cursors is not None:
+            await self._shared_cursors.keep(cursor)
+        else:
+            self._cursors.keep(cursor)
 
     async def _read_page(self, cursor: Cursor, number: int) -> "_ReadPage":
         """Rank enough hits for a page and read its results."""

@@ -29,6 +29,7 @@ from findspot.store.schema import (
     sessions,
     tables,
 )
+from findspot.store.search_cursors import search_cursors
 
 _BATCH_BYTES = 1 << 20
 _BATCH_ROWS = 512
@@ -45,6 +46,7 @@ _LEFT_OUT = (
     installation,
     index_owner,
     sessions,
+    search_cursors,
 )
 _EXECUTED = ("done", "undone")
 _COUNTER = "id"  # the column whose values are never reused
