@@ -178,6 +178,7 @@ class IndexStatus:
             self._hits.pop(id, None)  # so that the keys are in order of their last hit
             self._hits[id] = None
             if self.passes_hits_on:
+                self._new_hits.pop(id, None)
                 self._new_hits[id] = None
 
     def take_hits(self) -> list[int]:

@@ -57,6 +57,9 @@ class SharedCounts:
         self._lock = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the counts
         self._mine = 0
 
+    def close(self) -> None:
+        self._lock.close()
+
     def become(self, process: int) -> None:
         """Count for the process with this number from now on, which has nothing in progress."""
         self._mine = process * _SLOTS

@@ -30,6 +30,13 @@ class Team:
         self.searches.forget(number)
         self.callers.forget(number)
 
+    def close(self) -> None:
+        """Close what the supervisor would keep open until it ends."""
+        self.searches.close()
+        self.callers.close()
+        for channel in (*self._bells, self._hits):
+            channel.close()
+
     def member(self, number: int) -> "Peers":
         """Return the place of this process in the team."""
         self.searches.become(number)
@@ -48,6 +55,10 @@ class Channel:
         self._receiver, self._sender = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._receiver.setblocking(False)
         self._sender.setblocking(False)
+
+    def close(self) -> None:
+        self._receiver.close()
+        self._sender.close()
 
     def send(self, message: bytes = b"!") -> bool:
         """Send without waiting. Return False if the receiver has many messages to read already."""

@@ -28,7 +28,9 @@ LOOKUP_ROWS = 500  # more rows than this are for `read`: they would keep the eve
 
 _READERS = 8
 _WAIT_S = 30
-_POLL_MS = 250  # how often a writer that waits for a lock of SQLite checks whether it may go on waiting
+# How often a writer that waits for another process tries again. SQLite alone would soon sleep for 100 ms between two
+# tries, and miss the moment between two transactions of a process that writes much.
+_POLL_MS = 2
 _LOOKUP_WAIT_S = 0.05  # for a lock of SQLite; then another thread waits, so that the event loop can go on
 _ANY_WRITE = sa.text("UPDATE installation SET identity = identity")
 _DO_NOT_WAIT_FOR_DISK = sa.text("SET LOCAL synchronous_commit = off")
