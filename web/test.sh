@@ -10,13 +10,13 @@ find_chromium() {
   return 1
 }
 
-npx vitest run --project unit --project component
 if ! chromium=$(find_chromium) && [ "$(id -u)" = 0 ] && command -v apt-get > /dev/null; then
   echo "Installing Chromium for the browser tests"
   (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-noto-cjk) > /dev/null 2>&1 || true
 fi
 if chromium=$(find_chromium); then
-  CHROMIUM=$chromium npx vitest run --project e2e
+  CHROMIUM=$chromium npx vitest run --project unit --project component --project e2e
 else
+  npx vitest run --project unit --project component
   echo "SKIPPED the browser tests: there is no Chromium. Install it (Debian: apt-get install chromium), or set CHROMIUM."
 fi

@@ -13,7 +13,7 @@ test('everything but the editor loads less than 300 kB of JavaScript, compressed
     if (answer.url().endsWith('.js')) sizes.set(answer.url(), gzipSync(await answer.body()).length)
   })
   const loaded = () => [...sizes.values()].reduce((sum, size) => sum + size, 0)
-  await page.reload({ waitUntil: 'networkidle' })
+  await page.goto('/', { waitUntil: 'networkidle' })
   for (const place of ['documents', 'tables', 'tools', 'endpoints', 'retrieval', 'status']) {
     await page.goto(`/projects/${project}/${place}`, { waitUntil: 'networkidle' })
     await page.getByRole('heading', { level: 1 }).waitFor()

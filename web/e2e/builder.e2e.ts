@@ -1,5 +1,14 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { expectAccessible, newProject, openPage, server, settled, withBrowser } from './harness'
+import {
+  expectAccessible,
+  expectFault,
+  newDocument,
+  newProject,
+  openPage,
+  server,
+  settled,
+  withBrowser,
+} from './harness'
 
 withBrowser()
 
@@ -67,6 +76,53 @@ describe('tables', () => {
     await page.getByLabel('JSON', { exact: true }).fill('{"灯塔": "lighthouse"}')
     await page.getByRole('button', { name: '创建' }).click()
     await page.getByRole('treeitem', { name: /灯塔/ }).waitFor()
+  })
+})
+
+describe('deleting', () => {
+  test('a table is deleted with its tools, after the page said so', async () => {
+    const place = await newProject('Tables to delete')
+    const made = await server.post<{ id: number }>(`/projects/${place}/tables`, {
+      name: '词典 Words',
+      data: { a: 'b' },
+    })
+    for (const name of ['read_words', 'query_words']) {
+      const type = name === 'read_words' ? 'get_all_data' : 'query_data'
+      await server.post('/tools', { project_id: place, table_id: made.id, type, name })
+    }
+    const page = await openPage()
+    await page.goto(`/projects/${place}/tables`)
+    await page.getByRole('button', { name: 'Delete 词典 Words' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('This deletes the table, its index and 2 tools.').waitFor()
+    await expectAccessible(page)
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('link', { name: /词典 Words/ }).waitFor()
+    await page.getByRole('button', { name: 'Delete 词典 Words' }).click()
+    await dialog.getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByText('No tables yet').waitFor()
+    await page.getByRole('link', { name: 'Tools' }).click()
+    await page.getByText('No tools yet').waitFor()
+  })
+
+  test('a project is deleted with everything in it, after its name was typed', async () => {
+    expectFault(/404/)
+    const place = await newProject('旧项目 Old')
+    const document = await newDocument(place, 'Draft', 'Words.')
+    await server.post(`/projects/${place}/tables`, { name: 'Facts', data: {} })
+    const page = await openPage({ language: 'zh' })
+    await page.goto('/')
+    await page.getByRole('button', { name: '删除 旧项目 Old' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('将删除 1 篇文档、1 个表和 0 个工具').waitFor()
+    await expectAccessible(page)
+    const remove = dialog.getByRole('button', { name: '删除', exact: true })
+    expect(await remove.isDisabled()).toBe(true)
+    await dialog.getByLabel('输入“旧项目 Old”以确认').fill('旧项目 Old')
+    await remove.click()
+    await page.getByRole('button', { name: '删除 旧项目 Old' }).waitFor({ state: 'detached' })
+    await page.goto(`/projects/${place}/documents/${document}`)
+    await page.getByRole('heading', { name: '未找到' }).waitFor()
   })
 })
 

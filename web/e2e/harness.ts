@@ -1,22 +1,12 @@
-import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest'
+import { TOKEN as token } from './server'
 
 export const origin = inject('origin')
-export const token = inject('token')
+export { token }
 
-const CHROMIUM =
-  process.env.CHROMIUM ?? ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync)
-const ARGUMENTS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
 
 export interface Look {
@@ -26,6 +16,8 @@ export interface Look {
   readonly height?: number
   readonly reducedMotion?: boolean
   readonly signedIn?: boolean
+  readonly scripts?: boolean
+  readonly at?: string
 }
 
 let browser: Browser
@@ -33,10 +25,10 @@ let contexts: BrowserContext[] = []
 let faults: string[] = []
 let expected: RegExp[] = []
 
-/** Opens a real Chromium for the tests of a file, and checks after each test that no page had a fault. */
+/** Lets the tests of a file open pages in a real Chromium, and checks after each test that no page had a fault. */
 export function withBrowser(): void {
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGUMENTS })
+    browser = await chromium.connect(inject('browser'))
   })
   afterEach(async () => {
     await Promise.all(contexts.map((context) => context.close()))
@@ -56,10 +48,13 @@ export function expectFault(pattern: RegExp): void {
   expected.push(pattern)
 }
 
+/** Opens an empty page, signed in as the owner. */
 export async function openPage(look: Look = {}): Promise<Page> {
-  const { language = 'en', theme = 'light', width = 1280, height = 800, reducedMotion = false, signedIn = true } = look
+  const { language = 'en', theme = 'light', width = 1280, height = 800, at = origin } = look
+  const { reducedMotion = false, signedIn = true, scripts = true } = look
   const context = await browser.newContext({
-    baseURL: origin,
+    baseURL: at,
+    javaScriptEnabled: scripts,
     locale: language === 'zh' ? 'zh-CN' : 'en-US',
     colorScheme: theme,
     reducedMotion: reducedMotion ? 'reduce' : 'no-preference',
@@ -67,14 +62,14 @@ export async function openPage(look: Look = {}): Promise<Page> {
   })
   contexts.push(context)
   const page = await context.newPage()
-  page.setDefaultTimeout(15_000)
+  page.setDefaultTimeout(60_000)
   page.on('console', (message) => message.type() === 'error' && faults.push(message.text()))
   page.on('pageerror', (error) => faults.push(String(error)))
   page.on('request', (request) => {
     const { host, protocol } = new URL(request.url())
-    if (protocol.startsWith('http') && host !== new URL(origin).host) faults.push(`request to ${host}`)
+    if (protocol.startsWith('http') && host !== new URL(at).host) faults.push(`request to ${host}`)
   })
-  if (signedIn) await page.goto(`/?token=${token}`)
+  if (signedIn) await context.request.get(`/?token=${token}`, { maxRedirects: 0 })
   return page
 }
 
@@ -94,8 +89,8 @@ export async function expectAccessible(page: Page): Promise<void> {
   expect(found).toEqual([])
 }
 
-async function call<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
-  const answer = await fetch(`${origin}/api/v1${path}`, {
+async function call<Answer>(at: string, method: string, path: string, body?: unknown): Promise<Answer> {
+  const answer = await fetch(`${at}/api/v1${path}`, {
     method,
     headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -104,18 +99,20 @@ async function call<Answer>(method: string, path: string, body?: unknown): Promi
   return (answer.status === 204 ? undefined : await answer.json()) as Answer
 }
 
-export const server = {
-  get: <Answer>(path: string) => call<Answer>('GET', path),
-  post: <Answer>(path: string, body: unknown) => call<Answer>('POST', path, body),
-  put: <Answer>(path: string, body: unknown) => call<Answer>('PUT', path, body),
-}
+export const serverAt = (at: string) => ({
+  get: <Answer>(path: string) => call<Answer>(at, 'GET', path),
+  post: <Answer>(path: string, body: unknown) => call<Answer>(at, 'POST', path, body),
+  put: <Answer>(path: string, body: unknown) => call<Answer>(at, 'PUT', path, body),
+})
+
+export const server = serverAt(origin)
 
 interface Stored {
   readonly id: number
 }
 
-export async function newProject(name: string): Promise<number> {
-  return (await server.post<Stored>('/projects', { name })).id
+export async function newProject(name: string, on = server): Promise<number> {
+  return (await on.post<Stored>('/projects', { name })).id
 }
 
 export async function newDocument(
@@ -123,8 +120,9 @@ export async function newDocument(
   title: string,
   content: unknown,
   format: 'tiptap' | 'markdown' | 'text' = typeof content === 'string' ? 'text' : 'tiptap',
+  on = server,
 ): Promise<number> {
-  return (await server.post<Stored>(`/projects/${projectId}/documents`, { title, format, content })).id
+  return (await on.post<Stored>(`/projects/${projectId}/documents`, { title, format, content })).id
 }
 
 /** Waits until everything in a project is searchable: the stream of events ends then. */

@@ -19,7 +19,7 @@ test('retrieval shows passages with scores, tokens and redactions, and the conte
   await page.getByRole('link', { name: 'The lighthouse' }).waitFor()
   expect(await page.locator('main').textContent()).not.toContain('keeper@example.com')
   await page.locator('mark').first().waitFor()
-  await page.getByText('Made unreadable').waitFor()
+  await page.getByText('Redacted').waitFor()
   await page.getByText(/^[\d,]+ of [\d,]+ tokens$/).waitFor()
   await expectAccessible(page)
   await page.getByRole('radio', { name: 'Context' }).check()

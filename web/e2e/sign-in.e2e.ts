@@ -61,25 +61,16 @@ describe('signing in', () => {
   })
 
   test('with scripts disabled the page says what is wrong', async () => {
-    const page = await openPage({ signedIn: false })
-    await page.context().close()
-    const { chromium } = await import('playwright-core')
-    const browser = await chromium.launch({
-      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-      args: ['--no-sandbox'],
-    })
-    const context = await browser.newContext({ javaScriptEnabled: false })
-    const plain = await context.newPage()
-    await plain.goto(origin)
-    expect(await plain.locator('noscript').textContent()).toContain('needs JavaScript')
-    await browser.close()
+    const page = await openPage({ signedIn: false, scripts: false })
+    await page.goto('/')
+    expect(await page.locator('noscript').textContent()).toContain('needs JavaScript')
   })
 
   test('with the API down the page says so and recovers', async () => {
     expectFault(/Failed to load resource/)
     const page = await openPage()
     await page.route('**/api/**', (route) => route.abort())
-    await page.reload()
+    await page.goto('/')
     await page.getByText('The server does not answer').waitFor()
     await page.unroute('**/api/**')
     await page.getByRole('button', { name: 'Try again' }).click()

@@ -44,6 +44,7 @@ describe('writing', () => {
     const project = await newProject('Bin')
     await newDocument(project, 'Keep me', 'One.')
     const page = await openPage()
+    await page.clock.install()
     await page.goto(`/projects/${project}/documents`)
     await page.getByRole('button', { name: 'Delete Keep me' }).click()
     await page.getByText('No documents yet').waitFor()
@@ -52,6 +53,7 @@ describe('writing', () => {
     await page.getByRole('button', { name: 'Delete Keep me' }).click()
     const gone = page.waitForResponse((answer) => answer.request().method() === 'DELETE')
     await page.getByText('was deleted').waitFor()
+    await page.clock.runFor(60_000)
     expect((await gone).status()).toBe(204)
     expect((await server.get<{ documents: unknown[] }>(`/projects/${project}/documents`)).documents).toEqual([])
   })
@@ -92,6 +94,30 @@ describe('writing', () => {
     expect((await stored(id)).text).toBe('Beginning. Mine 我的')
   })
 
+  test('a conflict can be resolved in favour of the other text', async () => {
+    expectFault(/409/)
+    const project = await newProject('两位作者')
+    const id = await newDocument(project, 'Shared', rich('Beginning.'))
+    const page = await openPage({ language: 'zh' })
+    await page.goto(`/projects/${project}/documents/${id}`)
+    const text = page.getByLabel('Shared 的正文')
+    await text.waitFor()
+    await server.put(`/documents/${id}`, { content: rich('From elsewhere 别处'), format: 'tiptap' })
+    await text.click()
+    await page.keyboard.insertText('Mine 我的 ')
+    await page.getByRole('heading', { name: '此文档已在别处修改' }).waitFor()
+    await page.getByRole('button', { name: '采用另一份' }).click()
+    await text.getByText('From elsewhere 别处').waitFor()
+    expect(await text.textContent()).toBe('From elsewhere 别处')
+    expect((await stored(id)).text).toBe('From elsewhere 别处')
+    await text.click()
+    await page.keyboard.press('Control+End')
+    await page.keyboard.insertText('！')
+    await page.getByText('编辑中…').waitFor()
+    await page.getByText('已保存', { exact: true }).waitFor()
+    expect((await stored(id)).text).toBe('From elsewhere 别处！')
+  })
+
   test('the history shows a difference by word and restores a version', async () => {
     const project = await newProject('History')
     const id = await newDocument(project, 'Draft', rich('The lamp was red.'))
@@ -109,11 +135,34 @@ describe('writing', () => {
     expect((await stored(id)).text).toBe('The lamp was red.')
   })
 
+  test('the text scrolls with the caret', async () => {
+    const project = await newProject('Scrolling')
+    const id = await newDocument(
+      project,
+      'Long',
+      rich(...Array.from({ length: 60 }, (_, at) => `Line ${at} 第${at}行`)),
+    )
+    const page = await openPage()
+    await page.goto(`/projects/${project}/documents/${id}`)
+    await page.getByLabel('Text of Long').getByText('Line 3 第3行').click()
+    for (let line = 0; line < 40; line += 1) await page.keyboard.press('Enter')
+    await page.keyboard.insertText('Here 这里')
+    const inView = async (text: string) => {
+      const { y = -1, height = 0 } = (await page.getByText(text).boundingBox()) ?? {}
+      return y > 40 && y + height < 800
+    }
+    expect(await inView('Here 这里')).toBe(true)
+    for (let line = 0; line < 44; line += 1) await page.keyboard.press('ArrowUp')
+    await page.keyboard.insertText('上 Top ')
+    expect(await inView('上 Top')).toBe(true)
+  })
+
   test('what cannot be saved is kept and saved later', async () => {
     expectFault(/Failed to load resource/)
     const project = await newProject('Offline')
     const id = await newDocument(project, 'Notes', rich('Start.'))
     const page = await openPage()
+    await page.clock.install()
     await page.goto(`/projects/${project}/documents/${id}`)
     await page.getByLabel('Text of Notes').click()
     await page.route('**/api/**', (route) => route.abort())
@@ -121,6 +170,7 @@ describe('writing', () => {
     await page.keyboard.insertText(' More')
     await page.getByText('Not saved; trying again').waitFor()
     await page.unroute('**/api/**')
+    await page.clock.runFor(10_000)
     await page.getByText('Saved', { exact: true }).waitFor()
     expect((await stored(id)).text).toBe('Start. More')
   })

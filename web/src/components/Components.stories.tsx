@@ -1,8 +1,10 @@
 import type { Meta, StoryObj } from '@storybook/react-vite'
 import { useText } from '../i18n/language'
 import { Button, IconButton } from './Button'
-import { Actions, Dialog } from './Dialog'
-import { AreaField, Field, Segments, SelectField } from './Field'
+import { Actions, ConfirmDialog, Dialog } from './Dialog'
+import { AreaField, BareField, Field, Form, Segments, SelectField } from './Field'
+import { List, ListItem } from './List'
+import { Panel } from './Panel'
 import { Badge, Notice } from './Screen'
 import { Ago, CopyButton, Marked, Progress } from './Text'
 import { useToast } from './Toast'
@@ -43,7 +45,7 @@ function Texts() {
 function Fields() {
   const { t } = useText()
   return (
-    <form>
+    <Form onSubmit={nothing}>
       <Field label={t('name')} hint={t('tools.pointerHint')} />
       <Field label={t('title')} error={t('signin.wrong')} />
       <AreaField label={t('tables.value')} value="{}" onChange={nothing} code />
@@ -57,7 +59,7 @@ function Fields() {
           ['fts', t('search.fts')],
         ]}
       />
-    </form>
+    </Form>
   )
 }
 
@@ -73,6 +75,48 @@ function ADialog() {
   )
 }
 
+function Confirmation() {
+  const { t } = useText()
+  return (
+    <ConfirmDialog
+      title={t('projects.delete', { name: '灯塔' })}
+      text={t('tables.deleteText', { tools: 2 })}
+      typedName="灯塔"
+      onConfirm={nothing}
+      onClose={nothing}
+    />
+  )
+}
+
+function Things() {
+  const { t } = useText()
+  return (
+    <List>
+      <ListItem to="/1" icon="table" name="Novel" facts={<span>11 kB</span>} />
+      <ListItem
+        to="/2"
+        icon="search"
+        name="search_chapters"
+        text={t('tools.descriptionHint')}
+        facts={<Badge tone="accent">search</Badge>}
+        action={<IconButton icon="trash" label={t('delete')} />}
+      />
+    </List>
+  )
+}
+
+function Beside() {
+  const { t } = useText()
+  return (
+    <Panel controls={<BareField label={t('search.title')} />} onClose={nothing}>
+      <p>{t('search.startText')}</p>
+    </Panel>
+  )
+}
+
+export const Confirm: StoryObj = { render: () => <Confirmation /> }
+export const ListOfThings: StoryObj = { render: () => <Things /> }
+export const SidePanel: StoryObj = { render: () => <Beside /> }
 export const ButtonsAndTexts: StoryObj = { render: () => <Texts /> }
 export const FormFields: StoryObj = { render: () => <Fields /> }
 export const ModalDialog: StoryObj = { render: () => <ADialog /> }

@@ -1,6 +1,8 @@
-import { type ReactNode, useEffect, useId, useRef } from 'react'
+import { type ReactNode, useEffect, useId, useRef, useState } from 'react'
 import { useText } from '../i18n/language'
-import { IconButton } from './Button'
+import { Button, IconButton } from './Button'
+import { Field } from './Field'
+import { Notice } from './Screen'
 import styles from './ui.module.css'
 
 /** A modal dialog. Escape closes it, and the focus returns to where it was. */
@@ -50,4 +52,49 @@ export function Dialog({
 /** Buttons at the end of a dialog or form. */
 export function Actions({ children }: { children: ReactNode }) {
   return <div className={`${styles.row} ${styles.end}`}>{children}</div>
+}
+
+/** Asks before something is deleted for good. `text` says what goes with it; until it is known, nothing can be deleted. */
+export function ConfirmDialog({
+  title,
+  text,
+  button,
+  typedName,
+  error,
+  pending = false,
+  onConfirm,
+  onClose,
+}: {
+  title: string
+  text: string | undefined
+  button?: string
+  /** A name that has to be typed first. */
+  typedName?: string
+  error?: string
+  pending?: boolean
+  onConfirm: () => void
+  onClose: () => void
+}) {
+  const { t } = useText()
+  const [typed, setTyped] = useState('')
+  const sure = typedName === undefined || typed.trim() === typedName.trim()
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <Notice tone="bad">{text ?? t('loading')}</Notice>
+      {typedName !== undefined && (
+        <Field
+          label={t('projects.typeName', { name: typedName })}
+          value={typed}
+          onChange={(event) => setTyped(event.target.value)}
+        />
+      )}
+      {error && <p role="alert">{error}</p>}
+      <Actions>
+        <Button onClick={onClose}>{t('cancel')}</Button>
+        <Button danger disabled={text === undefined || !sure || pending} onClick={onConfirm}>
+          {button ?? t('delete')}
+        </Button>
+      </Actions>
+    </Dialog>
+  )
 }

@@ -1,4 +1,11 @@
-import { type InputHTMLAttributes, type ReactNode, type Ref, type SelectHTMLAttributes, useId } from 'react'
+import {
+  type FormEvent,
+  type InputHTMLAttributes,
+  type ReactNode,
+  type Ref,
+  type SelectHTMLAttributes,
+  useId,
+} from 'react'
 import styles from './ui.module.css'
 
 interface Labelled {
@@ -35,6 +42,30 @@ export function Field({
         </span>
       )}
     </div>
+  )
+}
+
+/** A field whose label is its placeholder, for places where its purpose is plain to see. */
+export function BareField({
+  label,
+  ref,
+  ...rest
+}: InputHTMLAttributes<HTMLInputElement> & { label: string; ref?: Ref<HTMLInputElement> }) {
+  return (
+    <input ref={ref} className={styles.input} placeholder={label} aria-label={label} autoComplete="off" {...rest} />
+  )
+}
+
+/** Fields below each other, which are sent without loading the page anew. */
+export function Form({ onSubmit, children }: { onSubmit: () => void; children: ReactNode }) {
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    onSubmit()
+  }
+  return (
+    <form className={styles.form} onSubmit={submit}>
+      {children}
+    </form>
   )
 }
 

@@ -3,7 +3,8 @@ import { useText } from '../i18n/language'
 import { relativeTime } from '../text/format'
 import { pieces } from '../text/offsets'
 import { Button } from './Button'
-import styles from './ui.module.css'
+import styles from './text.module.css'
+import ui from './ui.module.css'
 
 /** A text with ranges (in code points) marked. */
 export function Marked({ text, ranges }: { text: string; ranges: readonly (readonly number[])[] }) {
@@ -85,15 +86,34 @@ export function ScrollBox({ label, className, children }: { label: string; class
   )
 }
 
+/** Source code or JSON in a frame of its own. */
+export function CodeBox({ label, children }: { label: string; children: string }) {
+  return (
+    <ScrollBox label={label} className={styles.code}>
+      {children}
+    </ScrollBox>
+  )
+}
+
+/** A passage of somebody's text. */
+export function Prose({ children }: { children: ReactNode }) {
+  return <p className={styles.prose}>{children}</p>
+}
+
+/** A remark that stands back. */
+export function Soft({ children }: { children: ReactNode }) {
+  return <p className={styles.soft}>{children}</p>
+}
+
 export function Kbd({ children }: { children: string }) {
-  return <kbd className={styles.kbd}>{children}</kbd>
+  return <kbd className={ui.kbd}>{children}</kbd>
 }
 
 /** Text for screen readers only. */
 export function Hidden({ children }: { children: string }) {
-  return <span className={styles.visuallyHidden}>{children}</span>
+  return <span className={ui.visuallyHidden}>{children}</span>
 }
 
 export function Progress({ value, max, label }: { value: number; max: number; label: string }) {
-  return <progress className={styles.meter} value={value} max={Math.max(max, 1)} aria-label={label} />
+  return <progress className={ui.meter} value={value} max={Math.max(max, 1)} aria-label={label} />
 }

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import {
   api,
   createDocumentMutation,
@@ -10,7 +10,7 @@ import {
 } from '../../api'
 import { Button, IconButton } from '../../components/Button'
 import { Actions, Dialog } from '../../components/Dialog'
-import { Field, Segments } from '../../components/Field'
+import { Field, Form, Segments } from '../../components/Field'
 import { Icon, type IconName } from '../../components/Icon'
 import { PageLink, useNavigateTo } from '../../components/PageLink'
 import { Failed, Loading, Page, Screen } from '../../components/Screen'
@@ -186,14 +186,13 @@ function NewDocument({
       navigate(addressOf(made.id))
     },
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
+  const submit = () => {
     if (!title.trim()) return
     create.mutate({ path, body: { title: title.trim(), format, content: format === 'tiptap' ? EMPTY : '' } })
   }
   return (
     <Dialog title={t('documents.new')} onClose={onClose}>
-      <form onSubmit={submit} className={styles.form}>
+      <Form onSubmit={submit}>
         <Field
           label={t('title')}
           value={title}
@@ -217,7 +216,7 @@ function NewDocument({
             {t('create')}
           </Button>
         </Actions>
-      </form>
+      </Form>
     </Dialog>
   )
 }
@@ -233,13 +232,12 @@ function Rename({ document, onClose }: { document: DocumentSummary; onClose: () 
       onClose()
     },
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
+  const submit = () => {
     if (title.trim()) save.mutate({ path: { document_id: document.id }, body: { title: title.trim() } })
   }
   return (
     <Dialog title={t('documents.rename', { title: document.title })} onClose={onClose}>
-      <form onSubmit={submit} className={styles.form}>
+      <Form onSubmit={submit}>
         <Field
           label={t('title')}
           value={title}
@@ -253,7 +251,7 @@ function Rename({ document, onClose }: { document: DocumentSummary; onClose: () 
             {t('rename')}
           </Button>
         </Actions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

@@ -5,7 +5,7 @@ import { Button, IconButton } from '../../components/Button'
 import { Actions, Dialog } from '../../components/Dialog'
 import { Failed, Loading } from '../../components/Screen'
 import { useMay } from '../../components/session'
-import { Ago, type Change, Diff } from '../../components/Text'
+import { Ago, type Change, Diff, Soft } from '../../components/Text'
 import { useText } from '../../i18n/language'
 import styles from './documents.module.css'
 
@@ -67,7 +67,7 @@ export function VersionList({
         <IconButton size="small" icon="close" label={t('close')} onClick={onClose} />
       </header>
       {error ? <Failed error={error} onRetry={onRetry} /> : null}
-      {versions?.length === 0 && <p className={styles.soft}>{t('versions.none')}</p>}
+      {versions?.length === 0 && <Soft>{t('versions.none')}</Soft>}
       <ul>
         {versions?.map((version) => (
           <li key={version.id}>
@@ -105,10 +105,10 @@ function Compare({
   const restore = useMutation({ ...restoreVersionMutation(), onSuccess: onRestored })
   return (
     <Dialog title={t('versions.compare')} onClose={onClose} wide>
-      <p className={styles.soft}>
+      <Soft>
         {t(`reason.${version.reason as 'manual' | 'autosave' | 'replace' | 'restore'}`)} ·{' '}
         <Ago time={version.createdAt} />
-      </p>
+      </Soft>
       {diff.isPending && <Loading />}
       {diff.isError && <Failed error={diff.error} onRetry={() => void diff.refetch()} />}
       {diff.data && <Diff changes={diff.data.changes as Change[]} />}

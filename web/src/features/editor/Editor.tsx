@@ -9,7 +9,7 @@ import { Notice } from '../../components/Screen'
 import { useText } from '../../i18n/language'
 import { toUtf16 } from '../../text/offsets'
 import styles from './editor.module.css'
-import { type Mark, Marking, scrollToMark, setMarks } from './marking'
+import { CARET_MARGIN, caretIsVisible, type Mark, Marking, scrollToMark, setMarks } from './marking'
 import { contentAsLines, inSource, linesAsContent, type Range, rangeIn, runsOf } from './positions'
 import { Toolbar } from './Toolbar'
 
@@ -110,6 +110,9 @@ export function Editor({
       if (transaction.docChanged && changed.isEditable) latest.current(readerOf(changed, rich))
     },
     editorProps: {
+      handleScrollToSelection: caretIsVisible, // then there is nothing to do
+      scrollThreshold: CARET_MARGIN,
+      scrollMargin: CARET_MARGIN,
       attributes: {
         class: styles.text ?? '',
         role: 'textbox',

@@ -41,3 +41,14 @@ export function setMarks(view: EditorView, marks: readonly Mark[]): void {
 export function scrollToMark(view: EditorView, kind: Mark['kind']): void {
   view.dom.querySelector(`.marking-${kind}`)?.scrollIntoView({ block: 'center', behavior: 'auto' })
 }
+
+/** Pixels around the caret that stay in view. At the top the toolbar covers the page. */
+export const CARET_MARGIN = { top: 56, right: 0, bottom: 24, left: 0 }
+
+/** Returns whether the caret is in view. ProseMirror would measure all elements around it after every key. */
+export function caretIsVisible(view: EditorView): boolean {
+  const page = view.dom.closest('main')?.getBoundingClientRect()
+  if (!page) return false
+  const caret = view.coordsAtPos(view.state.selection.head)
+  return caret.top > page.top + CARET_MARGIN.top && caret.bottom < page.bottom - CARET_MARGIN.bottom
+}

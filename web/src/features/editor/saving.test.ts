@@ -27,6 +27,33 @@ describe('saving', () => {
     expect(states).toEqual(['waiting', 'saving', 'saved'])
   })
 
+  test('somebody who types without a pause is saved every few seconds', async () => {
+    const send = vi.fn<Send>().mockResolvedValue(2)
+    const { queue: saving } = queue(send)
+    for (let key = 0; key < 60; key += 1) {
+      saving.edited(() => key)
+      await vi.advanceTimersByTimeAsync(100)
+    }
+    expect(send).toHaveBeenCalledOnce()
+  })
+
+  test('saving waits until the browser is idle', async () => {
+    const send = vi.fn<Send>().mockResolvedValue(2)
+    let idle = () => {}
+    const saving = new SaveQueue({
+      send,
+      revision: 1,
+      isConflict: () => false,
+      onState: () => undefined,
+      whenIdle: (run) => (idle = run),
+    })
+    saving.edited(() => 'x')
+    await vi.runAllTimersAsync()
+    expect(send).not.toHaveBeenCalled()
+    idle()
+    expect(send).toHaveBeenCalledOnce()
+  })
+
   test('the content is read when it is sent, not when it is edited', async () => {
     const send = vi.fn<Send>().mockResolvedValue(2)
     const read = vi.fn(() => 'x')

@@ -16,7 +16,15 @@ interface Options {
   readonly isConflict: (error: unknown) => boolean
   readonly onState: (state: SaveState) => void
   readonly delayMs?: number
+  readonly maxDelayMs?: number
   readonly retryMs?: number
+  readonly whenIdle?: (run: () => void) => void
+}
+
+/** Runs something between two key presses, within a second. */
+function whenBrowserIsIdle(run: () => void): void {
+  if (typeof requestIdleCallback === 'function') requestIdleCallback(run, { timeout: 1000 })
+  else run() // Safari
 }
 
 export class SaveQueue {
@@ -25,11 +33,12 @@ export class SaveQueue {
   private state: SaveState = 'saved'
   private title: string | undefined
   private read: (() => unknown) | undefined
+  private unsavedSince: number | undefined
   private timer: ReturnType<typeof setTimeout> | undefined
   private running: Promise<void> | undefined
 
   constructor(options: Options) {
-    this.options = { delayMs: 900, retryMs: 4000, ...options }
+    this.options = { delayMs: 900, maxDelayMs: 5000, retryMs: 4000, whenIdle: whenBrowserIsIdle, ...options }
     this.revision = options.revision
   }
 
@@ -78,13 +87,16 @@ export class SaveQueue {
     if (this.state === 'conflict') return
     if (this.state !== 'saving') this.set('waiting')
     clearTimeout(this.timer)
-    this.timer = setTimeout(() => void this.flush(), delay)
+    this.unsavedSince ??= Date.now()
+    const left = Math.max(0, this.unsavedSince + this.options.maxDelayMs - Date.now())
+    this.timer = setTimeout(() => this.options.whenIdle(() => void this.flush()), Math.min(delay, left))
   }
 
   private async run(): Promise<void> {
     const { read, title } = this
     this.read = undefined
     this.title = undefined
+    this.unsavedSince = undefined
     const change: Change = { ...(title === undefined ? {} : { title }), ...(read ? { content: read() } : {}) }
     this.set('saving')
     this.running = this.options.send(change, this.revision).then(

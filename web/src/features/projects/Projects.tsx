@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import {
   createProjectMutation,
   deleteProjectMutation,
@@ -9,15 +9,14 @@ import {
   type Project,
 } from '../../api'
 import { Button, IconButton } from '../../components/Button'
-import { Actions, Dialog } from '../../components/Dialog'
-import { Field } from '../../components/Field'
-import { Icon } from '../../components/Icon'
-import { PageLink, useNavigateTo } from '../../components/PageLink'
-import { Failed, Loading, Notice, Page, Screen } from '../../components/Screen'
+import { Actions, ConfirmDialog, Dialog } from '../../components/Dialog'
+import { Field, Form } from '../../components/Field'
+import { List, ListItem } from '../../components/List'
+import { useNavigateTo } from '../../components/PageLink'
+import { Failed, Loading, Page, Screen } from '../../components/Screen'
 import { useMay } from '../../components/session'
 import { Ago } from '../../components/Text'
 import { useText } from '../../i18n/language'
-import styles from './projects.module.css'
 
 export function Projects({ addressOf }: { addressOf: (id: number) => string }) {
   const { t } = useText()
@@ -60,26 +59,26 @@ export function ProjectList({
   const { t } = useText()
   const mayDelete = useMay('admin')
   return (
-    <ul className={styles.list}>
+    <List>
       {projects.map((project) => (
-        <li key={project.id} className={styles.item}>
-          <PageLink to={addressOf(project.id)} className={styles.link}>
-            <Icon name="folder" />
-            <strong>{project.name}</strong>
-            <span>
-              <Ago time={project.created_at} />
-            </span>
-          </PageLink>
-          {mayDelete && (
-            <IconButton
-              icon="trash"
-              label={t('projects.delete', { name: project.name })}
-              onClick={() => onDelete(project)}
-            />
-          )}
-        </li>
+        <ListItem
+          key={project.id}
+          to={addressOf(project.id)}
+          icon="folder"
+          name={project.name}
+          facts={<Ago time={project.created_at} />}
+          action={
+            mayDelete && (
+              <IconButton
+                icon="trash"
+                label={t('projects.delete', { name: project.name })}
+                onClick={() => onDelete(project)}
+              />
+            )
+          }
+        />
       ))}
-    </ul>
+    </List>
   )
 }
 
@@ -95,13 +94,12 @@ function NewProject({ addressOf, onClose }: { addressOf: (id: number) => string;
       navigate(addressOf(made.id))
     },
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
+  const submit = () => {
     if (name.trim()) create.mutate({ body: { name: name.trim() } })
   }
   return (
     <Dialog title={t('projects.new')} onClose={onClose}>
-      <form onSubmit={submit}>
+      <Form onSubmit={submit}>
         <Field
           label={t('name')}
           value={name}
@@ -109,14 +107,13 @@ function NewProject({ addressOf, onClose }: { addressOf: (id: number) => string;
           error={create.error?.message}
           autoFocus
         />
-        <br />
         <Actions>
           <Button onClick={onClose}>{t('cancel')}</Button>
           <Button variant="primary" type="submit" disabled={!name.trim() || create.isPending}>
             {t('create')}
           </Button>
         </Actions>
-      </form>
+      </Form>
     </Dialog>
   )
 }
@@ -126,7 +123,6 @@ function DeleteProject({ project, onClose }: { project: Project; onClose: () => 
   const queries = useQueryClient()
   const path = { project_id: project.id }
   const holds = useQuery(getProjectDependentsOptions({ path }))
-  const [typed, setTyped] = useState('')
   const remove = useMutation({
     ...deleteProjectMutation(),
     onSuccess: async () => {
@@ -135,25 +131,14 @@ function DeleteProject({ project, onClose }: { project: Project; onClose: () => 
     },
   })
   return (
-    <Dialog title={t('projects.delete', { name: project.name })} onClose={onClose}>
-      <Notice tone="bad">
-        {t('projects.deleteText', {
-          documents: holds.data?.documents ?? 0,
-          tables: holds.data?.tables ?? 0,
-          tools: holds.data?.tools ?? 0,
-        })}
-      </Notice>
-      <Field
-        label={t('projects.typeName', { name: project.name })}
-        value={typed}
-        onChange={(event) => setTyped(event.target.value)}
-      />
-      <Actions>
-        <Button onClick={onClose}>{t('cancel')}</Button>
-        <Button danger disabled={typed !== project.name || remove.isPending} onClick={() => remove.mutate({ path })}>
-          {t('delete')}
-        </Button>
-      </Actions>
-    </Dialog>
+    <ConfirmDialog
+      title={t('projects.delete', { name: project.name })}
+      text={holds.data && t('projects.deleteText', holds.data)}
+      typedName={project.name}
+      error={remove.error?.message ?? holds.error?.message}
+      pending={remove.isPending}
+      onConfirm={() => remove.mutate({ path })}
+      onClose={onClose}
+    />
   )
 }

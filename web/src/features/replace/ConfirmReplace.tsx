@@ -2,6 +2,7 @@ import { useState } from 'react'
 import { Button } from '../../components/Button'
 import { Actions, Dialog } from '../../components/Dialog'
 import { Notice } from '../../components/Screen'
+import { Soft } from '../../components/Text'
 import { useText } from '../../i18n/language'
 import styles from './replace.module.css'
 import type { Rule } from './rule'
@@ -27,7 +28,7 @@ export function ConfirmReplace({
         <del>{rule.search}</del> → <ins>{rule.replace || t('replace.nothing')}</ins>
       </p>
       <p>{t('replace.counts', counts)}</p>
-      <p className={styles.soft}>{t('replace.safe')}</p>
+      <Soft>{t('replace.safe')}</Soft>
       {risky && (
         <>
           <Notice>{t(rule.replace === '' ? 'replace.riskEmpty' : 'replace.riskMany')}</Notice>

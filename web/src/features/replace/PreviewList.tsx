@@ -1,13 +1,17 @@
+import { memo } from 'react'
 import type { PreviewMatch, ReplacePreview } from '../../api'
 import { Button } from '../../components/Button'
 import { Badge, Notice } from '../../components/Screen'
 import { useMay } from '../../components/session'
 import { useText } from '../../i18n/language'
+import { endOf, startOf } from './context'
 import styles from './replace.module.css'
 import { keyOf, type Place } from './rule'
 
 /** What a replace would change: a difference and a tick for every match, by document. */
-export function PreviewList({
+export const PreviewList = memo(PreviewByDocument)
+
+function PreviewByDocument({
   preview,
   unticked,
   current,
@@ -93,16 +97,12 @@ function Match({
         />
       )}
       <button type="button" aria-current={current ? 'true' : undefined} onClick={onChoose}>
-        {tail(match.leading)}
+        {endOf(match.leading)}
         <del>{match.before}</del>
+        <wbr />
         <ins>{match.after}</ins>
-        {match.trailing.slice(0, 80)}
+        {startOf(match.trailing)}
       </button>
     </li>
   )
-}
-
-function tail(text: string): string {
-  const points = [...text]
-  return points.length > 40 ? `…${points.slice(-40).join('')}` : text
 }

@@ -1,6 +1,7 @@
 import type { ChangeEvent, CompositionEvent } from 'react'
 import { useEffect, useRef } from 'react'
 import { Button, Sign } from '../../components/Button'
+import { BareField } from '../../components/Field'
 import { useText } from '../../i18n/language'
 import styles from './replace.module.css'
 import type { Rule } from './rule'
@@ -14,7 +15,7 @@ interface Typed {
 
 const FLAGS = [
   ['caseSensitive', 'Aa'],
-  ['wholeWord', 'ab|'],
+  ['wholeWord', '|ab|'],
   ['regex', '.*'],
   ['preserveCase', 'AB'],
 ] as const
@@ -43,26 +44,18 @@ export function ReplaceFields({
   }, [])
   return (
     <div className={styles.fields}>
-      <input
-        ref={first}
-        className={styles.input}
-        placeholder={t('replace.search')}
-        aria-label={t('replace.search')}
-        aria-invalid={error ? true : undefined}
-        {...search}
-      />
+      <BareField ref={first} label={t('replace.search')} aria-invalid={error ? true : undefined} {...search} />
       {error && (
         <p className={styles.error} role="alert">
           {error}
         </p>
       )}
-      <input className={styles.input} placeholder={t('replace.with')} aria-label={t('replace.with')} {...replace} />
+      <BareField label={t('replace.with')} {...replace} />
       <div className={styles.flags}>
         {FLAGS.map(([flag, sign]) => (
           <Button
             key={flag}
             size="small"
-            variant="quiet"
             aria-pressed={rule[flag]}
             aria-label={t(`replace.${flag}`)}
             title={t(`replace.${flag}`)}

@@ -1,13 +1,14 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { ApiFailure, api, type ReplacePreview } from '../../api'
 import { Button, IconButton } from '../../components/Button'
 import { Segments } from '../../components/Field'
 import { useOpenDocument } from '../../components/openDocument'
 import { useNavigateTo } from '../../components/PageLink'
+import { Panel } from '../../components/Panel'
 import { Failed, Loading, Notice, Screen } from '../../components/Screen'
 import { useMay } from '../../components/session'
-import { isComposing, useTyped } from '../../components/useTyped'
+import { useTyped } from '../../components/useTyped'
 import { useText } from '../../i18n/language'
 import { ConfirmReplace } from './ConfirmReplace'
 import { PastReplaces } from './PastReplaces'
@@ -56,103 +57,102 @@ export function ReplacePanel({
 
   const busy = execute.isPending || replaceOne.isPending
   const chosen = preview.data && counts(preview.data, unticked)
-  const more = async () => {
-    if (!preview.data) return
-    const next = await withNextPage(projectId, preview.data)
-    queries.setQueryData(['replace', 'preview', projectId, rule, scope], next)
-  }
+  const more = useMutation({
+    mutationFn: (shown: ReplacePreview) => withNextPage(projectId, shown),
+    onSuccess: (next) => queries.setQueryData(['replace', 'preview', projectId, rule, scope], next),
+  })
+  const choose = useCallback(
+    (chosenPlace: Place) => setCurrent(places.findIndex((each) => keyOf(each) === keyOf(chosenPlace))),
+    [places, setCurrent],
+  )
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes the panel from any control in it
-    <div
-      className={styles.panel}
-      onKeyDown={(event) => {
-        if (event.key === 'Escape' && !isComposing(event) && !asking) onClose()
-      }}
-    >
-      <div className={styles.top}>
-        <header className={styles.head}>
-          <h2>{t('replace.title')}</h2>
-          <IconButton icon="close" label={t('close')} onClick={onClose} />
-        </header>
-        <ReplaceFields
-          search={search.field}
-          replace={replace.field}
-          rule={flags}
-          error={
-            preview.error instanceof ApiFailure && preview.error.status === 422 ? preview.error.message : undefined
-          }
-          onFlags={setFlags}
-        />
-        {open && (
-          <Segments
-            label={t('replace.scope')}
-            value={scope.kind}
-            onChange={setScopeKind}
-            options={[
-              ['document', t('replace.inDocument')],
-              ['project', t('replace.inProject')],
-            ]}
+    <Panel
+      onClose={onClose}
+      controls={
+        <>
+          <header className={styles.head}>
+            <h2>{t('replace.title')}</h2>
+            <IconButton icon="close" label={t('close')} onClick={onClose} />
+          </header>
+          <ReplaceFields
+            search={search.field}
+            replace={replace.field}
+            rule={flags}
+            error={
+              preview.error instanceof ApiFailure && preview.error.status === 422 ? preview.error.message : undefined
+            }
+            onFlags={setFlags}
           />
-        )}
-        {chosen && rule.search && (
-          <div className={styles.bar}>
-            <p aria-live="polite">{t('replace.counts', { documents: chosen.documents, matches: chosen.matches })}</p>
-            <IconButton
-              size="small"
-              icon="down"
-              label={t('replace.next')}
-              disabled={places.length === 0}
-              onClick={() => setCurrent((current + 1) % places.length)}
+          {open && (
+            <Segments
+              label={t('replace.scope')}
+              value={scope.kind}
+              onChange={setScopeKind}
+              options={[
+                ['document', t('replace.inDocument')],
+                ['project', t('replace.inProject')],
+              ]}
             />
-            <IconButton
-              size="small"
-              icon="up"
-              label={t('replace.previous')}
-              disabled={places.length === 0}
-              onClick={() => setCurrent((current - 1 + places.length) % places.length)}
-            />
-          </div>
-        )}
-        {mayWrite && chosen && place && (
-          <div className={styles.bar}>
-            <Button size="small" disabled={busy} onClick={() => replaceOne.mutate({ rule, place })}>
-              {t('replace.one')}
-            </Button>
-            <Button
-              size="small"
-              onClick={() => {
-                if (!unticked.has(keyOf(place))) toggle([place])
-                setCurrent((current + 1) % places.length)
-              }}
-            >
-              {t('replace.skip')}
-            </Button>
-            <Button
-              size="small"
-              variant="primary"
-              disabled={busy || chosen.matches === 0 || preview.isFetching}
-              onClick={() => setAsking(true)}
-            >
-              {t('replace.all')}
-            </Button>
-          </div>
-        )}
-      </div>
-      <div className={styles.scroll}>
-        <Body
-          rule={rule}
-          preview={preview.data}
-          pending={preview.isPending}
-          error={preview.error}
-          unticked={unticked}
-          place={place}
-          failure={execute.error ?? replaceOne.error ?? undo.error}
-          onTick={toggle}
-          onMore={() => void more()}
-          onChoose={(chosenPlace) => setCurrent(places.findIndex((each) => keyOf(each) === keyOf(chosenPlace)))}
-        />
-        <PastReplaces projectId={projectId} undoing={undo.isPending} onUndo={(id) => undo.mutate(id)} />
-      </div>
+          )}
+          {chosen && rule.search && (
+            <div className={styles.bar}>
+              <p aria-live="polite">{t('replace.counts', { documents: chosen.documents, matches: chosen.matches })}</p>
+              <IconButton
+                size="small"
+                icon="down"
+                label={t('replace.next')}
+                disabled={places.length === 0}
+                onClick={() => setCurrent((current + 1) % places.length)}
+              />
+              <IconButton
+                size="small"
+                icon="up"
+                label={t('replace.previous')}
+                disabled={places.length === 0}
+                onClick={() => setCurrent((current - 1 + places.length) % places.length)}
+              />
+            </div>
+          )}
+          {mayWrite && chosen && place && (
+            <div className={styles.bar}>
+              <Button size="small" disabled={busy} onClick={() => replaceOne.mutate({ rule, place })}>
+                {t('replace.one')}
+              </Button>
+              <Button
+                size="small"
+                onClick={() => {
+                  if (!unticked.has(keyOf(place))) toggle([place])
+                  setCurrent((current + 1) % places.length)
+                }}
+              >
+                {t('replace.skip')}
+              </Button>
+              <Button
+                size="small"
+                variant="primary"
+                disabled={busy || chosen.matches === 0 || preview.isFetching}
+                onClick={() => setAsking(true)}
+              >
+                {t('replace.all')}
+              </Button>
+            </div>
+          )}
+        </>
+      }
+    >
+      <Body
+        rule={rule}
+        preview={preview.data}
+        pending={preview.isPending}
+        error={preview.error}
+        unticked={unticked}
+        place={place}
+        failure={execute.error ?? replaceOne.error ?? undo.error ?? more.error}
+        onTick={toggle}
+        onMore={() => preview.data && more.mutate(preview.data)}
+        onChoose={choose}
+      />
+      <PastReplaces projectId={projectId} undoing={undo.isPending} onUndo={(id) => undo.mutate(id)} />
       {asking && preview.data && chosen && (
         <ConfirmReplace
           rule={rule}
@@ -165,7 +165,7 @@ export function ReplacePanel({
           }}
         />
       )}
-    </div>
+    </Panel>
   )
 }
 
@@ -227,28 +227,38 @@ function Body({
   )
 }
 
+const NONE: ReadonlySet<string> = new Set()
+
 /** Which matches are ticked and which one is current. Both begin anew with another preview. */
 function useTicks(preview: ReplacePreview | undefined) {
   const id = preview?.previewId ?? 0
-  const [state, setState] = useState({ id, unticked: new Set<string>() as ReadonlySet<string>, current: 0 })
-  const now = state.id === id ? state : { id, unticked: new Set<string>(), current: 0 }
-  const toggle = (places: readonly Place[]) => {
-    const keys = places.map(keyOf)
-    const unticked = new Set(now.unticked)
-    const off = keys.every((key) => unticked.has(key))
-    for (const key of keys) {
-      if (off) unticked.delete(key)
-      else unticked.add(key)
-    }
-    setState({ ...now, unticked })
-  }
-  return {
-    unticked: now.unticked,
-    current: now.current,
-    toggle,
-    setCurrent: (current: number) => setState({ ...now, current: Math.max(0, current) }),
-    clear: () => setState({ id, unticked: new Set(), current: 0 }),
-  }
+  const [state, setState] = useState({ id, unticked: NONE, current: 0 })
+  const now = state.id === id ? state : { id, unticked: NONE, current: 0 }
+  const toggle = useCallback(
+    (places: readonly Place[]) =>
+      setState((before) => {
+        const keys = places.map(keyOf)
+        const unticked = new Set(before.id === id ? before.unticked : NONE)
+        const off = keys.every((key) => unticked.has(key))
+        for (const key of keys) {
+          if (off) unticked.delete(key)
+          else unticked.add(key)
+        }
+        return { id, unticked, current: before.id === id ? before.current : 0 }
+      }),
+    [id],
+  )
+  const setCurrent = useCallback(
+    (current: number) =>
+      setState((before) => ({
+        id,
+        unticked: before.id === id ? before.unticked : NONE,
+        current: Math.max(0, current),
+      })),
+    [id],
+  )
+  const clear = () => setState({ id, unticked: NONE, current: 0 })
+  return { unticked: now.unticked, current: now.current, toggle, setCurrent, clear }
 }
 
 /** Marks the matches in the open document, by the same rule as the replace. */

@@ -1,6 +1,6 @@
 import type { AssembledContext } from '../../api'
 import { Badge, Notice } from '../../components/Screen'
-import { CopyButton, Progress } from '../../components/Text'
+import { CopyButton, Progress, Prose, Soft } from '../../components/Text'
 import { useText } from '../../i18n/language'
 import styles from './retrieval.module.css'
 
@@ -27,7 +27,7 @@ export function ContextView({ answer }: { answer: AssembledContext }) {
             <Badge>{t('retrieval.tokens', { count: layer.tokens })}</Badge>
           </header>
           <Progress value={layer.tokens} max={answer.maxTokens} label={t(`layer.${layer.name}`)} />
-          <p className={styles.text}>{layer.text || t('retrieval.empty')}</p>
+          {layer.text ? <Prose>{layer.text}</Prose> : <Soft>{t('retrieval.empty')}</Soft>}
         </section>
       ))}
       <p className={styles.badges}>

@@ -1,12 +1,12 @@
 import type { Retrieval } from '../../api'
 import { PageLink } from '../../components/PageLink'
 import { Badge, Notice, Screen } from '../../components/Screen'
-import { Marked, Progress } from '../../components/Text'
+import { Marked, Progress, Prose } from '../../components/Text'
 import { useText } from '../../i18n/language'
 import { redactedRanges } from './placeholders'
 import styles from './retrieval.module.css'
 
-/** Passages with their scores and tokens, what was left out and why, and what was made unreadable. */
+/** Passages with their scores and tokens, what was left out and why, and what was redacted. */
 export function Passages({
   answer,
   addressOf,
@@ -38,9 +38,9 @@ export function Passages({
               )}
             </div>
             {chunk.headingPath.length > 0 && <small>{chunk.headingPath.join(' › ')}</small>}
-            <p className={styles.text}>
+            <Prose>
               <Marked text={chunk.text} ranges={redactedRanges(chunk)} />
-            </p>
+            </Prose>
             <small>{chunk.reason}</small>
           </li>
         ))}

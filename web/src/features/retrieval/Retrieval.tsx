@@ -2,7 +2,7 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { assembleContextMutation, retrievePassagesMutation } from '../../api'
 import { Button } from '../../components/Button'
-import { AreaField, Field, Segments } from '../../components/Field'
+import { AreaField, Field, Form, Segments } from '../../components/Field'
 import { Failed, Page, Screen } from '../../components/Screen'
 import { useText } from '../../i18n/language'
 import { ContextView } from './ContextView'
@@ -46,24 +46,16 @@ export function Retrieval({
   return (
     <Page wide title={t('nav.retrieval')} text={t('retrieval.text')}>
       <div className={styles.split}>
-        <form
-          className={styles.form}
-          onSubmit={(event) => {
-            event.preventDefault()
-            run()
-          }}
-        >
-          <div>
-            <Segments
-              label={t('retrieval.view')}
-              value={view}
-              onChange={setView}
-              options={[
-                ['passages', t('retrieval.passages')],
-                ['context', t('retrieval.context')],
-              ]}
-            />
-          </div>
+        <Form onSubmit={run}>
+          <Segments
+            label={t('retrieval.view')}
+            value={view}
+            onChange={setView}
+            options={[
+              ['passages', t('retrieval.passages')],
+              ['context', t('retrieval.context')],
+            ]}
+          />
           <AreaField label={t('retrieval.query')} value={query} onChange={setQuery} rows={3} />
           {view === 'context' && (
             <>
@@ -90,12 +82,10 @@ export function Retrieval({
               onChange={(event) => setMaxTokens(event.target.value)}
             />
           </div>
-          <div>
-            <Button variant="primary" icon="play" type="submit" disabled={!query.trim() || shown.isPending}>
-              {t('retrieval.run')}
-            </Button>
-          </div>
-        </form>
+          <Button variant="primary" icon="play" type="submit" disabled={!query.trim() || shown.isPending}>
+            {t('retrieval.run')}
+          </Button>
+        </Form>
         <div className={styles.answer}>
           {shown.isError && <Failed error={shown.error} onRetry={run} />}
           {!shown.data && !shown.isError && (

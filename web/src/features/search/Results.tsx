@@ -76,10 +76,12 @@ function Result({
   const { t } = useText()
   const [why, setWhy] = useState(false)
   const [start, end] = targetOf(result)
+  const { headingPath, documentTitle } = result
+  const headings = headingPath[0] === documentTitle ? headingPath.slice(1) : headingPath // the group is named so
   return (
     <li className={styles.result}>
       <PageLink to={addressOf(result.documentId, start, end)} onClick={onOpened}>
-        {result.headingPath.length > 0 && <small>{result.headingPath.join(' › ')}</small>}
+        {headings.length > 0 && <small>{headings.join(' › ')}</small>}
         <span>
           <Marked text={result.snippet} ranges={result.highlights} />
         </span>

@@ -2,7 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { useCallback, useEffect, useRef, useState } from 'react'
 import { listDocumentsOptions } from '../../api'
 import { IconButton } from '../../components/Button'
-import { Segments, SelectField } from '../../components/Field'
+import { BareField, Segments, SelectField } from '../../components/Field'
+import { Panel } from '../../components/Panel'
 import { isComposing, useTyped } from '../../components/useTyped'
 import { useText } from '../../i18n/language'
 import { clearHistory, readHistory, remember } from './history'
@@ -45,65 +46,62 @@ export function SearchPanel({
     onOpened()
   }, [projectId, typed.settled, onOpened])
   const more = useCallback(() => void loadMore(), [loadMore])
+  const again = useCallback(() => void retry(), [retry])
+  const forget = useCallback(() => setHistory(clearHistory(projectId)), [projectId])
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes the panel from any control in it
-    <div
-      className={styles.panel}
-      onKeyDown={(event) => {
-        if (event.key === 'Escape' && !isComposing(event)) onClose()
-      }}
+    <Panel
+      onClose={onClose}
+      controls={
+        <>
+          <div className={styles.queryRow}>
+            <BareField
+              ref={input}
+              type="search"
+              placeholder={t('search.placeholder')}
+              label={t('search.title')}
+              {...typed.field}
+              onKeyDown={(event) => {
+                if (event.key === 'Enter' && !isComposing(event)) {
+                  typed.set(event.currentTarget.value)
+                  setHistory(remember(projectId, event.currentTarget.value))
+                }
+              }}
+            />
+            <IconButton
+              icon="filter"
+              label={t('search.filters')}
+              aria-pressed={filtering || Object.keys(filters).length > 0}
+              aria-expanded={filtering}
+              onClick={() => setFiltering(!filtering)}
+            />
+            <IconButton icon="close" label={t('close')} onClick={onClose} />
+          </div>
+          <Segments
+            label={t('search.strategy')}
+            value={strategy}
+            onChange={setStrategy}
+            options={[
+              ['hybrid', t('search.hybrid')],
+              ['fts', t('search.fts')],
+              ['semantic', t('search.semantic')],
+            ]}
+          />
+          {filtering && <FilterFields projectId={projectId} filters={filters} onChange={setFilters} />}
+        </>
+      }
     >
-      <search className={styles.top}>
-        <div className={styles.queryRow}>
-          <input
-            ref={input}
-            type="search"
-            className={styles.query}
-            placeholder={t('search.placeholder')}
-            aria-label={t('search.title')}
-            {...typed.field}
-            onKeyDown={(event) => {
-              if (event.key === 'Enter' && !isComposing(event)) {
-                typed.set(event.currentTarget.value)
-                setHistory(remember(projectId, event.currentTarget.value))
-              }
-            }}
-          />
-          <IconButton
-            icon="filter"
-            label={t('search.filters')}
-            aria-pressed={filtering || Object.keys(filters).length > 0}
-            aria-expanded={filtering}
-            onClick={() => setFiltering(!filtering)}
-          />
-          <IconButton icon="close" label={t('close')} onClick={onClose} />
-        </div>
-        <Segments
-          label={t('search.strategy')}
-          value={strategy}
-          onChange={setStrategy}
-          options={[
-            ['hybrid', t('search.hybrid')],
-            ['fts', t('search.fts')],
-            ['semantic', t('search.semantic')],
-          ]}
-        />
-        {filtering && <FilterFields projectId={projectId} filters={filters} onChange={setFilters} />}
-      </search>
-      <div className={styles.scroll}>
-        <SearchScreen
-          state={state}
-          projectId={projectId}
-          history={history}
-          addressOf={addressOf}
-          onOpened={keep}
-          onMore={more}
-          onQuery={typed.set}
-          onRetry={() => void retry()}
-          onClearHistory={() => setHistory(clearHistory(projectId))}
-        />
-      </div>
-    </div>
+      <SearchScreen
+        state={state}
+        projectId={projectId}
+        history={history}
+        addressOf={addressOf}
+        onOpened={keep}
+        onMore={more}
+        onQuery={typed.set}
+        onRetry={again}
+        onClearHistory={forget}
+      />
+    </Panel>
   )
 }
 

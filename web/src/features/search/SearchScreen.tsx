@@ -1,3 +1,4 @@
+import { memo } from 'react'
 import { Button } from '../../components/Button'
 import { Loading, Notice, Screen } from '../../components/Screen'
 import { Hidden } from '../../components/Text'
@@ -14,8 +15,10 @@ interface Props extends Omit<ResultsProps, 'found' | 'stale'> {
   readonly onClearHistory: () => void
 }
 
-/** Chooses between the named screens of the search panel. */
-export function SearchScreen({ state, history, onQuery, onRetry, onClearHistory, ...results }: Props) {
+/** Chooses between the named screens of the search panel. It is not drawn anew while a query is typed. */
+export const SearchScreen = memo(ChosenScreen)
+
+function ChosenScreen({ state, history, onQuery, onRetry, onClearHistory, ...results }: Props) {
   const { t } = useText()
   const retry = (
     <Button variant="primary" onClick={onRetry}>

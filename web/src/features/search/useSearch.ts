@@ -1,4 +1,5 @@
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
 import { ApiFailure, api, type SearchPage, type SearchResult, type StrategicSearch } from '../../api'
 
 export type Strategy = 'hybrid' | 'fts' | 'semantic'
@@ -56,7 +57,22 @@ export function useSearch(projectId: number, asked: Asked) {
     staleTime: 5_000,
     refetchOnWindowFocus: false,
   })
-  return { state: stateOf(query, search), loadMore: search.fetchNextPage, retry: search.refetch }
+  const { data, error, failureReason, isPlaceholderData, isError, isFetching, hasNextPage, isFetchingNextPage } = search
+  const state = useMemo(
+    () =>
+      stateOf(query, {
+        data,
+        error,
+        failureReason,
+        isPlaceholderData,
+        isError,
+        isFetching,
+        hasNextPage,
+        isFetchingNextPage,
+      }),
+    [query, data, error, failureReason, isPlaceholderData, isError, isFetching, hasNextPage, isFetchingNextPage],
+  )
+  return { state, loadMore: search.fetchNextPage, retry: search.refetch }
 }
 
 function isBusy(error: unknown): boolean {

@@ -4,7 +4,7 @@ import { createKeyMutation, type Key, listKeysOptions, listKeysQueryKey, revokeK
 import { Button, IconButton } from '../../components/Button'
 import { Field, SelectField } from '../../components/Field'
 import { Badge, Notice } from '../../components/Screen'
-import { Ago, CopyButton } from '../../components/Text'
+import { Ago, CopyButton, Soft } from '../../components/Text'
 import { useText } from '../../i18n/language'
 import styles from './status.module.css'
 
@@ -65,7 +65,7 @@ export function Keys({ projectId }: { projectId: number }) {
 
 export function KeyList({ keys, onRevoke }: { keys: readonly Key[]; onRevoke: (key: Key) => void }) {
   const { t } = useText()
-  if (keys.length === 0) return <p className={styles.soft}>{t('keys.none')}</p>
+  if (keys.length === 0) return <Soft>{t('keys.none')}</Soft>
   return (
     <ul className={styles.keyList}>
       {keys.map((key) => (

@@ -3,13 +3,13 @@ import { api, getProjectStatusOptions, metricsOptions, type ProjectStatus } from
 import { Button } from '../../components/Button'
 import { Badge, Failed, Loading, Notice, Page } from '../../components/Screen'
 import { useMay } from '../../components/session'
-import { Progress } from '../../components/Text'
+import { Progress, Soft } from '../../components/Text'
 import { useToast } from '../../components/Toast'
 import { useProjectStatus } from '../../components/useProjectStatus'
 import { useText } from '../../i18n/language'
 import { bytes, number } from '../../text/format'
 import { Keys } from './Keys'
-import { type Bucket, searchTimes } from './metrics'
+import { type Bucket, boundText, quantile, searchTimes } from './metrics'
 import styles from './status.module.css'
 
 export function Status({ projectId }: { projectId: number }) {
@@ -35,7 +35,7 @@ export function Status({ projectId }: { projectId: number }) {
       title={t('nav.status')}
       actions={
         mayWrite && (
-          <Button icon="undo" disabled={rebuild.isPending} onClick={() => rebuild.mutate()}>
+          <Button icon="rebuild" disabled={rebuild.isPending} onClick={() => rebuild.mutate()}>
             {t('status.rebuild')}
           </Button>
         )
@@ -74,7 +74,7 @@ export function StatusView({ status, times }: { status: ProjectStatus; times: re
       </dl>
       <section>
         <h2>{t('status.indexes')}</h2>
-        {status.namespaces.length === 0 && <p className={styles.soft}>{t('status.noIndexes')}</p>}
+        {status.namespaces.length === 0 && <Soft>{t('status.noIndexes')}</Soft>}
         <ul className={styles.namespaces}>
           {status.namespaces.map((each) => (
             <li key={each.namespace}>
@@ -119,25 +119,30 @@ function Times({ times }: { times: readonly Bucket[] }) {
   const { t, language } = useText()
   const most = Math.max(1, ...times.map((each) => each.count))
   const all = times.reduce((sum, each) => sum + each.count, 0)
-  const label = (upTo: string) =>
-    upTo === '+Inf' ? '> 2 s' : `≤ ${Number(upTo) < 1 ? `${Number(upTo) * 1000} ms` : `${Number(upTo)} s`}`
   return (
     <section>
       <h2>{t('status.times')}</h2>
       {all === 0 ? (
-        <p className={styles.soft}>{t('status.noTimes')}</p>
+        <Soft>{t('status.noTimes')}</Soft>
       ) : (
-        <table className={styles.times}>
-          <tbody>
+        <>
+          <Soft>
+            {t('status.timesText', {
+              count: all,
+              half: boundText(quantile(times, 0.5)),
+              most: boundText(quantile(times, 0.95)),
+            })}
+          </Soft>
+          <ol className={styles.times}>
             {times.map((each) => (
-              <tr key={each.upTo}>
-                <th scope="row">{label(each.upTo)}</th>
-                <td>{each.count > 0 && <span style={{ width: `${(each.count / most) * 100}%` }} />}</td>
-                <td>{number(each.count, language)}</td>
-              </tr>
+              <li key={each.upTo} data-empty={each.count === 0}>
+                <span>{number(each.count, language)}</span>
+                <div style={{ height: `${(each.count / most) * 7}rem` }} />
+                <small>{boundText(each.upTo)}</small>
+              </li>
             ))}
-          </tbody>
-        </table>
+          </ol>
+        </>
       )}
     </section>
   )

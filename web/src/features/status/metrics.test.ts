@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { searchTimes } from './metrics'
+import { boundText, quantile, searchTimes } from './metrics'
 
 const METRICS = `# TYPE search_duration_seconds histogram
 search_duration_seconds_bucket{le="0.01",project_id="1"} 3.0
@@ -15,4 +15,21 @@ test('cumulative counts become one count for each bound of this project', () => 
     { upTo: '+Inf', count: 0 },
   ])
   expect(searchTimes(METRICS, 2)).toEqual([])
+})
+
+test('a share of the searches ended within a bound', () => {
+  const times = searchTimes(METRICS, 1)
+  expect(boundText(quantile(times, 0.5))).toBe('≤ 10 ms')
+  expect(boundText(quantile(times, 0.95))).toBe('≤ 50 ms')
+  expect(
+    boundText(
+      quantile(
+        [
+          { upTo: '2.0', count: 0 },
+          { upTo: '+Inf', count: 1 },
+        ],
+        0.5,
+      ),
+    ),
+  ).toBe('> 2 s')
 })

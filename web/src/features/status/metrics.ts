@@ -15,3 +15,20 @@ export function searchTimes(metrics: string, projectId: number): Bucket[] {
   }
   return totals.map(([upTo, total], index) => ({ upTo, count: total - (totals[index - 1]?.[1] ?? 0) }))
 }
+
+/** Returns the bound within which a share of all searches ended. */
+export function quantile(times: readonly Bucket[], share: number): string {
+  const wanted = times.reduce((sum, each) => sum + each.count, 0) * share
+  let seen = 0
+  for (const { upTo, count } of times) {
+    seen += count
+    if (seen >= wanted) return upTo
+  }
+  return '+Inf'
+}
+
+/** Returns a bound as people read it, such as "≤ 50 ms". */
+export function boundText(upTo: string): string {
+  if (upTo === '+Inf') return '> 2 s'
+  return Number(upTo) < 1 ? `≤ ${Number(upTo) * 1000} ms` : `≤ ${Number(upTo)} s`
+}

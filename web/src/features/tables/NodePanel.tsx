@@ -6,7 +6,7 @@ import { Actions } from '../../components/Dialog'
 import { AreaField } from '../../components/Field'
 import { Badge, Failed, Loading, Notice } from '../../components/Screen'
 import { useMay } from '../../components/session'
-import { CopyButton, ScrollBox } from '../../components/Text'
+import { CodeBox, CopyButton, Soft } from '../../components/Text'
 import { useToast } from '../../components/Toast'
 import { useText } from '../../i18n/language'
 import { bytes } from '../../text/format'
@@ -41,14 +41,14 @@ export function NodePanel({
           <code>{node.json_pointer || '/'}</code>
           <CopyButton text={node.json_pointer} label={t('tables.copyPointer')} />
         </div>
-        <p className={styles.soft}>
+        <Soft>
           {t(`kind.${node.kind}`)} · {bytes(node.size, language)}{' '}
           {tools.map((name) => (
             <Badge key={name} tone="good">
               {name}
             </Badge>
           ))}
-        </p>
+        </Soft>
       </div>
       {mayWrite && (
         <Button icon="search" onClick={onCreateTool}>
@@ -129,12 +129,7 @@ export function ValueEditor({
   const [text, setText] = useState(value)
   const problem = problemOf(text)
   const save = useMutation({ mutationFn: onSave, onSuccess: () => toast({ text: t('tables.saved') }) })
-  if (!editable)
-    return (
-      <ScrollBox label={t('tables.value')} className={styles.value}>
-        {value}
-      </ScrollBox>
-    )
+  if (!editable) return <CodeBox label={t('tables.value')}>{value}</CodeBox>
   return (
     <>
       <AreaField

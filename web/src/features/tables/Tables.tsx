@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import {
   api,
   deleteTableMutation,
@@ -9,16 +9,15 @@ import {
   type TableSummary,
 } from '../../api'
 import { Button, IconButton } from '../../components/Button'
-import { Actions, Dialog } from '../../components/Dialog'
-import { AreaField, Field } from '../../components/Field'
-import { Icon } from '../../components/Icon'
-import { PageLink, useNavigateTo } from '../../components/PageLink'
+import { Actions, ConfirmDialog, Dialog } from '../../components/Dialog'
+import { AreaField, Field, Form } from '../../components/Field'
+import { List, ListItem } from '../../components/List'
+import { useNavigateTo } from '../../components/PageLink'
 import { Failed, Loading, Notice, Page, Screen } from '../../components/Screen'
 import { useMay } from '../../components/session'
 import { Ago } from '../../components/Text'
 import { useText } from '../../i18n/language'
 import { bytes } from '../../text/format'
-import styles from './tables.module.css'
 import { problemOf } from './tree'
 
 export function Tables({ projectId, addressOf }: { projectId: number; addressOf: (id: number) => string }) {
@@ -62,27 +61,31 @@ export function TableList({
   const { t, language } = useText()
   const mayWrite = useMay('write')
   return (
-    <ul className={styles.list}>
+    <List>
       {tables.map((table) => (
-        <li key={table.id}>
-          <PageLink to={addressOf(table.id)}>
-            <Icon name="table" />
-            <strong>{table.name}</strong>
-            <span>{bytes(table.size, language)}</span>
-            <span>
+        <ListItem
+          key={table.id}
+          to={addressOf(table.id)}
+          icon="table"
+          name={table.name}
+          facts={
+            <>
+              <span>{bytes(table.size, language)}</span>
               <Ago time={table.updated_at} />
-            </span>
-          </PageLink>
-          {mayWrite && (
-            <IconButton
-              icon="trash"
-              label={t('projects.delete', { name: table.name })}
-              onClick={() => onDelete(table)}
-            />
-          )}
-        </li>
+            </>
+          }
+          action={
+            mayWrite && (
+              <IconButton
+                icon="trash"
+                label={t('projects.delete', { name: table.name })}
+                onClick={() => onDelete(table)}
+              />
+            )
+          }
+        />
       ))}
-    </ul>
+    </List>
   )
 }
 
@@ -117,8 +120,7 @@ function NewTable({
     },
   })
   const problem = text && text.length < 1_000_000 ? problemOf(text) : null
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
+  const submit = () => {
     if (name.trim() && text && !problem) create.mutate({ name: name.trim(), text })
   }
   const choose = async (file: File | undefined) => {
@@ -128,7 +130,7 @@ function NewTable({
   }
   return (
     <Dialog title={t('tables.new')} onClose={onClose}>
-      <form onSubmit={submit} className={styles.form}>
+      <Form onSubmit={submit}>
         <Field label={t('name')} value={name} onChange={(event) => setName(event.target.value)} autoFocus />
         <Field
           label={t('tables.file')}
@@ -154,7 +156,7 @@ function NewTable({
             {t('create')}
           </Button>
         </Actions>
-      </form>
+      </Form>
     </Dialog>
   )
 }
@@ -172,15 +174,13 @@ function DeleteTable({ table, onClose }: { table: TableSummary; onClose: () => v
     },
   })
   return (
-    <Dialog title={t('projects.delete', { name: table.name })} onClose={onClose}>
-      <Notice tone="bad">{t('tables.deleteText', { tools: holds.data?.tools ?? 0 })}</Notice>
-      {remove.isError && <p role="alert">{remove.error.message}</p>}
-      <Actions>
-        <Button onClick={onClose}>{t('cancel')}</Button>
-        <Button danger disabled={holds.isPending || remove.isPending} onClick={() => remove.mutate({ path })}>
-          {t('delete')}
-        </Button>
-      </Actions>
-    </Dialog>
+    <ConfirmDialog
+      title={t('projects.delete', { name: table.name })}
+      text={holds.data && t('tables.deleteText', { tools: holds.data.tools })}
+      error={remove.error?.message ?? holds.error?.message}
+      pending={remove.isPending}
+      onConfirm={() => remove.mutate({ path })}
+      onClose={onClose}
+    />
   )
 }

@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { Segments } from '../../components/Field'
-import { CopyButton, ScrollBox } from '../../components/Text'
+import { CodeBox, CopyButton } from '../../components/Text'
 import { useText } from '../../i18n/language'
 import { CLIENTS, configurationOf, FILES, type McpClient } from './clients'
 import styles from './tools.module.css'
@@ -23,9 +23,7 @@ export function Configuration({ url, apiKey }: { url: string; apiKey: string | n
         <CopyButton text={text} />
       </div>
       <p className={styles.facts}>{t('endpoints.file', { file: FILES[client] })}</p>
-      <ScrollBox label={t('endpoints.configure')} className={styles.json}>
-        {text}
-      </ScrollBox>
+      <CodeBox label={t('endpoints.configure')}>{text}</CodeBox>
     </details>
   )
 }

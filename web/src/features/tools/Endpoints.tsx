@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import {
   api,
   createEndpointMutation,
@@ -14,8 +14,8 @@ import {
   type Tool,
 } from '../../api'
 import { Button, IconButton } from '../../components/Button'
-import { Actions, Dialog } from '../../components/Dialog'
-import { Field } from '../../components/Field'
+import { Actions, ConfirmDialog, Dialog } from '../../components/Dialog'
+import { Field, Form } from '../../components/Field'
 import { Failed, Loading, Notice, Page, Screen } from '../../components/Screen'
 import { useMay } from '../../components/session'
 import { CopyButton } from '../../components/Text'
@@ -186,25 +186,17 @@ export function EndpointCard({
       </fieldset>
       <Configuration url={endpoint.url} apiKey={null} />
       {asking && (
-        <Dialog
+        <ConfirmDialog
           title={t(asking === 'rotate' ? 'endpoints.rotate' : 'projects.delete', { name: endpoint.name })}
+          text={t(asking === 'rotate' ? 'endpoints.rotateText' : 'endpoints.deleteText')}
+          button={asking === 'rotate' ? t('endpoints.rotate') : undefined}
           onClose={() => setAsking(null)}
-        >
-          <Notice tone="bad">{t(asking === 'rotate' ? 'endpoints.rotateText' : 'endpoints.deleteText')}</Notice>
-          <Actions>
-            <Button onClick={() => setAsking(null)}>{t('cancel')}</Button>
-            <Button
-              danger
-              onClick={() => {
-                setAsking(null)
-                if (asking === 'rotate') onRotate()
-                else onDelete()
-              }}
-            >
-              {t(asking === 'rotate' ? 'endpoints.rotate' : 'delete')}
-            </Button>
-          </Actions>
-        </Dialog>
+          onConfirm={() => {
+            setAsking(null)
+            if (asking === 'rotate') onRotate()
+            else onDelete()
+          }}
+        />
       )}
     </section>
   )
@@ -232,15 +224,14 @@ function NewEndpoint({
       onSecret({ url: made.url, key: made.api_key })
     },
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
+  const submit = () => {
     if (name.trim()) create.mutate({ body: { project_id: projectId, name: name.trim(), tool_ids: [...chosen] } })
   }
   const toggle = (id: number, on: boolean) =>
     setChosen((now) => new Set(on ? [...now, id] : [...now].filter((each) => each !== id)))
   return (
     <Dialog title={t('endpoints.new')} onClose={onClose}>
-      <form onSubmit={submit} className={styles.form}>
+      <Form onSubmit={submit}>
         <Field
           label={t('name')}
           value={name}
@@ -266,7 +257,7 @@ function NewEndpoint({
             {t('create')}
           </Button>
         </Actions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

@@ -1,13 +1,12 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import { createToolMutation, listTablesOptions, listToolsQueryKey, type ToolType } from '../../api'
 import { Button } from '../../components/Button'
 import { Actions, Dialog } from '../../components/Dialog'
-import { Field, SelectField } from '../../components/Field'
+import { Field, Form, SelectField } from '../../components/Field'
 import { useNavigateTo } from '../../components/PageLink'
 import { useText } from '../../i18n/language'
 import type { Scope } from './Tools'
-import styles from './tools.module.css'
 
 const ON_TABLES: readonly ToolType[] = [
   'search',
@@ -56,8 +55,7 @@ export function NewTool({
     },
   })
   const ready = name.trim() !== '' && (!onTable || tableId !== undefined)
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
+  const submit = () => {
     if (!ready) return
     create.mutate({
       query: { wait: false },
@@ -73,7 +71,7 @@ export function NewTool({
   }
   return (
     <Dialog title={t('tools.new')} onClose={onClose}>
-      <form onSubmit={submit} className={styles.form}>
+      <Form onSubmit={submit}>
         <SelectField
           label={t('type')}
           value={type}
@@ -128,7 +126,7 @@ export function NewTool({
             {t('create')}
           </Button>
         </Actions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

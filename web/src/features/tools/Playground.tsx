@@ -1,10 +1,10 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import { api, callToolMutation, type FoundInTable, getToolOptions, type JsonValue, type Tool } from '../../api'
 import { Button } from '../../components/Button'
-import { AreaField, Field, SelectField } from '../../components/Field'
+import { AreaField, Field, Form, SelectField } from '../../components/Field'
 import { Badge, Failed, Loading, Notice, Page, Screen } from '../../components/Screen'
-import { CopyButton, Marked, ScrollBox } from '../../components/Text'
+import { CodeBox, CopyButton, Marked, Prose } from '../../components/Text'
 import { useText } from '../../i18n/language'
 import { type ArgumentField, argumentsOf, fieldsOf } from './fields'
 import { IndexProgress } from './IndexProgress'
@@ -40,9 +40,7 @@ function ToolRunner({ tool }: { tool: Tool }) {
                 <h2>{t('tools.answer')}</h2>
                 <CopyButton text={JSON.stringify(call.data, null, 2)} />
               </div>
-              <ScrollBox label={t('tools.answer')} className={styles.json}>
-                {JSON.stringify(call.data, null, 2)}
-              </ScrollBox>
+              <CodeBox label={t('tools.answer')}>{JSON.stringify(call.data, null, 2)}</CodeBox>
             </>
           )}
         </section>
@@ -73,14 +71,13 @@ export function ArgumentForm({
   const fields = fieldsOf(schema)
   const [typed, setTyped] = useState<Record<string, string>>({})
   const [wrong, setWrong] = useState('')
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
+  const submit = () => {
     const read = argumentsOf(fields, typed)
     setWrong('wrong' in read ? read.wrong : '')
     if ('values' in read) onRun(read.values)
   }
   return (
-    <form onSubmit={submit} className={styles.form}>
+    <Form onSubmit={submit}>
       {fields.map((field) => (
         <Argument
           key={field.name}
@@ -90,12 +87,10 @@ export function ArgumentForm({
           onChange={(value) => setTyped((now) => ({ ...now, [field.name]: value }))}
         />
       ))}
-      <div>
-        <Button variant="primary" icon="play" type="submit" disabled={running}>
-          {t('tools.runButton')}
-        </Button>
-      </div>
-    </form>
+      <Button variant="primary" icon="play" type="submit" disabled={running}>
+        {t('tools.runButton')}
+      </Button>
+    </Form>
   )
 }
 
@@ -180,17 +175,17 @@ function InNode({ tableId, hit }: { tableId: number; hit: FoundInTable['results'
     },
     staleTime: 10_000,
   })
-  if (!node.data) return <p className={styles.text}>{hit.chunk.chunk_text}</p>
+  if (!node.data) return <Prose>{hit.chunk.chunk_text}</Prose>
   const points = [...node.data]
   const start = Math.max(0, from - WINDOW)
   const end = Math.min(points.length, to + WINDOW)
   return (
     <>
-      <p className={styles.text}>
+      <Prose>
         {start > 0 && '… '}
         <Marked text={points.slice(start, end).join('')} ranges={[[from - start, to - start]]} />
         {end < points.length && ' …'}
-      </p>
+      </Prose>
       <small>{t('tools.place', { from, to, length: points.length })}</small>
     </>
   )

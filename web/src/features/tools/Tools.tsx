@@ -2,14 +2,12 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { deleteToolMutation, listToolsOptions, listToolsQueryKey, type Tool } from '../../api'
 import { Button, IconButton } from '../../components/Button'
-import { Actions, Dialog } from '../../components/Dialog'
-import { Icon } from '../../components/Icon'
-import { PageLink } from '../../components/PageLink'
-import { Badge, Failed, Loading, Notice, Page, Screen } from '../../components/Screen'
+import { ConfirmDialog } from '../../components/Dialog'
+import { List, ListItem } from '../../components/List'
+import { Badge, Failed, Loading, Page, Screen } from '../../components/Screen'
 import { useMay } from '../../components/session'
 import { useText } from '../../i18n/language'
 import { NewTool } from './NewTool'
-import styles from './tools.module.css'
 
 /** The node that a new tool is for. */
 export interface Scope {
@@ -68,25 +66,33 @@ export function ToolList({
   const { t } = useText()
   const mayWrite = useMay('write')
   return (
-    <ul className={styles.list}>
+    <List>
       {tools.map((tool) => (
-        <li key={tool.id}>
-          <PageLink to={addressOf(tool.id)}>
-            <Icon name={tool.type.startsWith('search') ? 'search' : 'tool'} />
-            <span className={styles.toolName}>
-              <strong>{tool.name}</strong>
-              <small>{tool.description}</small>
-            </span>
-            <Badge tone="accent">{tool.type}</Badge>
-            {tool.json_pointer && <code>{tool.json_pointer}</code>}
-            <IndexBadge tool={tool} />
-          </PageLink>
-          {mayWrite && (
-            <IconButton icon="trash" label={t('projects.delete', { name: tool.name })} onClick={() => onDelete(tool)} />
-          )}
-        </li>
+        <ListItem
+          key={tool.id}
+          to={addressOf(tool.id)}
+          icon={tool.type.startsWith('search') ? 'search' : 'tool'}
+          name={tool.name}
+          text={tool.description}
+          facts={
+            <>
+              <Badge tone="accent">{tool.type}</Badge>
+              {tool.json_pointer && <code>{tool.json_pointer}</code>}
+              <IndexBadge tool={tool} />
+            </>
+          }
+          action={
+            mayWrite && (
+              <IconButton
+                icon="trash"
+                label={t('projects.delete', { name: tool.name })}
+                onClick={() => onDelete(tool)}
+              />
+            )
+          }
+        />
       ))}
-    </ul>
+    </List>
   )
 }
 
@@ -109,15 +115,13 @@ function DeleteTool({ tool, onClose }: { tool: Tool; onClose: () => void }) {
     },
   })
   return (
-    <Dialog title={t('projects.delete', { name: tool.name })} onClose={onClose}>
-      <Notice tone="bad">{t('tools.deleteText')}</Notice>
-      {remove.isError && <p role="alert">{remove.error.message}</p>}
-      <Actions>
-        <Button onClick={onClose}>{t('cancel')}</Button>
-        <Button danger disabled={remove.isPending} onClick={() => remove.mutate({ path: { tool_id: tool.id } })}>
-          {t('delete')}
-        </Button>
-      </Actions>
-    </Dialog>
+    <ConfirmDialog
+      title={t('projects.delete', { name: tool.name })}
+      text={t('tools.deleteText')}
+      error={remove.error?.message}
+      pending={remove.isPending}
+      onConfirm={() => remove.mutate({ path: { tool_id: tool.id } })}
+      onClose={onClose}
+    />
   )
 }
