@@ -5,7 +5,7 @@ import { Field } from './Field'
 import { Notice } from './Screen'
 import styles from './ui.module.css'
 
-/** A modal dialog. Escape closes it, and the focus returns to where it was. */
+/** A modal dialog. Escape closes it, if it may be closed, and the focus returns to where it was. */
 export function Dialog({
   title,
   onClose,
@@ -13,7 +13,7 @@ export function Dialog({
   wide = false,
 }: {
   title: string
-  onClose: () => void
+  onClose?: () => void
   children: ReactNode
   wide?: boolean
 }) {
@@ -37,12 +37,12 @@ export function Dialog({
       aria-labelledby={id}
       onCancel={(event) => {
         event.preventDefault()
-        onClose()
+        onClose?.()
       }}
     >
       <div className={styles.dialogHead}>
         <h2 id={id}>{title}</h2>
-        <IconButton icon="close" label={t('close')} onClick={onClose} />
+        {onClose && <IconButton icon="close" label={t('close')} onClick={onClose} />}
       </div>
       <div className={styles.dialogBody}>{children}</div>
     </dialog>

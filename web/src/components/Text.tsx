@@ -1,6 +1,6 @@
 import { type ReactNode, useState } from 'react'
 import { useText } from '../i18n/language'
-import { relativeTime } from '../text/format'
+import { languageOf, relativeTime } from '../text/format'
 import { pieces } from '../text/offsets'
 import { Button } from './Button'
 import styles from './text.module.css'
@@ -35,7 +35,7 @@ export function Diff({ changes }: { changes: readonly Change[] }) {
   if (changes.every((change) => change.op === 'equal')) return <p>{t('diff.same')}</p>
   let at = 0
   return (
-    <div className={styles.diff}>
+    <div className={styles.diff} lang={languageOf(changes.map((change) => change.text).join(''))}>
       {changes.map((change, index) => {
         const key = at
         at += change.text.length + 1
@@ -77,10 +77,20 @@ export function CopyButton({ text, label }: { text: string; label?: string }) {
 }
 
 /** A text that scrolls in a frame of its own, by keyboard too. */
-export function ScrollBox({ label, className, children }: { label: string; className?: string; children: ReactNode }) {
+export function ScrollBox({
+  label,
+  className,
+  lang,
+  children,
+}: {
+  label: string
+  className?: string
+  lang?: string
+  children: ReactNode
+}) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
-    <section aria-label={label} tabIndex={0} className={className}>
+    <section aria-label={label} tabIndex={0} className={className} lang={lang}>
       {children}
     </section>
   )
@@ -95,9 +105,13 @@ export function CodeBox({ label, children }: { label: string; children: string }
   )
 }
 
-/** A passage of somebody's text. */
-export function Prose({ children }: { children: ReactNode }) {
-  return <p className={styles.prose}>{children}</p>
+/** A passage of somebody's text. `children` show it otherwise than as it is. */
+export function Prose({ text, children = text }: { text: string; children?: ReactNode }) {
+  return (
+    <p className={styles.prose} lang={languageOf(text)}>
+      {children}
+    </p>
+  )
 }
 
 /** A remark that stands back. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { bytes, relativeTime } from './format'
+import { bytes, languageOf, relativeTime } from './format'
 
 const NOW = Date.parse('2026-11-17T12:00:00Z')
 
@@ -18,4 +18,10 @@ test('sizes have the unit that fits', () => {
   expect(bytes(52_400_000, 'en')).toBe('52 MB')
   expect(bytes(1_430, 'en')).toBe('1.4 kB')
   expect(bytes(12, 'en')).toBe('12B')
+})
+
+test('a text is in the language of most of its characters', () => {
+  expect(languageOf('“That is no wind,” said 林远.')).toBe('en')
+  expect(languageOf('“那不是风，”他说。OK')).toBe('zh')
+  expect(languageOf('')).toBe('en')
 })

@@ -40,3 +40,9 @@ export function bytes(value: number, language: string): string {
     maximumFractionDigits: scaled < 10 && index > 0 ? 1 : 0,
   }).format(scaled)
 }
+
+/** Returns the language that most of a text is in, for the shapes of its punctuation. */
+export function languageOf(text: string): 'en' | 'zh' {
+  const han = text.match(/\p{Script=Han}/gu)?.length ?? 0
+  return han * 5 > text.length ? 'zh' : 'en'
+}

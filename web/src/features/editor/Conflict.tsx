@@ -4,6 +4,7 @@ import { Button } from '../../components/Button'
 import { Actions, Dialog } from '../../components/Dialog'
 import { Ago, ScrollBox } from '../../components/Text'
 import { useText } from '../../i18n/language'
+import { languageOf } from '../../text/format'
 import styles from './editor.module.css'
 
 /** Shows both versions side by side when a document was changed elsewhere, and lets the writer decide. */
@@ -53,23 +54,25 @@ export function ConflictView({
 }) {
   const { t } = useText()
   return (
-    <Dialog title={t('conflict.title')} onClose={() => undefined} wide>
+    <Dialog title={t('conflict.title')} wide>
       <p>{t('conflict.text')}</p>
       <div className={styles.sides}>
         <div className={styles.side}>
           <h3>{t('conflict.mine')}</h3>
-          <ScrollBox label={t('conflict.mine')} className={styles.version}>
+          <ScrollBox label={t('conflict.mine')} className={styles.version} lang={languageOf(mine)}>
             {mine}
           </ScrollBox>
-          <Button disabled={!theirs} onClick={onKeepMine}>
-            {t('conflict.keepMine')}
-          </Button>
+          <Actions>
+            <Button disabled={!theirs} onClick={onKeepMine}>
+              {t('conflict.keepMine')}
+            </Button>
+          </Actions>
         </div>
         <div className={styles.side}>
           <h3>
             {t('conflict.theirs')} {theirs && <Ago time={theirs.updatedAt} />}
           </h3>
-          <ScrollBox label={t('conflict.theirs')} className={styles.version}>
+          <ScrollBox label={t('conflict.theirs')} className={styles.version} lang={languageOf(theirs?.text ?? '')}>
             {theirs?.text}
           </ScrollBox>
           <Actions>

@@ -7,6 +7,7 @@ import { useEffect, useMemo, useRef, useState } from 'react'
 import type { Document } from '../../api'
 import { Notice } from '../../components/Screen'
 import { useText } from '../../i18n/language'
+import { languageOf } from '../../text/format'
 import { toUtf16 } from '../../text/offsets'
 import styles from './editor.module.css'
 import { CARET_MARGIN, caretIsVisible, type Mark, Marking, scrollToMark, setMarks } from './marking'
@@ -115,6 +116,7 @@ export function Editor({
       scrollMargin: CARET_MARGIN,
       attributes: {
         class: styles.text ?? '',
+        lang: languageOf(stored.text),
         role: 'textbox',
         'aria-multiline': 'true',
         'aria-label': t('editor.label', { title: stored.title }),

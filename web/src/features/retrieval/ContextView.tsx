@@ -27,7 +27,7 @@ export function ContextView({ answer }: { answer: AssembledContext }) {
             <Badge>{t('retrieval.tokens', { count: layer.tokens })}</Badge>
           </header>
           <Progress value={layer.tokens} max={answer.maxTokens} label={t(`layer.${layer.name}`)} />
-          {layer.text ? <Prose>{layer.text}</Prose> : <Soft>{t('retrieval.empty')}</Soft>}
+          {layer.text ? <Prose text={layer.text} /> : <Soft>{t('retrieval.empty')}</Soft>}
         </section>
       ))}
       <p className={styles.badges}>

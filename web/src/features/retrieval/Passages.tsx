@@ -38,7 +38,7 @@ export function Passages({
               )}
             </div>
             {chunk.headingPath.length > 0 && <small>{chunk.headingPath.join(' › ')}</small>}
-            <Prose>
+            <Prose text={chunk.text}>
               <Marked text={chunk.text} ranges={redactedRanges(chunk)} />
             </Prose>
             <small>{chunk.reason}</small>

@@ -19,8 +19,8 @@ test('cumulative counts become one count for each bound of this project', () => 
 
 test('a share of the searches ended within a bound', () => {
   const times = searchTimes(METRICS, 1)
-  expect(boundText(quantile(times, 0.5))).toBe('≤ 10 ms')
-  expect(boundText(quantile(times, 0.95))).toBe('≤ 50 ms')
+  expect(boundText(quantile(times, 0.5))).toBe('≤\u00a010\u00a0ms')
+  expect(boundText(quantile(times, 0.95))).toBe('≤\u00a050\u00a0ms')
   expect(
     boundText(
       quantile(
@@ -31,5 +31,5 @@ test('a share of the searches ended within a bound', () => {
         0.5,
       ),
     ),
-  ).toBe('> 2 s')
+  ).toBe('>\u00a02\u00a0s')
 })

@@ -29,6 +29,6 @@ export function quantile(times: readonly Bucket[], share: number): string {
 
 /** Returns a bound as people read it, such as "≤ 50 ms". */
 export function boundText(upTo: string): string {
-  if (upTo === '+Inf') return '> 2 s'
-  return Number(upTo) < 1 ? `≤ ${Number(upTo) * 1000} ms` : `≤ ${Number(upTo)} s`
+  if (upTo === '+Inf') return '>\u00a02\u00a0s'
+  return Number(upTo) < 1 ? `≤\u00a0${Number(upTo) * 1000}\u00a0ms` : `≤\u00a0${Number(upTo)}\u00a0s`
 }

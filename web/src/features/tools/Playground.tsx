@@ -175,13 +175,13 @@ function InNode({ tableId, hit }: { tableId: number; hit: FoundInTable['results'
     },
     staleTime: 10_000,
   })
-  if (!node.data) return <Prose>{hit.chunk.chunk_text}</Prose>
+  if (!node.data) return <Prose text={hit.chunk.chunk_text} />
   const points = [...node.data]
   const start = Math.max(0, from - WINDOW)
   const end = Math.min(points.length, to + WINDOW)
   return (
     <>
-      <Prose>
+      <Prose text={hit.chunk.chunk_text}>
         {start > 0 && '… '}
         <Marked text={points.slice(start, end).join('')} ranges={[[from - start, to - start]]} />
         {end < points.length && ' …'}
