@@ -17,7 +17,7 @@ test.each([
 test('sizes have the unit that fits', () => {
   expect(bytes(52_400_000, 'en')).toBe('52 MB')
   expect(bytes(1_430, 'en')).toBe('1.4 kB')
-  expect(bytes(12, 'en')).toBe('12B')
+  expect(bytes(12, 'en')).toBe('12 B')
 })
 
 test('a text is in the language of most of its characters', () => {

@@ -32,12 +32,12 @@ export function bytes(value: number, language: string): string {
     scaled /= 1000
     index += 1
   }
-  const unit = units[index] ?? 'byte'
+  if (index === 0) return `${number(value, language)} B`
   return new Intl.NumberFormat(language, {
     style: 'unit',
-    unit,
-    unitDisplay: index === 0 ? 'narrow' : 'short',
-    maximumFractionDigits: scaled < 10 && index > 0 ? 1 : 0,
+    unit: units[index],
+    unitDisplay: 'short',
+    maximumFractionDigits: scaled < 10 ? 1 : 0,
   }).format(scaled)
 }
 
