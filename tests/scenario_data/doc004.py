@@ -56,7 +56,8 @@ DOC004: tuple[Scenario, ...] = (
     need("004.fts.damaged-index", "004 § 全文检索 / FTS 索引损坏时的降级",
          "A search detects a damaged index, which rebuilds itself, reports the rebuild, and then works again.",
          "tests/search/test_recall.py::test_a_damaged_index_is_rebuilt_and_the_error_says_when_to_try_again",
-         "tests/http/test_workspace.py::test_an_index_that_is_being_rebuilt_answers_with_a_time_to_retry"),
+         "tests/http/test_workspace.py::test_an_index_that_is_being_rebuilt_answers_with_a_time_to_retry",
+         "web/e2e/states.e2e.ts::a damaged index is explained, rebuilt by the server, and searched again"),
 
     # vectors and meaning
     need("004.embedding", "004 § 向量嵌入与语义搜索",
