@@ -34,6 +34,7 @@ SETTINGS: list[tuple[str, str, Any, str, Any]] = [
     ("FINDSPOT_MAX_CONNECTIONS", "max_connections", 10_000, "50", 50),
     ("FINDSPOT_MAX_CONNECTIONS_PER_ADDRESS", "max_connections_per_address", 1_000, "5", 5),
     ("FINDSPOT_DATABASE_URL", "database_url", None, "postgresql://h/db", "postgresql://h/db"),
+    ("FINDSPOT_REPLICA_URL", "replica_url", None, "postgresql://r/db", "postgresql://r/db"),
     ("FINDSPOT_ENGINE", "engine", "embedded", "turbopuffer", "turbopuffer"),
     ("FINDSPOT_LOG_LEVEL", "log_level", "info", "debug", "debug"),
     ("FINDSPOT_LOG_FORMAT", "log_format", "auto", "json", "json"),
@@ -131,6 +132,7 @@ def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) ->
         ("FINDSPOT_MAX_CONNECTIONS", "0"),
         ("FINDSPOT_MAX_CONNECTIONS_PER_ADDRESS", "0"),
         ("FINDSPOT_DATABASE_URL", "mysql://h/db"),
+        ("FINDSPOT_REPLICA_URL", "sqlite:///db"),
         ("FINDSPOT_ENGINE", "steam"),
         ("FINDSPOT_LOG_LEVEL", "loud"),
         ("FINDSPOT_LOG_FORMAT", "xml"),
@@ -195,9 +197,8 @@ def test_settings_are_frozen() -> None:
 
 def test_printed_settings_contain_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     secret = [row[0] for row in SETTINGS if "secret" in str(Settings.model_fields[row[1]].annotation).lower()]
-    assert {"FINDSPOT_TOKEN", "FINDSPOT_DATABASE_URL", "FINDSPOT_EMBEDDER_API_KEY", "TURBOPUFFER_API_KEY"} == set(
-        secret
-    )
+    keys = {"FINDSPOT_TOKEN", "FINDSPOT_EMBEDDER_API_KEY", "TURBOPUFFER_API_KEY"}
+    assert keys | {"FINDSPOT_DATABASE_URL", "FINDSPOT_REPLICA_URL"} == set(secret)
     clear(monkeypatch, **dict.fromkeys(secret, "postgresql://hidden:hidden@h/hidden"))
     settings = Settings()
     assert "hidden" not in f"{settings!r} {settings} {settings.model_dump()} {settings.model_dump_json()}"

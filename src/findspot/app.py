@@ -112,7 +112,8 @@ async def open_app(
         require_database(settings)
         url = settings.database_url.get_secret_value() if settings.database_url else None
         token = owner_token(settings)
-        store = await Store.open(url, settings.data / "findspot.db")
+        replica_url = settings.replica_url.get_secret_value() if settings.replica_url else None
+        store = await Store.open(url, settings.data / "findspot.db", replica_url=replica_url)
         closing.push_async_callback(store.close)
         deployment = Deployment(store, settings, folder)
         closing.push_async_callback(deployment.close)

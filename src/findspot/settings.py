@@ -49,6 +49,11 @@ class Settings(BaseSettings):
         alias="FINDSPOT_DATABASE_URL",
         description="postgresql://… stores data in PostgreSQL instead of SQLite.",
     )
+    replica_url: SecretStr | None = Field(
+        None,
+        alias="FINDSPOT_REPLICA_URL",
+        description="postgresql://… of a read replica of that database, for exports and metrics.",
+    )
     engine: Literal["embedded", "turbopuffer"] = Field(
         "embedded", alias="FINDSPOT_ENGINE", description="The search engine."
     )
@@ -211,7 +216,7 @@ class Settings(BaseSettings):
             raise ValueError(f"must have {MIN_TOKEN} characters or more, of ASCII letters, digits and punctuation")
         return value
 
-    @field_validator("database_url")
+    @field_validator("database_url", "replica_url")
     @classmethod
     def _known_database(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and not value.get_secret_value().startswith(("postgresql://", "postgres://")):

@@ -6,6 +6,7 @@ import sys
 import tempfile
 from asyncio.subprocess import PIPE
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +53,9 @@ async def test_migrations_run_once_when_many_processes_start_together(
 
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 async def test_a_statement_of_a_reader_is_stopped_and_the_connection_stays_usable(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
+    database_url: str,
 ) -> None:
-    monkeypatch.setattr(postgres, "_READ_TIMEOUT", "SET statement_timeout = '50ms'")
-    store = await Store.open(database_url, _NO_FILE)
+    store = await Store.open(database_url, _NO_FILE, limits=replace(postgres.WORKER, read_statement_s=0.05))
     slow = sa.text("SELECT pg_sleep(0.5)")
     for _ in range(2):
         for way in (store.read, store.lookup):
@@ -74,8 +74,9 @@ async def test_a_statement_of_a_reader_is_stopped_and_the_connection_stays_usabl
 
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 async def test_readers_that_use_all_their_connections_do_not_keep_a_writer_waiting(database_url: str) -> None:
-    store = await Store.open(database_url, _NO_FILE)
-    everyone = [store.read() for _ in range(postgres.READERS + postgres.MORE_READERS)]
+    limits = postgres.PoolLimits(2, 2, 1, 0, read_statement_s=30)
+    store = await Store.open(database_url, _NO_FILE, limits=limits)
+    everyone = [store.read() for _ in range(limits.readers + limits.more_readers)]
     for each in everyone:
         await each.__aenter__()
     async with store.write() as connection:

@@ -55,13 +55,13 @@ class Exporting:
     async def _documents(self, project_id: int, names: ExportNames, manifest: "_Manifest") -> AsyncIterator[bytes]:
         last = 0
         while True:
-            async with self._store.read() as connection:
+            async with self._store.read_replica() as connection:
                 page = await document_rows.sizes(connection, project_id, last, _PAGE)
             if not page:
                 return
             last = page[-1][0]
             for ids in _groups(page):
-                async with self._store.read() as connection:
+                async with self._store.read_replica() as connection:
                     found = await document_rows.load_many(connection, ids)
                     kept = await version_rows.sizes(connection, ids)
                 files = {}
@@ -79,7 +79,7 @@ class Exporting:
         self, kept: Sequence[tuple[int, int]], files: dict[int, str], manifest: "_Manifest"
     ) -> AsyncIterator[bytes]:
         for ids in _groups(kept):
-            async with self._store.read() as connection:
+            async with self._store.read_replica() as connection:
                 found = await version_rows.load_many(connection, ids)
             for version, content in found:
                 if version.document_id not in files:  # the document was deleted meanwhile
@@ -93,12 +93,12 @@ class Exporting:
     async def _tables(self, project_id: int, names: ExportNames, manifest: "_Manifest") -> AsyncIterator[bytes]:
         last = 0
         while True:
-            async with self._store.read() as connection:
+            async with self._store.read_replica() as connection:
                 page = await table_rows.following(connection, project_id, last, _PAGE)
             for listed in page:
                 last = listed.id
                 async with self._memory.hold(listed.size):
-                    async with self._store.read() as connection:
+                    async with self._store.read_replica() as connection:
                         loaded = await table_rows.load(connection, listed.id)
                     if loaded is None:
                         continue

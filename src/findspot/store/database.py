@@ -1,4 +1,4 @@
-"""Opens the database, migrates it, and offers four ways in: `read`, `lookup`, `snapshot` and `write`."""
+"""Opens the database, migrates it, and offers ways in: `read`, `read_replica`, `lookup`, `snapshot` and `write`."""
 
 import asyncio
 import contextlib
@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from findspot.store import migrate, postgres
 from findspot.store.failures import database_errors, is_locked, raised_as_findspot_errors
 from findspot.store.files import DatabaseFiles, disk_full, make_room_to_open
+from findspot.store.replica import SAVED, Replica
 from findspot.store.sqlite_connection import connector
 
 _log = logging.getLogger(__name__)
@@ -78,6 +79,7 @@ class _Engines:
     lookups: sa.Engine | None  # SQLite only
     sessions: AsyncEngine | None  # PostgreSQL only
     sqlite: "_SqliteAccess"
+    replica: Replica | None = None
 
 
 class _SqliteAccess:
@@ -109,12 +111,19 @@ class Store:
         self.written = asyncio.Event()  # set by every durable write; the task that waits for it clears it
 
     @classmethod
-    async def open(cls, url: str | None, file: Path) -> "Store":
+    async def open(
+        cls,
+        url: str | None,
+        file: Path,
+        *,
+        replica_url: str | None = None,
+        limits: postgres.PoolLimits = postgres.API,
+    ) -> "Store":
         """Open PostgreSQL at `url`, or SQLite in `file`, and apply missing migrations."""
         if not url:
             make_private(file)
             make_room_to_open(file)
-        store = cls.unprepared(url, file)
+        store = cls(_postgres(url, replica_url, limits) if url else _sqlite(file))
         try:
             await store._migrate()
             store._was_reached = True
@@ -129,7 +138,7 @@ class Store:
     @classmethod
     def unprepared(cls, url: str | None, file: Path) -> "Store":
         """Open the database without migrating it. Nothing is touched before the first use."""
-        return cls(_postgres(url) if url else _sqlite(file))
+        return cls(_postgres(url, None, postgres.API) if url else _sqlite(file))
 
     @property
     def _files(self) -> DatabaseFiles | None:
@@ -144,6 +153,23 @@ class Store:
         """Give a connection for queries of any size. On SQLite each statement sees the newest state."""
         async with database_errors(), self._connected(self._engines.reader) as connection:
             yield connection
+
+    @contextlib.asynccontextmanager
+    async def read_replica(self) -> AsyncIterator[AsyncConnection]:
+        """Give a connection for long reads, as `read` does: to the replica, if there is one that can be used.
+
+        It has everything that was saved before. Use it for reads that may take long and need not be repeated.
+        """
+        async with contextlib.AsyncExitStack() as closing:
+            connection: AsyncConnection | None = None
+            if self._engines.replica is not None and not self._engines.replica.is_away:
+                async with self.read() as primary:
+                    saved = (await primary.execute(SAVED)).scalar_one()
+                connection = await self._engines.replica.connect(saved, closing)
+            if connection is None:
+                connection = await closing.enter_async_context(self.read())
+            async with database_errors():
+                yield connection
 
     def _connected(self, engine: AsyncEngine) -> contextlib.AbstractAsyncContextManager[AsyncConnection]:
         """Give a connection. If PostgreSQL restarts, wait for it, but not when it is opened for the first time."""
@@ -260,6 +286,8 @@ class Store:
     async def close(self) -> None:
         await self._engines.reader.dispose()
         await self._engines.writer.dispose()
+        if self._engines.replica is not None:
+            await self._engines.replica.close()
         if self._engines.lookups is not None:
             self._engines.lookups.dispose()
         if self._files is not None:
@@ -354,6 +382,9 @@ def _end_snapshot(connection: sa.Connection) -> None:
     connection.close()
 
 
-def _postgres(url: str) -> _Engines:
-    pools = postgres.open_pools(url)
-    return _Engines(pools.reader, pools.snapshots, pools.writer, None, pools.sessions, _SqliteAccess())
+def _postgres(url: str, replica_url: str | None, limits: postgres.PoolLimits) -> _Engines:
+    pools = postgres.open_pools(url, limits)
+    replica = None
+    if replica_url:
+        replica = Replica(postgres.open_readers(replica_url, limits, postgres.REPLICA_CONNECT_S))
+    return _Engines(pools.reader, pools.snapshots, pools.writer, None, pools.sessions, _SqliteAccess(), replica)

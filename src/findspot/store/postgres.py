@@ -12,17 +12,31 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from findspot.models import Backoff
 
-# Connections of one process. PostgreSQL allows 100 by default, of all processes. Readers and writers have pools of
-# their own, so that many long reads never keep a save waiting.
-READERS, MORE_READERS = 8, 8  # open all the time, and at a peak
-WRITERS, MORE_WRITERS = 4, 4
-READ_STATEMENT_S = 30  # no query of a request needs more than a second; a snapshot for a backup has no limit
 RECONNECT_S = 3.0  # how long a reader waits for a database that restarts: a search has 5 seconds in all
 _RETRY = Backoff(first_s=0.05, longest_s=0.5)
 _WAIT_S = 30  # for a free connection of a pool
 _CONNECT_S = 10
-_READ_TIMEOUT = f"SET statement_timeout = '{READ_STATEMENT_S}s'"
+REPLICA_CONNECT_S = 2  # then the primary answers instead
 NO_TIMEOUT = sa.text("SET LOCAL statement_timeout = 0")
+
+
+@dataclass(frozen=True, slots=True)
+class PoolLimits:
+    """Limits of the connections of one process. Each is opened when it is needed.
+
+    PostgreSQL allows 100 by default, of all processes. Readers and writers have pools of their own, so that many long
+    reads never keep a save waiting.
+    """
+
+    readers: int  # kept open
+    more_readers: int  # at a peak
+    writers: int
+    more_writers: int
+    read_statement_s: float  # a statement of a reader that takes longer is cancelled
+
+
+API = PoolLimits(8, 8, 4, 4, read_statement_s=30)  # no query of a request needs more than a second
+WORKER = PoolLimits(2, 4, 4, 4, read_statement_s=300)  # reads all ids of a namespace, and no one waits for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +49,40 @@ class Pools:
     sessions: AsyncEngine  # each connection is new, and closed after its use
 
 
-def open_pools(url: str) -> Pools:
+def open_pools(url: str, limits: PoolLimits) -> Pools:
     """Return engines for a database. None connects before its first use."""
-    address = sa.make_url(url).set(drivername="postgresql+psycopg")
-    common = {"hide_parameters": True, "connect_args": {"connect_timeout": _CONNECT_S}}
-    pooled = {"pool_timeout": _WAIT_S, "pool_pre_ping": True, **common}
-    reader = create_async_engine(address, pool_size=READERS, max_overflow=MORE_READERS, **pooled)
-    writer = create_async_engine(address, pool_size=WRITERS, max_overflow=MORE_WRITERS, **pooled)
-    sa.event.listen(reader.sync_engine, "connect", _stream_in_binary)
+    reader = open_readers(url, limits, _CONNECT_S)
+    writer = create_async_engine(
+        _address(url), pool_size=limits.writers, max_overflow=limits.more_writers, **_pooled(_CONNECT_S)
+    )
     sa.event.listen(writer.sync_engine, "connect", _stream_in_binary)
-    sa.event.listen(reader.sync_engine, "connect", _limit_statements)
     snapshots = reader.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-    sessions = create_async_engine(address, poolclass=sa.NullPool, isolation_level="AUTOCOMMIT", **common)
+    sessions = create_async_engine(
+        _address(url), poolclass=sa.NullPool, isolation_level="AUTOCOMMIT", **_common(_CONNECT_S)
+    )
     return Pools(reader, snapshots, writer, sessions)
+
+
+def open_readers(url: str, limits: PoolLimits, connect_s: int) -> AsyncEngine:
+    """Return an engine for reading, whose statements are limited in time."""
+    reader = create_async_engine(
+        _address(url), pool_size=limits.readers, max_overflow=limits.more_readers, **_pooled(connect_s)
+    )
+    sa.event.listen(reader.sync_engine, "connect", _stream_in_binary)
+    sa.event.listen(reader.sync_engine, "connect", lambda each, _: _limit_statements(each, limits.read_statement_s))
+    return reader
+
+
+def _address(url: str) -> sa.URL:
+    return sa.make_url(url).set(drivername="postgresql+psycopg")
+
+
+def _common(connect_s: int) -> dict[str, Any]:
+    return {"hide_parameters": True, "connect_args": {"connect_timeout": connect_s}}
+
+
+def _pooled(connect_s: int) -> dict[str, Any]:
+    return {"pool_timeout": _WAIT_S, "pool_pre_ping": True, **_common(connect_s)}
 
 
 @contextlib.asynccontextmanager
@@ -68,10 +103,10 @@ async def connected(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
         yield connection
 
 
-def _limit_statements(connection: Any, record: object) -> None:
+def _limit_statements(connection: Any, seconds: float) -> None:
     """Have PostgreSQL cancel statements of readers that take too long."""
     cursor = connection.cursor()
-    cursor.execute(_READ_TIMEOUT)
+    cursor.execute(f"SET statement_timeout = {round(seconds * 1000)}")
     cursor.close()
     connection.commit()  # otherwise the end of the first transaction would undo it
 

@@ -49,7 +49,7 @@ async def readiness(request: Request) -> Readiness:
 async def metrics(request: Request) -> Response:
     """Show metrics for Prometheus: the owner sees every project and HTTP, an admin key its own project."""
     app, only = app_of(request), access_of(request.scope).caller.project_id
-    async with app.store.read() as connection:
+    async with app.store.read_replica() as connection:
         chunks = await status_rows.active_chunks(connection, only)
     content = project_metrics.text(chunks, only)
     if only is None:
