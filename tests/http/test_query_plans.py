@@ -6,7 +6,8 @@ with rows of other projects first: 60,000 chunks in `make test`, a million in `m
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -15,7 +16,7 @@ import pytest
 import sqlalchemy as sa
 
 from findspot.settings import Settings
-from tests.flows import settle
+from tests.flows import FakeEmbedder, settle
 from tests.http.calls import CALLS
 from tests.http.world import World, app_behind, make_world, open_api, with_key
 
@@ -134,6 +135,12 @@ def statements() -> Iterator[Statements]:
 
 
 @pytest.fixture
+def settings(embedder: FakeEmbedder, new_postgres_database: Callable[[], str], tmp_path: Path) -> Settings:
+    """A database of its own, which is dropped afterwards: other tests need an empty one."""
+    return Settings(data=tmp_path / "data", database_url=new_postgres_database(), port=0)
+
+
+@pytest.fixture
 async def world(settings: Settings) -> AsyncIterator[World]:
     """A small project with something of everything, in a database with many others."""
     async with open_api(settings) as owner:
@@ -212,8 +219,6 @@ def whole_tables(plan: dict[str, Any], is_limited: bool = False) -> Iterator[str
 
 
 @pytest.mark.torture
-@pytest.mark.fake_embedder
-@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 async def test_every_query_of_every_route_and_of_the_worker_uses_an_index(
     settings: Settings, world: World, statements: Statements
 ) -> None:
