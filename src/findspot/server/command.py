@@ -9,7 +9,7 @@ import click
 
 from findspot.runtime import descriptors
 from findspot.runtime.peers import WORKER, Team
-from findspot.server.startup import claim_folder, listen, require_free_folder
+from findspot.server.startup import claim_folder, listen, name_process, require_free_folder
 from findspot.server.supervisor import Supervisor
 from findspot.surfaces.cli.failure import Failure
 from findspot.surfaces.cli.opening import read_settings, unknown_settings
@@ -63,6 +63,7 @@ def command(
         titles |= {number: f"API process {number}" for number in range(1, workers + 1)}
         link = Supervisor(titles, listeners, team.forget).run()
         peers = team.member(link.number)
+        name_process("findspot-index" if peers.is_worker else f"findspot-api-{link.number}")
         if peers.is_worker:
             from findspot.server.index_process import serve_index  # heavy, as below
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _COMMAND_HOLDS_S = 5  # how long to wait for a command that uses the data folder
 _POLL_S = 0.05
+_PR_SET_NAME = 15
 
 
 def require_free_folder(settings: "Settings") -> None:
@@ -41,6 +42,14 @@ def claim_folder(settings: "Settings", *, takes_over: bool = False) -> "DataFold
             return folder if settings.shared else folder.claim()
     except FolderInUse as error:
         raise Failure(str(error), exit_code=7) from None
+
+
+def name_process(name: str) -> None:
+    """Name this process for `ps` and `top`, where the system can do that. At most 15 characters count."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)
 
 
 def listen(host: str, port: int, processes: int = 1) -> list[socket.socket]:
