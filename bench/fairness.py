@@ -40,7 +40,7 @@ class Loaded:
         filled = []
         for _ in range(projects):
             workspace = Workspace(self._client)
-            workspace.fill(_texts(corpus), DOCUMENTS, chunks // DOCUMENTS)
+            workspace.fill(texts_of(corpus), DOCUMENTS, chunks // DOCUMENTS)
             filled.append(workspace.project)
         return filled
 
@@ -66,7 +66,7 @@ def save(document: int) -> Call:
     return Call("save", "PUT", f"/api/v1/documents/{document}", json.dumps({"content": content, "format": "text"}))
 
 
-def _texts(corpus: speed_data.Corpus) -> Iterator[str]:
+def texts_of(corpus: speed_data.Corpus) -> Iterator[str]:
     with corpus.texts.open(encoding="utf-8", newline="\n") as file:
         yield from map(json.loads, file)
 
