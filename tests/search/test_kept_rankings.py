@@ -119,6 +119,17 @@ async def test_a_project_keeps_its_latest_rankings_up_to_a_limit(
     assert await kept.get(2, "other") is not None
 
 
+async def test_a_search_is_answered_although_its_ranking_cannot_be_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "cursors").touch()  # where the folder should be
+    cursor, cursors = Cursor(ranking()), SharedCursors(RankingFiles(tmp_path / "cursors"))
+    await cursors.keep(cursor)
+    assert "a search cannot be continued" in caplog.text
+    with pytest.raises(FindspotError, match="is unknown"):
+        await cursors.find(cursor.ranking.request, cursor.token(2))
+
+
 async def test_another_process_goes_on_with_a_cursor(kept: KeptRankings) -> None:
     here, there = SharedCursors(kept), SharedCursors(kept)
     cursor = Cursor(ranking())

@@ -6,6 +6,7 @@ docs/decisions/012 has the figures.
 
 import asyncio
 import contextlib
+import errno
 import os
 import re
 import secrets
@@ -21,7 +22,7 @@ from findspot.store import search_cursors as rows
 from findspot.store.database import Store
 
 MAX_PROJECT_BYTES = 20_000_000  # of one project; the least recently used are dropped first
-SWEEP_BYTES, SWEEP_S = 2_000_000, 30.0  # after so much was kept, or so long, what is too much or too old is dropped
+SWEEP_BYTES, SWEEP_S = 5_000_000, 30.0  # after so much was kept, or so long, what is too much or too old is dropped
 FOLDER = "cursors"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
@@ -66,29 +67,40 @@ class RankingFiles:
         return await asyncio.to_thread(self._get, project_id, name) if _NAME.fullmatch(name) else None
 
     def _put(self, project_id: int, name: str, content: bytes) -> None:
-        folder = self._folder / str(project_id)
-        new = folder / f".{name}-{secrets.token_hex(4)}"
+        file = self._file(project_id, name)
         try:
-            handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            self._write(file, content)
         except FileNotFoundError:
-            folder.mkdir(parents=True, exist_ok=True)
-            handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(handle, "wb", buffering=0) as file:
-            file.write(content)
-        now = self._clock()
-        os.utime(new, (now, now))
-        new.replace(folder / name)
+            (self._folder / str(project_id)).mkdir(parents=True, exist_ok=True)
+            self._write(file, content)
+        except FileExistsError:  # others may read it: replace it in one step
+            new = self._file(project_id, f".{name}-{secrets.token_hex(4)}")
+            self._write(new, content)
+            os.replace(new, file)  # noqa: PTH105 - strings are faster, and every search keeps a ranking
         if self._sweeping.is_due(len(content)):
             self._sweep()
 
+    def _file(self, project_id: int, name: str) -> str:
+        return f"{self._folder}/{project_id}/{name}"
+
+    def _write(self, file: str, content: bytes) -> None:
+        """Create a file. Raise FileExistsError if there is one."""
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(handle, "wb", buffering=0) as opened:
+            if opened.write(content) != len(content):
+                os.unlink(file)  # noqa: PTH108
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        now = self._clock()
+        os.utime(file, (now, now))
+
     def _get(self, project_id: int, name: str) -> bytes | None:
-        file, now = self._folder / str(project_id) / name, self._clock()
+        file, now = Path(self._file(project_id, name)), self._clock()
         try:
             if file.stat().st_mtime < now - KEPT_S:
                 return None
             content = file.read_bytes()
             os.utime(file, (now, now))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         return content
 

@@ -1,9 +1,14 @@
 """The cursors of all API processes of a server: any of them answers the next page."""
 
+import logging
+
+from findspot.errors import FindspotError
 from findspot.search import ranking_bytes
 from findspot.search.kept_rankings import KeptRankings
 from findspot.search.paging import Cursor, require_same_search, split_token, unknown_cursor
 from findspot.search.request import SearchRequest
+
+log = logging.getLogger(__name__)
 
 
 class SharedCursors:
@@ -16,8 +21,12 @@ class SharedCursors:
         self._kept = kept
 
     async def keep(self, cursor: Cursor) -> None:
-        """Keep a cursor for another five minutes."""
-        await self._kept.put(cursor.ranking.request.project_id, cursor.name, ranking_bytes.encode(cursor.ranking))
+        """Keep a cursor for another five minutes. If that fails, the page that was found is answered nevertheless."""
+        content = ranking_bytes.encode(cursor.ranking)
+        try:
+            await self._kept.put(cursor.ranking.request.project_id, cursor.name, content)
+        except (OSError, FindspotError) as error:
+            log.warning("a search cannot be continued, because its ranking could not be kept: %s", error)
 
     async def find(self, request: SearchRequest, token: str) -> tuple[Cursor, int]:
         """Return the cursor that a token names, and the page that it asks for."""

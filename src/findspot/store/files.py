@@ -34,7 +34,6 @@ class DatabaseFiles:
         self._watched = (file, Path(f"{file}-wal"))
         self._reserve_file = _reserve_of(file)
         self._reserve = _size(self._reserve_file)  # bytes that are kept; 0 without a reserve
-        self._is_released = False
         self._held = sqlite3.connect(file, check_same_thread=False)
         self._held.execute("PRAGMA schema_version").fetchone()  # opens the log
         self._opened = self._identities()
@@ -61,19 +60,22 @@ class DatabaseFiles:
         """Set disk space aside, so that content can be deleted when the disk is full."""
         disk = os.statvfs(self._folder)
         self._reserve = min(RESERVE, disk.f_blocks * disk.f_frsize // _SHARE)
-        self._is_released = True
         self.refill()
 
     def make_room(self) -> None:
         """Release the reserve if the disk is full, for a transaction that deletes."""
         if self._reserve and not self._is_released and free_bytes(self._folder) < self._reserve:
             self._reserve_file.unlink(missing_ok=True)
-            self._is_released = True
 
     def require_room(self) -> None:
         """Raise DISK_FULL if only the released reserve is left, which is for deleting."""
         if self._is_released and self.is_full():
             raise disk_full()
+
+    @property
+    def _is_released(self) -> bool:
+        """Whether the reserve is in use: by this process, or by another one on the same database."""
+        return self._reserve > 0 and not self._reserve_file.exists()
 
     @property
     def can_refill(self) -> bool:
@@ -89,7 +91,6 @@ class DatabaseFiles:
                 _allocate(descriptor, self._reserve)
             finally:
                 os.close(descriptor)
-            self._is_released = False
         except OSError:  # another program was faster; a later write tries again
             with contextlib.suppress(OSError):
                 self._reserve_file.unlink(missing_ok=True)
