@@ -24,7 +24,7 @@ class FolderInUse(Exception):
         process = f" (process {owner.pid})" if owner.pid else ""
         super().__init__(
             f"The data folder {folder} is in use by another Findspot{process}{where}. "
-            "The embedded engine belongs to one process: stop that one, or choose another folder with --data."
+            "The data folder belongs to one server: stop that one, or choose another folder with --data."
         )
         self.owner = owner
 
