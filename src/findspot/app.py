@@ -19,6 +19,7 @@ from findspot.content.sessions import Sessions
 from findspot.content.tables import Tables
 from findspot.engines.opening import open_engine, open_reader, unavailable
 from findspot.engines.protocol import Engine
+from findspot.indexing.leases import Leases, SharedLeases
 from findspot.indexing.peers import IndexPeers
 from findspot.indexing.status import IndexStatus
 from findspot.indexing.worker import IndexWorker
@@ -31,12 +32,14 @@ from findspot.runtime.call_limits import CallLimits
 from findspot.runtime.data_folder import DataFolder
 from findspot.runtime.deployment import Deployment
 from findspot.runtime.embeddings import Embeddings
-from findspot.runtime.helpers import BULK, Helpers
+from findspot.runtime.helpers import BULK, NO_PROJECT, Helpers
 from findspot.runtime.installation import require_database
 from findspot.runtime.limits import Gate
 from findspot.runtime.memory import Memory
 from findspot.runtime.owner_token import owner_token
 from findspot.runtime.peers import Peers
+from findspot.runtime.presence import Presence, Role
+from findspot.runtime.readiness import Readiness
 from findspot.runtime.threads import Threads
 from findspot.search import Explainer, Recaller, Results, TableSearch, WorkspaceSearch
 from findspot.search.kept_rankings import kept_rankings
@@ -58,6 +61,8 @@ class App:
     token: str
     store: Store
     deployment: Deployment
+    presence: Presence
+    readiness: Readiness
     keys: Keys
     sessions: Sessions
     tables: Tables
@@ -85,6 +90,12 @@ class App:
     tool_calls: ToolCalls
     endpoints: Endpoints
 
+    async def drain(self) -> None:
+        """Take on no more work, because this process is about to stop. Other workers go on at once."""
+        self.presence.is_draining = True
+        if self.settings.shared:
+            await self.index_worker.close()
+
     async def prepare(self) -> None:
         """Load whatever the first search and the first change would otherwise wait for."""
         await self.recaller.prepare()
@@ -96,7 +107,12 @@ class App:
 
 @contextlib.asynccontextmanager
 async def open_app(
-    settings: Settings, claimed: DataFolder | None = None, *, worker: bool = True, peers: Peers | None = None
+    settings: Settings,
+    claimed: DataFolder | None = None,
+    *,
+    worker: bool = True,
+    peers: Peers | None = None,
+    role: Role | None = None,
 ) -> AsyncIterator[App]:
     """Claim the data folder, unless the caller has or the storage is shared; open the store and all that uses it.
 
@@ -115,6 +131,8 @@ async def open_app(
         replica_url = settings.replica_url.get_secret_value() if settings.replica_url else None
         store = await Store.open(url, settings.data / "findspot.db", replica_url=replica_url)
         closing.push_async_callback(store.close)
+        presence = Presence(store, role or ("all" if worker else "api"))
+        closing.push_async_callback(presence.close)
         deployment = Deployment(store, settings, folder)
         closing.push_async_callback(deployment.close)
         if worker:
@@ -146,7 +164,8 @@ async def open_app(
         closing.push_async_callback(threads.index.close)
         index_status = IndexStatus(store, engine, settings)
         closing.push_async_callback(index_status.close)
-        index_worker = IndexWorker(store, engine, embeddings, bulk, gate, threads, settings, index_status)
+        leases = SharedLeases(store, presence.id) if settings.shared else Leases(store)
+        index_worker = IndexWorker(store, engine, embeddings, bulk, gate, threads, settings, index_status, leases)
         closing.push_async_callback(index_worker.close)
         recaller = Recaller(store, engine, embeddings, index_status, threads)
         closing.push_async_callback(threads.search.close)
@@ -181,6 +200,8 @@ async def open_app(
             token,
             store,
             deployment,
+            presence,
+            Readiness(store, lambda: engine.namespaces(NO_PROJECT), deployment, presence),
             Keys(store, token),
             Sessions(store, token),
             tables,

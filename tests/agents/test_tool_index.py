@@ -308,10 +308,10 @@ async def test_deleting_a_table_or_project_works_without_the_engine_which_is_cle
     await make(app, table)
     is_available = False
 
-    def absent(namespace: str) -> None:
+    def absent(namespace: str, *, fence: int) -> None:
         if not is_available:
             raise FindspotError("ENGINE_UNAVAILABLE", "The engine is unavailable.")
-        flows.watched(app).engine.drop(namespace)
+        flows.watched(app).engine.drop(namespace, fence=fence)
 
     flows.watched(app).instead["drop"] = absent
     if what == "table":

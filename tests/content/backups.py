@@ -39,6 +39,8 @@ LEFT_OUT = {
     "index_owner",
     "sessions",
     "search_cursors",
+    "leases",
+    "processes",
 }
 BACKED_UP = [table for table in metadata.sorted_tables if table.name not in LEFT_OUT]
 NAMES = [table.name for table in BACKED_UP]

@@ -19,9 +19,12 @@ from findspot.models import TableShape
 from findspot.runtime.data_folder import DataFolder, FolderInUse
 from findspot.settings import Settings
 from findspot.store import index_owner, migrate, projects
+from findspot.store import processes as process_rows
 from findspot.store import sessions as session_rows
 from findspot.store.database import Store
 from findspot.store.index_owner import IndexOwner
+from findspot.store.process_schema import leases
+from findspot.store.processes import Process
 from findspot.store.schema import chunks, index_states, keys
 from findspot.store.schema import projects as projects_table
 from tests.content.backups import (
@@ -337,7 +340,11 @@ async def test_a_restored_store_has_a_new_identity_and_every_source_waits_to_be_
             ready = {"status": "ready", "indexed_revision": 1, "done": 1, "total": 1}
             await connection.execute(sa.update(index_states).values(**ready))
             await session_rows.add(connection, "hash", datetime.now(UTC))
-            await index_owner.put(connection, IndexOwner("embedded", "id", "/folder", "host", datetime.now(UTC)))
+            now = datetime.now(UTC)
+            await index_owner.put(connection, IndexOwner("embedded", "id", "/folder", "host", now))
+            await process_rows.beat(connection, Process("id", "all", "host", 1, "0", "index", now), None, 30.0)
+            lease = {"namespace": "n", "token": 1, "holder": "id", "claimed_at": now, "expires_at": now}
+            await connection.execute(sa.insert(leases), lease)
         file = await save(store, tmp_path / "a.backup")
     before = await everything(source)
     assert all(before[name] for name in LEFT_OUT - {"namespace_states", "index_requests"})

@@ -104,7 +104,7 @@ class ExactEngine:
             build.kept.put(batch, fingerprint)
             build.newer.update(batch.ids)
 
-    def delete(self, namespace: str, ids: Sequence[int]) -> None:
+    def delete(self, namespace: str, ids: Sequence[int], *, fence: int = 0) -> None:
         build = self.builds.get(namespace)
         for kept in [self._at(namespace), *([build.kept] if build else [])]:
             for id in ids:
@@ -196,7 +196,7 @@ class ExactEngine:
     def namespaces(self, project_id: int) -> list[str]:
         return sorted(name for name in self.kept if name.startswith(f"project_{project_id}_"))
 
-    def drop(self, namespace: str) -> None:
+    def drop(self, namespace: str, *, fence: int = 0) -> None:
         self.kept.pop(namespace, None)
         self.builds.pop(namespace, None)
 

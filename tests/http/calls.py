@@ -48,6 +48,7 @@ CALLS = {
     "GET /metrics": Call(ADMIN, of_a_project=False),
     "GET /openapi.json": Call(None, of_a_project=False),
     "GET /internal/backup": Call(OWNER, of_a_project=False),
+    "GET /internal/processes": Call(OWNER, of_a_project=False),
     "GET /api/v1/projects": Call(READ, of_a_project=False),
     "POST /api/v1/projects": Call(OWNER, {"name": "another"}, of_a_project=False),
     "GET /api/v1/projects/{project_id}": Call(READ),

@@ -16,6 +16,8 @@ from findspot.errors import KINDS
 from findspot.runtime import logs
 from findspot.settings import Settings
 from findspot.surfaces.http.api import create_api
+from tests import scrapes
+from tests.http.world import app_behind
 
 Lines: TypeAlias = Callable[[], list[dict[str, Any]]]
 Become: TypeAlias = Callable[[httpx2.AsyncClient, str | None], httpx2.AsyncClient]
@@ -123,12 +125,26 @@ async def test_a_full_disk_makes_the_server_not_ready_for_writes(
     assert {**refused.json(), "message": ""} == {"code": "DISK_FULL", "message": "", "reads": True, "writes": False}
 
 
+async def test_a_process_that_cannot_serve_is_not_ready(owner: httpx2.AsyncClient, settings: Settings) -> None:
+    app = app_behind(owner)
+    await app.drain()
+    stopping = await owner.get("/readyz")
+    assert (stopping.status_code, stopping.json()["code"]) == (503, "SERVER_BUSY")
+    api = create_api(settings.model_copy(update={"data": settings.data / "other", "engine": "turbopuffer"}))
+    async with api.router.lifespan_context(api):
+        transport = httpx2.ASGITransport(app=api)
+        async with httpx2.AsyncClient(base_url="http://localhost", transport=transport) as client:
+            for _ in range(2):  # the second answer needs no call of the engine
+                unavailable = await client.get("/readyz")
+                assert (unavailable.status_code, unavailable.json()["code"]) == (503, "ENGINE_UNAVAILABLE")
+
+
 async def test_metrics_count_requests_by_route_pattern(owner: httpx2.AsyncClient) -> None:
     for _ in range(3):
         await owner.get("/api/v1/projects/12345")
     text = (await owner.get("/metrics")).text
-    counted = 'findspot_http_requests_total{method="GET",route="/api/v1/projects/{project_id}",status="404"} 3.0'
-    assert counted in text
+    counted = 'findspot_http_requests_total{method="GET",route="/api/v1/projects/{project_id}",status="404"}'
+    assert scrapes.figures(text)[counted] == 3
     assert "12345" not in text
     assert "findspot_http_request_duration_seconds_bucket" in text
 
@@ -200,15 +216,15 @@ async def test_an_admin_key_sees_the_metrics_of_its_own_project_only(owner: http
         project = (await owner.post("/api/v1/projects", json={"name": name})).json()["id"]
         await owner.post(f"/api/v1/projects/{project}/search/fts/query", json={"query": "anything"})
         projects.append(project)
-    mine, other = (f'search_requests_total{{project_id="{each}",' for each in projects)
+    status = 'status="success",tool_id="workspace"'
+    mine, other = (f'search_requests_total{{project_id="{each}",{status}}}' for each in projects)
     body = {"name": "scraper", "role": "admin"}
     key = (await owner.post(f"/api/v1/projects/{projects[0]}/keys", json=body)).json()["key"]
     async with as_key(owner, key) as admin:
         shown = (await admin.get("/metrics")).text
-    assert mine in shown
+    assert mine in scrapes.figures(shown)
     assert f'project_id="{projects[1]}"' not in shown
     assert "findspot_http_" not in shown
     everything = (await owner.get("/metrics")).text
-    assert mine in everything
-    assert other in everything
+    assert {mine, other} <= scrapes.figures(everything).keys()
     assert "findspot_http_" in everything

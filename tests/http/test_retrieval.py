@@ -10,6 +10,7 @@ import pytest
 from findspot import tokens
 from findspot.errors import FindspotError
 from findspot.models import Role
+from tests import scrapes
 from tests.flows import FakeEmbedder, settle
 from tests.http.world import app_behind, with_key
 
@@ -197,8 +198,7 @@ async def test_a_query_is_in_no_log_but_as_a_keyed_hash_and_figures_count_what_w
     caplog.set_level(logging.DEBUG, "findspot")
 
     async def figures() -> dict[str, float]:
-        lines = (await owner.get("/metrics")).text.splitlines()
-        return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[:1] != "#")}
+        return scrapes.figures((await owner.get("/metrics")).text)
 
     before = await figures()
     await call(owner, project, "rag:retrieve", {"query": "废弃仓库"})

@@ -25,7 +25,7 @@ from findspot.runtime import logs
 from findspot.runtime.limits import SEARCHES
 from findspot.settings import Settings
 from findspot.store.schema import embedding_cache
-from tests import flows
+from tests import flows, scrapes
 from tests.flows import FakeEmbedder, settle
 
 pytestmark = pytest.mark.fake_embedder
@@ -682,7 +682,6 @@ async def test_texts_that_cannot_be_embedded_are_refused(owner: httpx2.AsyncClie
 @pytest.fixture
 def figures(owner: httpx2.AsyncClient) -> Callable[[], Any]:
     async def read() -> dict[str, float]:
-        lines = (await owner.get("/metrics")).text.splitlines()
-        return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if line[:1] != "#"}
+        return scrapes.figures((await owner.get("/metrics")).text)
 
     return read

@@ -124,11 +124,11 @@ async def test_chunks_that_the_engine_could_not_delete_are_deleted_later(
 
     monkeypatch.setattr(states, "due_namespaces", slow_scan)
 
-    def delete(namespace: str, ids: list[int]) -> None:
+    def delete(namespace: str, ids: list[int], *, fence: int) -> None:
         tries.append(ids)
         if len(tries) < 3:
             raise OSError("no room")
-        flows.watched(app).engine.delete(namespace, ids)
+        flows.watched(app).engine.delete(namespace, ids, fence=fence)
 
     flows.watched(app).instead["delete"] = delete
     await app.documents.delete(document.id)

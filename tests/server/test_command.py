@@ -1,7 +1,6 @@
 """`findspot serve`: how it starts, what it refuses, how it stops."""
 
 import json
-import re
 import signal
 import socket
 import time
@@ -14,6 +13,7 @@ import pytest
 from findspot.server.api_process import uvicorn_options
 from findspot.settings import Settings
 from tests.cli.command import findspot, findspot_process
+from tests.scrapes import processes
 from tests.servers import Server
 
 Start = Callable[..., Server]
@@ -169,15 +169,16 @@ def test_two_workers_share_the_work_and_end_with_their_parent(
 
 
 def wait_for_both_workers(server: Server) -> None:
-    """Send requests until both processes have answered. Each counts its own, so its count is then below the total."""
-    sent, deadline = 0, time.monotonic() + _END_S
+    """Send requests until both processes have answered. A scrape of either one shows the figures of both."""
+    deadline = time.monotonic() + _END_S
     while True:
         with server.client() as client:
             assert client.get("/api/v1/projects").json()["projects"][0]["name"] == "shared"
-            sent += 1
             metrics = client.get("/metrics").text
-        counted = re.search(r'requests_total\{method="GET",route="/api/v1/projects",status="200"\} (\d+)', metrics)
-        if counted is None or int(counted[1]) < sent:
+            running = client.get("/internal/processes").json()["processes"]
+        if len(counted := processes(metrics, "findspot_http_requests_total")) == 2:
+            assert counted == {each["id"] for each in running}
+            assert {(each["role"], each["serves"]) for each in running} == {("all", server.url)}
             return
         assert time.monotonic() < deadline, "only one process ever answered"
 

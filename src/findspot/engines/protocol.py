@@ -57,7 +57,7 @@ NO_CONTEXT = ContextTerms()
 class Batch:
     """Chunks to write, as six columns of equal length. A chunk whose vector is all zeros has no vector.
 
-    Without `contexts`, no chunk has any.
+    Without `contexts`, no chunk has any. `fence` is the token of the worker's lease (`Engine`).
     """
 
     ids: Sequence[int]
@@ -66,6 +66,7 @@ class Batch:
     terms: Sequence[str]  # of each chunk, separated by spaces
     vectors: Vectors
     contexts: Sequence[ContextTerms] = ()
+    fence: int = 0
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -167,6 +168,10 @@ class Abandoned(Exception):
     """A build is no longer wanted: its namespace was dropped, or another build was started."""
 
 
+class StaleFence(Exception):
+    """A write with a lower fence than an earlier one was refused: another worker has taken the namespace over."""
+
+
 class Engine(Protocol):
     """Chunks in namespaces. Calls block, so make them in a thread. Calls from several threads are safe.
 
@@ -174,6 +179,9 @@ class Engine(Protocol):
     survives a killed process; a write that did not return is either complete or absent. Any call may raise
     ENGINE_UNAVAILABLE, for example if the disk is full or a service is unreachable. Reads and writes raise Damaged if
     the index is damaged.
+
+    An engine that workers on several machines share refuses writes, deletes and drops with a lower `fence` than an
+    earlier one had (StaleFence). An engine with local files has one owner, and ignores `fence`.
     """
 
     @property
@@ -190,7 +198,7 @@ class Engine(Protocol):
         During a build with another fingerprint, the index in service takes these chunks without their vectors.
         """
 
-    def delete(self, namespace: str, ids: Sequence[int]) -> None: ...
+    def delete(self, namespace: str, ids: Sequence[int], *, fence: int = 0) -> None: ...
 
     def recall(
         self,
@@ -227,7 +235,7 @@ class Engine(Protocol):
     def namespaces(self, project_id: int) -> list[str]:
         """Return the names of a project's namespaces, sorted."""
 
-    def drop(self, namespace: str) -> None:
+    def drop(self, namespace: str, *, fence: int = 0) -> None:
         """Delete a namespace and free its space."""
 
     def close(self) -> None: ...

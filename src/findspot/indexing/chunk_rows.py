@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from findspot.errors import STORE_FAILURES, Failure, FindspotError
 from findspot.indexing import cutting
+from findspot.indexing.leases import Leases
 from findspot.models import NamespaceKey, SourceState, Table
 from findspot.runtime import metrics
 from findspot.runtime.helpers import NO_PROJECT, Helpers
@@ -27,8 +28,9 @@ ROWS_AT_ONCE = 1000  # chunk rows deleted in one transaction
 class ChunkRows:
     """Brings the chunk rows of sources up to date. Only one call at a time works on a namespace."""
 
-    def __init__(self, store: Store, helpers: Helpers, settings: Settings) -> None:
+    def __init__(self, store: Store, leases: Leases, helpers: Helpers, settings: Settings) -> None:
         self._store = store
+        self._leases = leases
         self._helpers = helpers
         self._settings = settings
         self._complete: set[int] = set()  # tables in which no node lacks chunks: no update was interrupted
@@ -38,9 +40,13 @@ class ChunkRows:
         any_text = cutting.DocumentToCut(0, "", "text", frozenset())
         await self._helpers.run(NO_PROJECT, cutting.cut_documents, [any_text], [b"Any text."])
 
-    def forget(self) -> None:
-        """Forget which tables are complete: the database may have lost rows that were written last."""
-        self._complete.clear()
+    def forget(self, key: NamespaceKey | None = None) -> None:
+        """Forget which tables are complete, or whether one is: the database may have lost rows that were written last,
+        or another worker may have changed them."""
+        if key is None:
+            self._complete.clear()
+        elif key.table_id is not None:
+            self._complete.discard(key.table_id)
 
     async def update(self, key: NamespaceKey) -> bool:
         """Follow sources of a namespace that have changed; return whether there were any."""
@@ -73,7 +79,7 @@ class ChunkRows:
         except FindspotError as error:
             if error.code in STORE_FAILURES:
                 raise
-            async with self._store.write(durable=False) as connection:
+            async with self._leases.write(key) as connection:
                 document = index_states.is_document(row.id)
                 await index_states.fail(connection, document, Failure.of(error), even_pending=True)
             self._store.written.set()  # the scheduler has to learn when to retry
@@ -102,7 +108,7 @@ class ChunkRows:
         A document that needs a replaced chunk again is left for the next round if that has just been deleted.
         """
         indexes = {row.id: cutting.line_index(each) for row, each in zip(followed, lines, strict=True)}
-        async with self._store.write(durable=False) as connection:
+        async with self._leases.write(key) as connection:
             now = await index_states.lock_revisions(connection, [row.id for row in followed])
             back = [id for row in followed for id in changes[row.id].back]
             lost = set(back) - await replaced_chunks.lock(connection, back)
@@ -137,7 +143,7 @@ class ChunkRows:
             return False
         if state.status == "pending":
             await self._remove_replaced(key)
-        await self._remove_incomplete_nodes(state, table_id)
+        await self._remove_incomplete_nodes(key, state, table_id)
         async with self._store.read() as connection:
             room = self._settings.max_chunks
             room -= await index_states.chunks_of_project(connection, key.project_id, but_table=table_id)
@@ -163,9 +169,9 @@ class ChunkRows:
         self._complete.discard(table_id)
         if not await self._insert(key, table_id, new):
             return False
-        await self._replace(table_id, gone)
+        await self._replace(key, table_id, gone)
         self._complete.add(table_id)
-        await self._finish_table(table, scopes, summary)
+        await self._finish_table(key, table, scopes, summary)
         return True
 
     async def _remove_replaced(self, key: NamespaceKey) -> None:
@@ -173,10 +179,10 @@ class ChunkRows:
         async with self._store.read() as connection:
             replaced = await replaced_chunks.every(connection, key.namespace)
         for start in range(0, len(replaced), ROWS_AT_ONCE):
-            async with self._store.write(durable=False) as connection:
+            async with self._leases.write(key) as connection:
                 await replaced_chunks.delete(connection, replaced[start : start + ROWS_AT_ONCE])
 
-    async def _remove_incomplete_nodes(self, state: SourceState, table_id: int) -> None:
+    async def _remove_incomplete_nodes(self, key: NamespaceKey, state: SourceState, table_id: int) -> None:
         """Delete the chunk rows of nodes that lack some, so that they are cut again.
 
         They are left by an update that was interrupted. The query reads all rows of the table, so it runs only after
@@ -188,7 +194,7 @@ class ChunkRows:
                 return
             incomplete = await chunk_rows.incomplete_nodes(connection, table_id)
         if incomplete:
-            async with self._store.write(durable=False) as connection:
+            async with self._leases.write(key) as connection:
                 await chunk_rows.delete_nodes(connection, table_id, incomplete)
 
     def _cuts(self, scopes: Sequence[tuple[str, dict[str, Any]]]) -> tuple[cutting.Cut, ...]:
@@ -208,25 +214,29 @@ class ChunkRows:
         """Add chunk rows; return False if the table has been deleted."""
         for part in parts:
             new = [_node_row(key, table_id, each) for each in part]
-            async with self._store.write(durable=False) as connection:
+            async with self._leases.write(key) as connection:
                 if await index_states.lock_table_revision(connection, table_id) is None:
                     return False
                 await chunk_rows.insert(connection, new)
             metrics.CHUNKS_CREATED.labels(key.project_id, table_id).inc(len(new))
         return True
 
-    async def _replace(self, table_id: int, parts: Iterator[list[cutting.Known]]) -> None:
+    async def _replace(self, key: NamespaceKey, table_id: int, parts: Iterator[list[cutting.Known]]) -> None:
         for part in parts:
-            async with self._store.write(durable=False) as connection:
+            async with self._leases.write(key) as connection:
                 await replaced_chunks.replace_nodes(connection, table_id, part)
 
     async def _finish_table(
-        self, table: Table, scopes: Sequence[tuple[str, dict[str, Any]]], summary: cutting.TableSummary
+        self,
+        key: NamespaceKey,
+        table: Table,
+        scopes: Sequence[tuple[str, dict[str, Any]]],
+        summary: cutting.TableSummary,
     ) -> None:
         """Note that the rows are those of this revision and these tools. If either has changed, it stays pending."""
         skipped = [{"json_pointer": pointer, "reason": reason} for pointer, reason in summary.skipped]
         error = no_room(summary.without_room, self._settings.max_chunks) if summary.without_room else None
-        async with self._store.write(durable=False) as connection:
+        async with self._leases.write(key) as connection:
             now = await index_states.lock_table_revision(connection, table.id)
             await index_states.set_indexed_revision(
                 connection,

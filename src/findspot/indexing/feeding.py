@@ -3,14 +3,17 @@
 import asyncio
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from findspot.engines.protocol import Abandoned, Batch, Build, Engine
 from findspot.errors import Failure, FindspotError
 from findspot.indexing import transitions
 from findspot.indexing.batches import Batches
+from findspot.indexing.leases import Leases
 from findspot.indexing.states import SAVE_PROGRESS_S, NamespaceStates
 from findspot.models import ChunkToIndex, NamespaceKey
 from findspot.runtime import metrics
@@ -38,6 +41,7 @@ class Feeding:
     def __init__(
         self,
         store: Store,
+        leases: Leases,
         engine: Engine,
         embeddings: Embeddings,
         batches: Batches,
@@ -45,12 +49,14 @@ class Feeding:
         threads: ThreadPool,
     ) -> None:
         self._store = store
+        self._leases = leases
         self._engine = engine
         self._embeddings = embeddings
         self._batches = batches
         self._namespaces = namespaces
         self._threads = threads
-        self._keyword_only: set[int] = set()  # chunks that the engine holds without a vector, and that wait for one
+        # chunks that the engine holds without a vector, and that wait for one
+        self._keyword_only: defaultdict[NamespaceKey, set[int]] = defaultdict(set)
 
     async def fingerprint(self) -> str:
         fingerprint, _ = await self._embeddings.kind()
@@ -119,19 +125,24 @@ class Feeding:
                         if not or_keywords:
                             raise
                         batch = await self._batches.without_vectors(key.project_id, some, dimension)
-                        await self._mark_as_waiting(some)
+                        await self._mark_as_waiting(key, some)
                     if writing is not None:
                         await writing
-                    writing = asyncio.create_task(self._call_engine(key, build.write, batch))
+                    writing = asyncio.create_task(self._call_engine(key, build.write, self._fenced(key, batch)))
                     done += len(some)
                     await progress(done)
         finally:
             if writing is not None:
                 await writing
 
-    def lost(self, ids: set[int]) -> None:
+    def lost(self, key: NamespaceKey, ids: set[int]) -> None:
         """Note that the engine does not hold these chunks any more, not even their keywords."""
-        self._keyword_only -= self._keyword_only & ids  # iterates over the smaller set: the other may hold millions
+        held = self._keyword_only[key]
+        held -= held & ids  # iterates over the smaller set: the other may hold millions
+
+    def forget(self, key: NamespaceKey) -> None:
+        """Forget what is known of a namespace: another worker may have changed it."""
+        self._keyword_only.pop(key, None)
 
     async def _show_rate(self, key: NamespaceKey, done: int, elapsed_s: float) -> None:
         if elapsed_s >= SAVE_PROGRESS_S:  # a save that is indexed sooner costs no write
@@ -140,10 +151,13 @@ class Feeding:
 
     async def _write(self, key: NamespaceKey, batch: Batch) -> None:
         fingerprint = await self.fingerprint()
-        await self._call_engine(key, self._engine.write, key.namespace, fingerprint, batch)
-        async with self._store.write(durable=False) as connection:
+        await self._call_engine(key, self._engine.write, key.namespace, fingerprint, self._fenced(key, batch))
+        async with self._leases.write(key) as connection:
             await chunk_rows.mark(connection, list(batch.ids), indexed=True)
-        self._keyword_only.difference_update(batch.ids)
+        self._keyword_only[key].difference_update(batch.ids)
+
+    def _fenced(self, key: NamespaceKey, batch: Batch) -> Batch:
+        return replace(batch, fence=self._leases.fence(key))
 
     async def _call_engine(self, key: NamespaceKey, write: Callable[..., None], *arguments: Any) -> None:
         """Write to the engine. An error is counted, unless the new index is no longer wanted."""
@@ -161,7 +175,7 @@ class Feeding:
         except FindspotError as error:
             log.warning("a batch of %d chunks could not be prepared: %s", len(some), error.message)
             await self._write_keywords(key, some)
-            async with self._store.write(durable=False) as connection:
+            async with self._leases.write(key) as connection:
                 for row in {(row.table_id, row.document_id): row for row in some}.values():
                     await index_states.fail(connection, _is_source(row), Failure.of(error))
             self._store.written.set()  # the scheduler has to learn when to retry
@@ -169,21 +183,21 @@ class Feeding:
 
     async def _write_keywords(self, key: NamespaceKey, some: Sequence[ChunkToIndex]) -> None:
         """Make chunks findable by their keywords. A rebuild that is running will write them anyway."""
-        new = [row for row in some if row.id not in self._keyword_only]
+        new = [row for row in some if row.id not in self._keyword_only[key]]
         if new and self._namespaces[key].phase is not Phase.REBUILDING:
             status = await self._threads.run(self._engine.status, key.namespace)
             fingerprint, dimension = (status.fingerprint, status.dimension) if status.fingerprint else KEYWORDS_ONLY
             batch = await self._batches.without_vectors(key.project_id, new, dimension)
-            await self._call_engine(key, self._engine.write, key.namespace, fingerprint, batch)
-            self._keyword_only.update(batch.ids)
+            await self._call_engine(key, self._engine.write, key.namespace, fingerprint, self._fenced(key, batch))
+            self._keyword_only[key].update(batch.ids)
 
-    async def _mark_as_waiting(self, some: Sequence[ChunkToIndex]) -> None:
+    async def _mark_as_waiting(self, key: NamespaceKey, some: Sequence[ChunkToIndex]) -> None:
         """Have chunks that are written without vectors wait for these."""
         ids = [row.id for row in some]
-        async with self._store.write(durable=False) as connection:
+        async with self._leases.write(key) as connection:
             await chunk_rows.mark(connection, ids, indexed=False)
             await index_states.mark_incomplete(connection, ids)
-        self._keyword_only.update(ids)
+        self._keyword_only[key].update(ids)
 
 
 def _is_source(row: ChunkToIndex) -> "sa.ColumnElement[bool]":

@@ -3,10 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from findspot.engines.protocol import Damaged, Engine
 from findspot.indexing.feeding import Feeding
+from findspot.indexing.leases import Leases
 from findspot.models import NamespaceKey
 from findspot.runtime.threads import ThreadPool
 from findspot.store import chunks as chunk_rows
@@ -27,8 +29,9 @@ MARKED_AT_ONCE = 5000  # chunks in one transaction, so that no writer waits long
 class Reconciliation:
     """Makes the engine hold the chunks that the store says it holds. The engine only knows what it has."""
 
-    def __init__(self, store: Store, engine: Engine, feeding: Feeding, threads: ThreadPool) -> None:
+    def __init__(self, store: Store, leases: Leases, engine: Engine, feeding: Feeding, threads: ThreadPool) -> None:
         self._store = store
+        self._leases = leases
         self._engine = engine
         self._feeding = feeding
         self._threads = threads
@@ -39,7 +42,7 @@ class Reconciliation:
         Raises Damaged if the engine has lost everything.
         """
         if not await has_source(self._store, key):
-            await self._threads.run(self._engine.drop, key.namespace)
+            await self._threads.run(partial(self._engine.drop, key.namespace, fence=self._leases.fence(key)))
             return False
         # The store is read before the engine: a chunk that is written in between does not count as missing.
         async with self._store.read() as connection:
@@ -47,7 +50,7 @@ class Reconciliation:
             waiting = await chunk_rows.waiting_ids(connection, key.namespace)
         held = await self._threads.run(self._engine.ids, key.namespace)
         found = await asyncio.to_thread(differences, known, waiting, held)
-        self._feeding.lost(found.waiting_not_held)
+        self._feeding.lost(key, found.waiting_not_held)
         if found.missing and not len(held):
             raise Damaged(f"the index is empty, and should hold {len(found.missing)} chunks")
         await self._index_again(key, found.missing)
@@ -59,7 +62,7 @@ class Reconciliation:
             log.warning("%s: %d chunks are missing in the engine, and are indexed again", key.namespace, len(missing))
         for start in range(0, len(missing), MARKED_AT_ONCE):
             some = missing[start : start + MARKED_AT_ONCE]
-            async with self._store.write(durable=False) as connection:
+            async with self._leases.write(key) as connection:
                 await chunk_rows.mark(connection, some, indexed=False)
                 await index_states.mark_incomplete(connection, some)
 
@@ -68,7 +71,8 @@ class Reconciliation:
             # Read again: a chunk that was written in between is not extra.
             async with self._store.read() as connection:
                 existing = await chunk_rows.existing(connection, extra)
-            await self._threads.run(self._engine.delete, key.namespace, [id for id in extra if id not in existing])
+            gone = [id for id in extra if id not in existing]
+            await self._threads.run(partial(self._engine.delete, key.namespace, gone, fence=self._leases.fence(key)))
 
 
 async def has_source(store: Store, key: NamespaceKey) -> bool:

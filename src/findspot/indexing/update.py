@@ -6,13 +6,16 @@ found.
 
 import asyncio
 import contextlib
+import logging
+from functools import partial
 
-from findspot.engines.protocol import Damaged, Engine
+from findspot.engines.protocol import Damaged, Engine, StaleFence
 from findspot.errors import FindspotError
 from findspot.indexing import transitions
 from findspot.indexing.chunk_rows import ChunkRows
 from findspot.indexing.eviction import Eviction
 from findspot.indexing.feeding import Feeding
+from findspot.indexing.leases import LeaseLost, Leases
 from findspot.indexing.reconcile import Reconciliation, has_source
 from findspot.indexing.states import NamespaceStates
 from findspot.indexing.status import IndexStatus
@@ -22,6 +25,8 @@ from findspot.store import chunks as chunk_rows
 from findspot.store import index_states, replaced_chunks
 from findspot.store.database import Store
 from findspot.store.namespace_states import Phase, RebuildReason
+
+log = logging.getLogger(__name__)
 
 FORGOTTEN_AT_ONCE = 10_000  # chunks
 REMOVED_AT_ONCE = 1000  # chunk rows in one transaction, so that no writer waits long
@@ -33,6 +38,7 @@ class Update:
     def __init__(
         self,
         store: Store,
+        leases: Leases,
         engine: Engine,
         chunk_rows: ChunkRows,
         feeding: Feeding,
@@ -43,6 +49,7 @@ class Update:
         threads: ThreadPool,
     ) -> None:
         self._store = store
+        self._leases = leases
         self._engine = engine
         self._chunk_rows = chunk_rows
         self._feeding = feeding
@@ -64,6 +71,7 @@ class Update:
         """Follow every source of a namespace until the engine holds what the store does.
 
         Damage leads to a rebuild. Any other error is noted with the sources, to be tried again after the delay.
+        A namespace that another worker has taken over is left to it.
         """
         try:
             await self._reconcile(key)
@@ -71,6 +79,8 @@ class Update:
             await self._follow_and_feed(key)
         except Damaged as damage:
             self._namespaces.want_rebuild(key, RebuildReason.DAMAGED, damage)
+        except (LeaseLost, StaleFence) as error:
+            log.warning("the update of %s ends: %s", key.namespace, error)
         except Exception as error:
             await self._namespaces.note_failure(key, error, retry_delay_s)
             await self._status.announce()
@@ -107,7 +117,7 @@ class Update:
                 advanced.clear()
                 seen = rounds
                 more = await self._catch_up(key)
-                async with self._store.write(durable=False) as connection:
+                async with self._leases.write(key) as connection:
                     await index_states.mark_ready(connection, key)
                 await self._namespaces.try_to_save()
                 await self._status.announce()
@@ -150,7 +160,7 @@ class Update:
             async with self._store.read() as connection:
                 ids = await replaced_chunks.superseded(connection, key, REMOVED_AT_ONCE)
             if ids:
-                async with self._store.write(durable=False, frees=True) as connection:
+                async with self._leases.write(key, frees=True) as connection:
                     await replaced_chunks.delete(connection, ids)
             if len(ids) < REMOVED_AT_ONCE:
                 return
@@ -166,11 +176,11 @@ class Update:
                 return False
             is_empty = await chunk_rows.is_empty(connection, key.namespace)
         if is_empty:
-            await self._threads.run(self._engine.drop, key.namespace)
+            await self._threads.run(partial(self._engine.drop, key.namespace, fence=self._leases.fence(key)))
             if not await has_source(self._store, key):
                 self._namespaces.forget(key)
         else:
-            await self._threads.run(self._engine.delete, key.namespace, gone)
-        async with self._store.write(durable=False, frees=True) as connection:
+            await self._threads.run(partial(self._engine.delete, key.namespace, gone, fence=self._leases.fence(key)))
+        async with self._leases.write(key, frees=True) as connection:
             await chunk_rows.forgotten(connection, gone)
         return len(gone) == FORGOTTEN_AT_ONCE

@@ -18,6 +18,7 @@ from findspot.indexing.batches import Batches
 from findspot.indexing.chunk_rows import ChunkRows
 from findspot.indexing.eviction import Eviction
 from findspot.indexing.feeding import Feeding
+from findspot.indexing.leases import RENEW_S, LeaseLost, Leases
 from findspot.indexing.listening import ChangeListener
 from findspot.indexing.rebuild import Rebuilds
 from findspot.indexing.reconcile import Reconciliation
@@ -45,6 +46,7 @@ POLL_S = 1.0  # where other processes may change the store without notice
 CHECK_EVERY_S, FIRST_CHECK_S = 3600.0, 60.0  # opening a large index checks only the sizes of its files
 GRACE_S = 1.0
 NAMESPACE_BACKOFF = Backoff(first_s=1.0, longest_s=30.0)
+DENIED_BACKOFF = Backoff(first_s=RENEW_S, longest_s=RENEW_S)  # of a namespace that another worker holds, and may lose
 SCAN_PAUSE = 4  # times as long as a scan took: an import writes without a pause, and each write asks for a scan
 
 _REASONS = {
@@ -67,24 +69,31 @@ class IndexWorker:
         threads: Threads,
         settings: Settings,
         status: IndexStatus,
+        leases: Leases,
     ) -> None:
         self._store = store
         self._engine = engine
         self._threads = threads.index
-        self._namespaces = names = NamespaceStates(store)
-        self._chunk_rows = ChunkRows(store, helpers, settings)
-        feeding = Feeding(store, engine, embeddings, Batches(store, embeddings, helpers), names, threads.index)
+        self._leases = leases
+        self._namespaces = names = NamespaceStates(store, leases)
+        self._chunk_rows = ChunkRows(store, leases, helpers, settings)
+        batches = Batches(store, embeddings, helpers)
+        self._feeding = feeding = Feeding(store, leases, engine, embeddings, batches, names, threads.index)
         eviction = Eviction(store, engine, embeddings, settings, names, status.recent_hits)
-        reconciliation = Reconciliation(store, engine, feeding, threads.index)
+        reconciliation = Reconciliation(store, leases, engine, feeding, threads.index)
         self._retries: RetrySchedule[NamespaceKey] = RetrySchedule(NAMESPACE_BACKOFF)
+        self._denied: RetrySchedule[NamespaceKey] = RetrySchedule(DENIED_BACKOFF)
         self._update = Update(
-            store, engine, self._chunk_rows, feeding, reconciliation, eviction, names, status, threads.index
+            store, leases, engine, self._chunk_rows, feeding, reconciliation, eviction, names, status, threads.index
         )
-        self._rebuilds = Rebuilds(store, engine, feeding, eviction, names, self._retries, gate, status, threads.index)
+        self._rebuilds = Rebuilds(
+            store, leases, engine, feeding, eviction, names, self._retries, self._denied, gate, status, threads.index
+        )
         self._turns = asyncio.Semaphore(NAMESPACES)
         self._updating: dict[NamespaceKey, asyncio.Task[None]] = {}
         self._rescan: set[NamespaceKey] = set()  # had new work while they were being updated
         self._tasks: list[asyncio.Task[None]] = []
+        self._renewing: asyncio.Task[None] | None = None
         self._listener = ChangeListener(store) if store.kind == "postgresql" else None
 
     async def prepare(self) -> None:
@@ -99,11 +108,16 @@ class IndexWorker:
             asyncio.create_task(self._schedule(), name="index scheduler"),
             asyncio.create_task(self._check_files(), name="index check"),
         ]
+        if self._leases.is_shared:
+            self._renewing = asyncio.create_task(self._leases.renew_regularly(), name="leases")
         if self._listener is not None:
             self._tasks.append(asyncio.create_task(self._listener.run(), name="index listener"))
 
     async def close(self) -> None:
-        """Wait up to 1 s for updates to reach a safe point, then cancel them. Rebuilds are cancelled at once."""
+        """Wait up to 1 s for updates to reach a safe point, then cancel them. Rebuilds are cancelled at once.
+
+        All leases are given back: other workers go on without waiting for them to expire.
+        """
         self._update.stop()
         await _cancel(self._tasks)
         await self._rebuilds.close()
@@ -113,13 +127,17 @@ class IndexWorker:
         if self._updating:
             await asyncio.wait(self._updating.values(), timeout=GRACE_S)
         await _cancel(list(self._updating.values()))
+        if self._renewing is not None:
+            await _cancel([self._renewing])
 
     # ── scheduling ──
 
     async def _schedule(self) -> None:
         while True:
             self._store.written.clear()
-            waits = self._retries.remaining_s()  # before the scan: a wait that ends during it is not slept through
+            waits = (
+                self._retries.remaining_s() + self._denied.remaining_s()
+            )  # before the scan: a wait that ends during it is not slept through
             began = time.monotonic()
             if not await self._log_errors(self._scan):
                 await asyncio.sleep(POLL_S)  # the store may be read-only: a scan wakes the next one
@@ -163,14 +181,16 @@ class IndexWorker:
         await self._compare_after_restart()
         await self._take_requests(waiting)
         await self._namespaces.save()
-        due |= {state.key for state in self._namespaces.in_phase(Phase.UNCHECKED)}
+        unfinished = await self._namespaces.unfinished()
+        due |= {state.key for state in unfinished if state.phase is Phase.UNCHECKED}
         for key in due:
             if key in self._updating:
                 self._rescan.add(key)
-            elif transitions.takes_chunks(self._namespaces[key]) and not self._retries.is_waiting(key):
+            elif transitions.takes_chunks(self._namespaces[key]) and not self._is_waiting(key):
                 self._updating[key] = task = asyncio.create_task(self._run_update(key), name=key.namespace)
                 task.add_done_callback(partial(self._updated, key))
-        for state in sorted(self._namespaces.in_phase(Phase.QUEUED), key=lambda state: str(state.queued_at)):
+        queued = [state for state in unfinished if state.phase is Phase.QUEUED]
+        for state in sorted(queued, key=lambda state: str(state.queued_at)):
             self._rebuilds.begin(state.key)
 
     async def _compare_after_restart(self) -> None:
@@ -183,12 +203,37 @@ class IndexWorker:
                 keys = await index_states.namespaces_with_chunks(connection)
             self._listener.was_lost = False
             self._chunk_rows.forget()
-            for key in keys:
-                self._namespaces.apply(transitions.comparison_wanted, key)
+            await self._namespaces.compare(keys)
+
+    def _is_waiting(self, key: NamespaceKey) -> bool:
+        return self._retries.is_waiting(key) or self._denied.is_waiting(key)
 
     async def _run_update(self, key: NamespaceKey) -> None:
-        async with self._turns:
-            await self._update.run(key, self._retries.next_delay_s(key))
+        """Update a namespace if this worker gets its lease.
+
+        It waits for its turn first: each worker holds a few namespaces at a time, so that all share the work.
+        """
+        async with self._turns, self._namespaces.hold(key) as grant:
+            if grant is None:
+                self._denied.failed(key)
+                self._store.written.set()  # the scheduler has to learn when to try again
+                return
+            self._denied.succeeded(key)
+            if not grant.is_continued:
+                self._chunk_rows.forget(key)
+                self._feeding.forget(key)
+            if grant.is_new and not await self._has_work(key):  # another worker has done it in the meantime
+                return
+            if transitions.takes_chunks(self._namespaces[key]):
+                await self._update.run(key, self._retries.next_delay_s(key))
+
+    async def _has_work(self, key: NamespaceKey) -> bool:
+        if self._namespaces[key].phase is Phase.UNCHECKED:
+            return True
+        async with self._store.read() as connection:
+            if await index_states.is_due(connection, key):
+                return True
+            return bool(await chunk_rows.to_forget(connection, key.namespace, 1))
 
     def _updated(self, key: NamespaceKey, task: asyncio.Task[None]) -> None:
         del self._updating[key]
@@ -206,17 +251,32 @@ class IndexWorker:
     # ── requests of other tasks and processes ──
 
     async def _take_requests(self, waiting: Sequence[WaitingRequest]) -> None:
-        """Turn the requests of readers into states and work, and delete them."""
-        if not waiting:
-            return
+        """Turn the requests of readers into states and work, and delete them. The worker that holds the lease of a
+        namespace takes its requests."""
+        by_namespace: dict[NamespaceKey, list[WaitingRequest]] = {}
+        for each in waiting:
+            by_namespace.setdefault(NamespaceKey.of(each.request.namespace), []).append(each)
+        for key, mine in by_namespace.items():
+            if self._denied.is_waiting(key):
+                continue
+            async with self._namespaces.hold(key) as grant:
+                if grant is None:
+                    self._denied.failed(key)
+                else:
+                    await self._take_all(key, mine)
+
+    async def _take_all(self, key: NamespaceKey, waiting: Sequence[WaitingRequest]) -> None:
         for each in waiting:
             self._take(each)
         await self._namespaces.save()
         documents = [each.request.document_id for each in waiting if each.request.kind is RequestKind.WRONG_RANGES]
-        async with self._store.write(durable=False) as connection:
-            if documents:
-                await index_states.request_documents(connection, documents)
-            await requests.delete(connection, [each.id for each in waiting])
+        try:
+            async with self._leases.write(key) as connection:
+                if documents:
+                    await index_states.request_documents(connection, documents)
+                await requests.delete(connection, [each.id for each in waiting])
+        except LeaseLost:
+            log.warning("%s was taken over by another worker, and its requests with it", key.namespace)
         if documents:
             self._store.written.set()  # this scan has read the documents that are due before
 

@@ -20,7 +20,7 @@ from findspot.runtime import installation
 from findspot.runtime.data_folder import DataFolder
 from findspot.runtime.installation import Installation
 from findspot.settings import Settings
-from findspot.store import index_owner
+from findspot.store import index_owner, leases
 from findspot.store.database import Store
 from findspot.store.index_owner import IndexOwner
 
@@ -139,6 +139,7 @@ class Deployment:
                 if not self._folder.takes_over:
                     raise FindspotError("INDEX_ELSEWHERE", sentence)
                 await index_owner.renew_identity(connection)
+                await leases.clear(connection)
             if self._settings.shared:
                 if owner is None or owner.engine != self._settings.engine:
                     await index_owner.put(

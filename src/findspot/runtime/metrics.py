@@ -1,11 +1,12 @@
-"""Prometheus metrics of this process. The names come from the requirements; no label holds a text.
+"""Prometheus metrics. The names come from the requirements; no label holds a text.
 
-Every metric has the label `project_id`, so that a project's admin can be shown that project's figures only.
+Every metric has the label `project_id`, so that a project's admin can be shown that project's figures only. Metrics of
+a process also have its id and role. A scrape reaches one process, which shows those of all (`joined`).
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -13,7 +14,8 @@ from prometheus_client.metrics_core import Metric
 
 from findspot.errors import FindspotError
 
-REGISTRY = CollectorRegistry()
+REGISTRY = CollectorRegistry()  # of this process
+STORE_REGISTRY = CollectorRegistry()  # of all processes together
 CANCELLED = "cancelled"
 WORKSPACE = "workspace"  # in place of a tool's id
 RETRIEVAL = "retrieval"
@@ -50,7 +52,7 @@ REDACTIONS = Counter(
 UPLOAD_ERRORS = Counter(
     "turbopuffer_upload_errors", "Failed writes to the engine, of any kind.", [PROJECT], registry=REGISTRY
 )
-ACTIVE_CHUNKS = Gauge("active_chunks_total", "Chunks that the store holds.", [PROJECT], registry=REGISTRY)
+ACTIVE_CHUNKS = Gauge("active_chunks_total", "Chunks that the store holds.", [PROJECT], registry=STORE_REGISTRY)
 
 
 @contextmanager
@@ -80,23 +82,44 @@ def search(project_id: int, tool_id: int | str) -> Iterator[Callable[[int, str |
         SEARCH_REQUESTS.labels(project_id, tool_id, status).inc()
 
 
-def text(active_chunks: Mapping[int, int], only: int | None = None) -> bytes:
-    """Return the metrics in Prometheus' text format: of every project, or of the project `only`."""
+def of_store(active_chunks: Mapping[int, int]) -> bytes:
+    """Return the metrics of the store in Prometheus' text format."""
     ACTIVE_CHUNKS.clear()
     for project_id, chunks in active_chunks.items():
         ACTIVE_CHUNKS.labels(project_id).set(chunks)
-    return generate_latest(REGISTRY if only is None else _OneProject(only))
+    return generate_latest(STORE_REGISTRY)
 
 
-class _OneProject(CollectorRegistry):
-    """The registry, limited to the samples of one project."""
+def of_process(process_id: str, role: str, *more: CollectorRegistry) -> bytes:
+    """Return the metrics of this process, and those of `more` registries, with its id and role as labels."""
+    labels = {"process": process_id, "role": role}
+    return b"".join(generate_latest(_Labelled(registry, labels)) for registry in (*more, REGISTRY))
 
-    def __init__(self, project_id: int) -> None:
+
+def joined(texts: Iterable[bytes], only: int | None = None) -> bytes:
+    """Join metrics in text format, so that each has its description once; only those of a project, if it is given."""
+    families: dict[bytes, list[bytes]] = {}
+    samples: list[bytes] = []
+    for line in (line for text in texts for line in text.splitlines(keepends=True)):
+        if line.startswith(b"# HELP "):
+            samples = families.setdefault(line, [])
+        elif line.startswith(b"# TYPE "):
+            if not samples:
+                samples.append(line)
+        elif only is None or f'{PROJECT}="{only}"'.encode() in line:
+            samples.append(line)
+    return b"".join(help + b"".join(lines) for help, lines in families.items() if len(lines) > 1 or only is None)
+
+
+class _Labelled(CollectorRegistry):
+    """A registry with further labels on every sample."""
+
+    def __init__(self, registry: CollectorRegistry, labels: Mapping[str, str]) -> None:
         super().__init__()
-        self._project = str(project_id)
+        self._registry = registry
+        self._labels = labels
 
     def collect(self) -> Iterator[Metric]:
-        for metric in REGISTRY.collect():
-            metric.samples = [each for each in metric.samples if each.labels.get(PROJECT) == self._project]
-            if metric.samples:
-                yield metric
+        for metric in self._registry.collect():
+            metric.samples = [each._replace(labels={**each.labels, **self._labels}) for each in metric.samples]
+            yield metric

@@ -18,11 +18,11 @@ from findspot.surfaces.cli.opening import open_api
 if TYPE_CHECKING:
     from uvicorn import Server
 
+    from findspot.app import App
     from findspot.runtime.data_folder import DataFolder
     from findspot.runtime.peers import Peers
     from findspot.server.supervisor import SupervisorLink
     from findspot.settings import Settings
-    from findspot.store.database import Store
     from findspot.surfaces.http.agents import Agents
 
 _SHUTDOWN_S = 7  # a SIGTERM ends the process within 10 seconds; the supervisor kills it after 9
@@ -77,13 +77,13 @@ async def _serve(
     port = listener.getsockname()[1]
     settings = settings.model_copy(update={"port": port})  # 0 stands for any free one
     async with contextlib.AsyncExitStack() as closing:
-        api = await open_api(settings, closing, folder, worker=worker, peers=peers)
+        api = await open_api(settings, closing, folder, worker=worker, peers=peers, serves=settings.url(port))
         token = api.state.app.token
         if peers is None:
             await api.state.app.store.keep_reserve()
         configure_logs(settings, token)
         server = uvicorn.Server(uvicorn.Config(api, lifespan="off", **uvicorn_options(settings)))
-        _prepare_shutdown(server, api.state.agents, api.state.app.store)
+        _prepare_shutdown(server, api.state.agents, api.state.app)
         _stop_on_signals(server, link)
         folder.announce(settings.url(port))
         if not link.has_started and link.number <= 1:
@@ -110,15 +110,17 @@ def _stop_on_signals(server: "Server", link: "SupervisorLink") -> None:
     link.on_force_stop = force_stop
 
 
-def _prepare_shutdown(server: "Server", agents: "Agents", store: "Store") -> None:
-    """Before uvicorn shuts down, which waits for all responses to end, end the event streams of agents and the waits
-    for a database that another process has locked."""
+def _prepare_shutdown(server: "Server", agents: "Agents", app: "App") -> None:
+    """Before uvicorn shuts down, which waits for all responses to end, leave the work to other processes, and end the
+    event streams of agents and the waits for a database that another process has locked."""
     shut_down = server.shutdown
 
     async def end_waits_first(sockets: list[socket.socket] | None = None) -> None:
-        store.stop_waiting(_LOCK_WAIT_S)
+        app.store.stop_waiting(_LOCK_WAIT_S)
+        draining = asyncio.create_task(app.drain())
         await agents.end_streams()
         await shut_down(sockets)
+        await draining
 
     server.shutdown = end_waits_first  # type: ignore[method-assign]
 

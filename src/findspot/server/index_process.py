@@ -6,6 +6,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from findspot.app import open_app
+from findspot.runtime import metrics
 from findspot.server.api_process import configure_logs, loop_factory, tune_process
 from findspot.surfaces.cli.opening import opening_failures
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from findspot.settings import Settings
 
 _LOCK_WAIT_S = 4
+SERVES = "index"  # in the list of processes, in place of an address
 
 
 def serve_index(settings: "Settings", folder: "DataFolder", link: "SupervisorLink", peers: "Peers") -> None:
@@ -35,11 +37,13 @@ async def _serve(settings: "Settings", folder: "DataFolder", link: "SupervisorLi
     signal.signal(signal.SIGTERM, stop)
     async with contextlib.AsyncExitStack() as closing:
         with opening_failures(settings):
-            app = await closing.enter_async_context(open_app(settings, folder, peers=peers))
+            app = await closing.enter_async_context(open_app(settings, folder, peers=peers, role="worker"))
         await app.store.keep_reserve()
         configure_logs(settings, app.token)
+        await app.presence.begin(SERVES, lambda: metrics.of_process(app.presence.id, app.presence.role))
         link.report_started()
         preparing = asyncio.create_task(app.index_worker.prepare())
         await stopped.wait()
         preparing.cancel()
         app.store.stop_waiting(_LOCK_WAIT_S)
+        await app.drain()

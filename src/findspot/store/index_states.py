@@ -99,6 +99,12 @@ async def due_namespaces(connection: AsyncConnection) -> list[NamespaceKey]:
     return [NamespaceKey(row[0], row[1]) for row in await connection.execute(query)]
 
 
+async def is_due(connection: AsyncConnection, key: NamespaceKey) -> bool:
+    """Return whether a namespace has a source to index."""
+    query = sa.select(index_states.c.id).where(_is_in(key), _is_due(datetime.now(UTC))).limit(1)
+    return (await connection.execute(query)).first() is not None
+
+
 async def namespaces_with_chunks(connection: AsyncConnection) -> list[NamespaceKey]:
     """Return the namespaces whose sources have chunks. Reads the totals: the chunk rows may be millions."""
     query = sa.select(index_states.c.project_id, index_states.c.table_id).where(index_states.c.total > 0).distinct()

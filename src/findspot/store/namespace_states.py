@@ -98,6 +98,12 @@ async def of_project(connection: AsyncConnection, project_id: int) -> dict[str, 
     return {row[0]: _state(row) for row in await connection.execute(query)}
 
 
+async def not_in_service(connection: AsyncConnection) -> list[NamespaceState]:
+    """Return the states of namespaces that are to be compared or rebuilt."""
+    query = sa.select(*_COLUMNS).where(namespace_states.c.phase != Phase.IN_SERVICE)
+    return [_state(row) for row in await connection.execute(query)]
+
+
 async def any_not_in_service(connection: AsyncConnection) -> bool:
     query = sa.select(namespace_states.c.namespace).where(namespace_states.c.phase != Phase.IN_SERVICE).limit(1)
     return (await connection.execute(query)).first() is not None

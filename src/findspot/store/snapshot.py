@@ -1,6 +1,7 @@
 """Reads the rows of a store for a backup, and writes them into an empty database.
 
-Rows that triggers and the index worker derive from others are left out, and so are the sessions of browsers.
+Rows that triggers and the index worker derive from others are left out, and so are the sessions of browsers and the
+rows of running processes.
 """
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -11,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Column, ColumnKind, TableShape
 from findspot.store.column_types import Timestamp
+from findspot.store.process_schema import leases, processes
 from findspot.store.schema import (
     changes,
     chunks,
@@ -47,6 +49,8 @@ _LEFT_OUT = (
     index_owner,
     sessions,
     search_cursors,
+    leases,
+    processes,
 )
 _EXECUTED = ("done", "undone")
 _COUNTER = "id"  # the column whose values are never reused
@@ -164,7 +168,7 @@ async def _last_ids(connection: AsyncConnection, names: Sequence[str]) -> dict[s
 async def is_empty(connection: AsyncConnection) -> bool:
     """Return whether all tables are empty. On PostgreSQL, lock them so that they stay empty in this transaction."""
     present = set(await connection.run_sync(lambda sync: sa.inspect(sync).get_table_names()))
-    not_data = (installation, index_owner, sessions)
+    not_data = (installation, index_owner, sessions, leases, processes)
     ours = [table for table in metadata.sorted_tables if table.name in present and table not in not_data]
     if connection.dialect.name == "postgresql" and ours:
         await connection.execute(_WAIT_FOR_LOCKS)

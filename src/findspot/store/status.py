@@ -1,11 +1,14 @@
 """Counts of what a project holds."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from findspot.store.schema import documents, index_states, tables
+from findspot.store.schema import documents, gone_chunks, index_states, tables
+
+_BEHIND = ("pending", "indexing", "error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +18,42 @@ class Contents:
     tables: int
     table_bytes: int
     documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How far the index is behind: sources that have changed, those of them that failed, chunks to delete, and since
+    when the oldest of these sources waits."""
+
+    sources: int
+    errors: int
+    deletes: int
+    since: datetime | None
+
+
+async def lag(connection: AsyncConnection) -> Lag:
+    """Return how far the index is behind, in all projects."""
+    counts = {
+        row[0]: int(row[1])
+        for row in await connection.execute(
+            sa.select(index_states.c.status, sa.func.count())
+            .where(index_states.c.status.in_(_BEHIND))
+            .group_by(index_states.c.status)
+        )
+    }
+    oldest = [
+        (
+            await connection.execute(
+                sa.select(sa.func.min(source.c.updated_at))
+                .join(index_states, column == source.c.id)
+                .where(index_states.c.status.in_(_BEHIND))
+            )
+        ).scalar_one()
+        for source, column in ((documents, index_states.c.document_id), (tables, index_states.c.table_id))
+    ]
+    deletes = int((await connection.execute(sa.select(sa.func.count()).select_from(gone_chunks))).scalar_one())
+    since = min((each for each in oldest if each is not None), default=None)
+    return Lag(sum(counts.values()), counts.get("error", 0), deletes, since)
 
 
 async def contents(connection: AsyncConnection, project_id: int) -> Contents:

@@ -28,10 +28,10 @@ class EmbeddedEngine(Queries[Namespace]):
         self._namespaces.close_idle()
 
     @translate_os_errors()
-    def delete(self, namespace: str, ids: Sequence[int]) -> None:
+    def delete(self, namespace: str, ids: Sequence[int], *, fence: int = 0) -> None:
         self._namespaces.get(namespace).delete([int(id) for id in ids])
         self._namespaces.close_idle()
 
     @translate_os_errors()
-    def drop(self, namespace: str) -> None:
+    def drop(self, namespace: str, *, fence: int = 0) -> None:
         self._namespaces.get(namespace).drop()

@@ -30,10 +30,10 @@ class EmbeddedReader(Queries[ReadNamespace]):
     def write(self, namespace: str, fingerprint: str, batch: Batch) -> None:
         _refuse()
 
-    def delete(self, namespace: str, ids: Sequence[int]) -> None:
+    def delete(self, namespace: str, ids: Sequence[int], *, fence: int = 0) -> None:
         _refuse()
 
-    def drop(self, namespace: str) -> None:
+    def drop(self, namespace: str, *, fence: int = 0) -> None:
         _refuse()
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 COMPLETION_VARIABLE = "_FINDSPOT_COMPLETE"  # set by the script of a shell; Click derives it from the program's name
 COMMANDS = {
     "serve": "Start the server: API, MCP endpoints and index worker.",
+    "worker": "Start an index worker, on any machine.",
     "project": "Create, list, show and delete projects.",
     "key": "Create, list and revoke the keys of a project.",
     "table": "Create, read, change and delete JSON tables.",
@@ -36,12 +37,15 @@ COMMANDS = {
     "import": "Import folders, archives and files into a project.",
     "export": "Write all content of a project into a folder or an archive.",
     "reindex": "Rebuild the index of documents and of search tools.",
+    "status": "Show how far the index is behind; with --processes, what runs.",
     "openapi": "Write the OpenAPI description of the HTTP API to FILE, or to standard output.",
     "mcp": "Connect a desktop client to an endpoint: MCP on standard input and output.",
     "calibrate": "Calibrate the scores of the configured embedder with pairs of texts.",
     "completion": "Print the script that completes commands and names in your shell.",
     "doctor": "Check this installation and print what to do.",
 }
+
+_SERVERS = {"serve": "findspot.server.command", "worker": "findspot.server.worker_process"}
 
 
 class LazyGroup(Group):
@@ -68,9 +72,9 @@ class LazyGroup(Group):
 
 
 def _module(command: str) -> str:
-    """Return the module of a command. `serve` starts processes, so it lives with them in `findspot.server`."""
-    if command == "serve":
-        return "findspot.server.command"
+    """Return the module of a command. Those that start processes live with them in `findspot.server`."""
+    if command in _SERVERS:
+        return _SERVERS[command]
     return f"findspot.surfaces.cli.{command}{'_' if keyword.iskeyword(command) else ''}"
 
 

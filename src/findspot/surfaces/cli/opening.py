@@ -78,14 +78,16 @@ async def open_api(
     *,
     worker: bool = True,
     peers: "Peers | None" = None,
+    serves: str | None = None,
 ) -> "FastAPI":
     """Return the API with its app open until `closing` closes it.
 
-    Without `folder`, the data folder is claimed here. Without the index worker, indexing is left to a server.
+    Without `folder`, the data folder is claimed here. Without the index worker, indexing is left to a server. A server
+    names the address that it `serves`.
     """
     from findspot.surfaces.http.api import create_api
 
-    api = create_api(settings, folder, worker=worker, peers=peers)
+    api = create_api(settings, folder, worker=worker, peers=peers, serves=serves)
     with opening_failures(settings):
         await closing.enter_async_context(api.router.lifespan_context(api))
     return api

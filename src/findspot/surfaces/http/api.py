@@ -41,15 +41,24 @@ def every_route() -> list[GuardedRoute]:
 
 
 def create_api(
-    settings: Settings, folder: DataFolder | None = None, *, worker: bool = True, peers: Peers | None = None
+    settings: Settings,
+    folder: DataFolder | None = None,
+    *,
+    worker: bool = True,
+    peers: Peers | None = None,
+    serves: str | None = None,
 ) -> FastAPI:
-    """Return the API. Its lifespan opens and closes the `App`."""
+    """Return the API. Its lifespan opens and closes the `App`. A server names the address that it `serves`, and is
+    listed among the running processes."""
+    metrics = Metrics()
 
     @contextlib.asynccontextmanager
     async def lifespan(api: FastAPI) -> AsyncIterator[None]:
         async with open_app(settings, folder, worker=worker, peers=peers) as app:
             api.state.app = app
             api.state.agents = agents.Agents(app)
+            if serves is not None:
+                await app.presence.begin(serves, lambda: metrics.text(app.presence.id, app.presence.role))
             try:
                 yield
             finally:
@@ -64,11 +73,11 @@ def create_api(
         redoc_url=None,
         redirect_slashes=False,
     )
-    api.state.metrics = Metrics()
+    api.state.metrics = metrics
     routes = every_route()
     api.router.routes.extend(routes)
     api.state.openapi = functools.cache(lambda: describe(routes))
     errors.install(api)
-    api.add_middleware(RequestLog, metrics=api.state.metrics, process=peers.number if peers else None)
-    api.add_middleware(Admission, metrics=api.state.metrics, peers=peers)  # the last one added is the first one called
+    api.add_middleware(RequestLog, metrics=metrics, process=peers.number if peers else None)
+    api.add_middleware(Admission, metrics=metrics, peers=peers)  # the last one added is the first one called
     return api

@@ -5,17 +5,28 @@ import contextlib
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime
 
-import sqlalchemy as sa
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.types import Send
 
 from findspot import __version__
 from findspot.content import backup as backups
-from findspot.errors import STORE_FAILURES, FindspotError
+from findspot.errors import STORE_FAILURES
 from findspot.runtime import metrics as project_metrics
+from findspot.store import leases as lease_rows
+from findspot.store import processes as process_rows
 from findspot.store import status as status_rows
-from findspot.surfaces.http.models.operations import Health, OpenApiDocument, Readiness
+from findspot.store.leases import HeldLease
+from findspot.store.processes import SeenProcess
+from findspot.surfaces.http.encoding import timestamp
+from findspot.surfaces.http.models.operations import (
+    Health,
+    Lease,
+    OpenApiDocument,
+    Processes,
+    Readiness,
+    RunningProcess,
+)
 from findspot.surfaces.http.router import Media, Router, access_of, app_of
 
 api = Router("operations")
@@ -29,32 +40,76 @@ async def health(request: Request) -> Health:
 
 
 @api.head("/readyz")
-@api.get("/readyz", errors=(*STORE_FAILURES, "INDEX_ELSEWHERE"))
+@api.get("/readyz", errors=(*STORE_FAILURES, "INDEX_ELSEWHERE", "ENGINE_UNAVAILABLE"))
 async def readiness(request: Request) -> Readiness:
-    """Answer that the process can do its work: the database answers, and can save. An error says what cannot be
-    done; with `reads`, searches still work."""
+    """Answer that the process can do its work: the database answers and can save, and the search engine answers. An
+    error says what cannot be done; with `reads`, searches still work."""
     app = app_of(request)
-    await app.deployment.require_owned()
-    async with app.store.read() as connection:
-        await connection.execute(sa.text("SELECT 1"))
-    try:
-        await app.store.require_writable()
-    except FindspotError as error:
-        error.fields.update(reads=True, writes=False)
-        raise
+    await app.readiness.check()
     return {"status": "ready", "database": app.store.kind, "engine": app.settings.engine}
 
 
 @api.get("/metrics", answer=Media({"text/plain": str}))
 async def metrics(request: Request) -> Response:
-    """Show metrics for Prometheus: the owner sees every project and HTTP, an admin key its own project."""
+    """Show metrics of all processes for Prometheus: the owner sees every project and HTTP, an admin key its own
+    project."""
     app, only = app_of(request), access_of(request.scope).caller.project_id
+    mine = request.app.state.metrics
     async with app.store.read_replica() as connection:
         chunks = await status_rows.active_chunks(connection, only)
-    content = project_metrics.text(chunks, only)
-    if only is None:
-        content = request.app.state.metrics.text() + content
-    return Response(content, media_type=request.app.state.metrics.content_type)
+    others = await app.presence.metrics_of_others()
+    content = await asyncio.to_thread(
+        lambda: project_metrics.joined(
+            [mine.text(app.presence.id, app.presence.role), project_metrics.of_store(chunks), *others], only
+        )
+    )
+    return Response(content, media_type=mine.content_type)
+
+
+@api.get("/internal/processes")
+async def processes(request: Request) -> Processes:
+    """List the running processes and the namespaces that workers hold, and say how far the index is behind."""
+    app = app_of(request)
+    async with app.store.read() as connection:
+        running = await process_rows.every(connection)
+        held = await lease_rows.held(connection)
+        lag = await status_rows.lag(connection)
+    return {
+        "database": app.store.kind,
+        "engine": app.settings.engine,
+        "processes": [_process(each) for each in running],
+        "leases": [_lease(each) for each in held],
+        "lag": {
+            "sources": lag.sources,
+            "errors": lag.errors,
+            "deletes": lag.deletes,
+            "seconds": None if lag.since is None else max(0, round((datetime.now(UTC) - lag.since).total_seconds())),
+        },
+    }
+
+
+def _process(seen: SeenProcess) -> RunningProcess:
+    process = seen.process
+    return {
+        "id": process.id,
+        "role": process.role,
+        "host": process.host,
+        "pid": process.pid,
+        "version": process.version,
+        "serves": process.serves,
+        "started_at": timestamp(process.started_at),
+        "silent_s": round(seen.silent_s, 1),
+    }
+
+
+def _lease(held: HeldLease) -> Lease:
+    return {
+        "namespace": held.namespace,
+        "token": held.token,
+        "holder": held.holder,
+        "claimed_at": timestamp(held.claimed_at),
+        "expires_at": timestamp(held.expires_at),
+    }
 
 
 @api.get("/openapi.json")

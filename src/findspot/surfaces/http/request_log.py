@@ -5,11 +5,12 @@ import time
 import uuid
 
 import structlog
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from findspot.errors import FindspotError
+from findspot.runtime import metrics
 from findspot.surfaces.http.errors import answer
 
 _log = structlog.get_logger()
@@ -39,8 +40,9 @@ class Metrics:
         )
         self.in_flight = Gauge("findspot_http_requests_in_flight", "Requests being answered.", registry=self.registry)
 
-    def text(self) -> bytes:
-        return generate_latest(self.registry)
+    def text(self, process_id: str, role: str) -> bytes:
+        """Return all metrics of this process, with its id and role as labels."""
+        return metrics.of_process(process_id, role, self.registry)
 
 
 class RequestLog:

@@ -76,6 +76,7 @@ RULES = {
     "GET /metrics": Rule(ADMIN),
     "GET /openapi.json": OPEN,
     "GET /internal/backup": Rule(OWNER),
+    "GET /internal/processes": Rule(OWNER),
     "GET /api/v1/projects": Rule(READ),
     "POST /api/v1/projects": Rule(OWNER),
     "GET /api/v1/projects/{project_id}": Rule(READ, Scope.PROJECT),

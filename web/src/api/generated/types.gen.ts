@@ -1771,6 +1771,31 @@ export type KeywordPart = {
 };
 
 /**
+ * Lag
+ *
+ * What the index has yet to follow: changed tables and documents (`errors` of them failed and are tried again), and
+ * chunks to delete. The source that has waited longest was changed `seconds` ago.
+ */
+export type Lag = {
+    /**
+     * Sources
+     */
+    sources: number;
+    /**
+     * Errors
+     */
+    errors: number;
+    /**
+     * Deletes
+     */
+    deletes: number;
+    /**
+     * Seconds
+     */
+    seconds: number | null;
+};
+
+/**
  * LargeNode
  */
 export type LargeNode = {
@@ -1847,6 +1872,34 @@ export type Layers = {
      * Immediate
      */
     immediate?: string | Around | null;
+};
+
+/**
+ * Lease
+ *
+ * A namespace that the worker in the process `holder` writes. The token grows with every claim.
+ */
+export type Lease = {
+    /**
+     * Namespace
+     */
+    namespace: string;
+    /**
+     * Token
+     */
+    token: number;
+    /**
+     * Holder
+     */
+    holder: string;
+    /**
+     * Claimed At
+     */
+    claimed_at: string;
+    /**
+     * Expires At
+     */
+    expires_at: string;
 };
 
 /**
@@ -2509,6 +2562,31 @@ export type PreviewedReplace = {
      * Skipped
      */
     skipped: Array<DocumentSkippedByTool>;
+};
+
+/**
+ * Processes
+ *
+ * What runs, and how far the index is behind.
+ */
+export type Processes = {
+    /**
+     * Database
+     */
+    database: 'sqlite' | 'postgresql';
+    /**
+     * Engine
+     */
+    engine: string;
+    /**
+     * Processes
+     */
+    processes: Array<RunningProcess>;
+    /**
+     * Leases
+     */
+    leases: Array<Lease>;
+    lag: Lag;
 };
 
 /**
@@ -3377,6 +3455,46 @@ export type Revision = {
  * What a key may do in its project. Each role includes the ones before it.
  */
 export type Role = 'read' | 'write' | 'admin' | 'owner';
+
+/**
+ * RunningProcess
+ *
+ * A process that has given a heart-beat lately: `silent_s` seconds ago. `serves` is its address, or its work.
+ */
+export type RunningProcess = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Role
+     */
+    role: 'api' | 'worker' | 'all';
+    /**
+     * Host
+     */
+    host: string;
+    /**
+     * Pid
+     */
+    pid: number;
+    /**
+     * Version
+     */
+    version: string;
+    /**
+     * Serves
+     */
+    serves: string;
+    /**
+     * Started At
+     */
+    started_at: string;
+    /**
+     * Silent S
+     */
+    silent_s: number;
+};
 
 /**
  * SavedDocument
@@ -5898,10 +6016,10 @@ export type ReadinessErrors = {
         code: 'INTERNAL';
     };
     /**
-     * `STORE_UNAVAILABLE`: Check the database and the disk with 'findspot doctor'. `STORE_REPLACED`: Stop the server, put the database file back or restore a backup, start again. `INDEX_ELSEWHERE`: Use the data folder and the database that belong together: docs/postgresql.md. `SERVER_BUSY`: Wait for retryAfterMs, then send the request again.
+     * `ENGINE_UNAVAILABLE`: Check that the search engine can be reached, or that its disk has room. `STORE_UNAVAILABLE`: Check the database and the disk with 'findspot doctor'. `STORE_REPLACED`: Stop the server, put the database file back or restore a backup, start again. `INDEX_ELSEWHERE`: Use the data folder and the database that belong together: docs/postgresql.md. `SERVER_BUSY`: Wait for retryAfterMs, then send the request again.
      */
     503: ApiError & {
-        code: 'STORE_UNAVAILABLE' | 'STORE_REPLACED' | 'INDEX_ELSEWHERE' | 'SERVER_BUSY';
+        code: 'ENGINE_UNAVAILABLE' | 'STORE_UNAVAILABLE' | 'STORE_REPLACED' | 'INDEX_ELSEWHERE' | 'SERVER_BUSY';
     };
     /**
      * `DISK_FULL`: Free disk space, or delete content: deleting still works.
@@ -5984,6 +6102,69 @@ export type MetricsResponses = {
 };
 
 export type MetricsResponse = MetricsResponses[keyof MetricsResponses];
+
+export type ProcessesData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/internal/processes';
+};
+
+export type ProcessesErrors = {
+    /**
+     * `MALFORMED_REQUEST`: Send a valid HTTP request.
+     */
+    400: ApiError & {
+        code: 'MALFORMED_REQUEST';
+    };
+    /**
+     * `UNAUTHORIZED`: Send a valid key as 'Authorization: Bearer …' or 'X-API-Key'.
+     */
+    401: ApiError & {
+        code: 'UNAUTHORIZED';
+    };
+    /**
+     * `FORBIDDEN`: Ask an admin of the project for a key with a higher role.
+     */
+    403: ApiError & {
+        code: 'FORBIDDEN';
+    };
+    /**
+     * `HEADERS_TOO_LARGE`: Send fewer and shorter headers, or a shorter address.
+     */
+    431: ApiError & {
+        code: 'HEADERS_TOO_LARGE';
+    };
+    /**
+     * `INTERNAL`: This is a fault of Findspot; report it with the request id.
+     */
+    500: ApiError & {
+        code: 'INTERNAL';
+    };
+    /**
+     * `STORE_UNAVAILABLE`: Check the database and the disk with 'findspot doctor'. `STORE_REPLACED`: Stop the server, put the database file back or restore a backup, start again. `SERVER_BUSY`: Wait for retryAfterMs, then send the request again.
+     */
+    503: ApiError & {
+        code: 'STORE_UNAVAILABLE' | 'STORE_REPLACED' | 'SERVER_BUSY';
+    };
+    /**
+     * `DISK_FULL`: Free disk space, or delete content: deleting still works.
+     */
+    507: ApiError & {
+        code: 'DISK_FULL';
+    };
+};
+
+export type ProcessesError = ProcessesErrors[keyof ProcessesErrors];
+
+export type ProcessesResponses = {
+    /**
+     * OK
+     */
+    200: Processes;
+};
+
+export type ProcessesResponse = ProcessesResponses[keyof ProcessesResponses];
 
 export type OpenapiData = {
     body?: never;

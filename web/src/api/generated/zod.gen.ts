@@ -727,6 +727,19 @@ export const zKeywordPart = z.object({
 });
 
 /**
+ * Lag
+ *
+ * What the index has yet to follow: changed tables and documents (`errors` of them failed and are tried again), and
+ * chunks to delete. The source that has waited longest was changed `seconds` ago.
+ */
+export const zLag = z.object({
+    sources: z.int(),
+    errors: z.int(),
+    deletes: z.int(),
+    seconds: z.int().nullable()
+});
+
+/**
  * LargeNode
  */
 export const zLargeNode = z.object({
@@ -762,6 +775,19 @@ export const zAssemble = z.object({
     minScore: z.number().gte(0).lte(1).nullish(),
     layers: zLayers,
     maxTokens: z.int().gte(1).lte(1000000)
+});
+
+/**
+ * Lease
+ *
+ * A namespace that the worker in the process `holder` writes. The token grows with every claim.
+ */
+export const zLease = z.object({
+    namespace: z.string(),
+    token: z.int(),
+    holder: z.string(),
+    claimed_at: z.string(),
+    expires_at: z.string()
 });
 
 /**
@@ -1502,6 +1528,39 @@ export const zKey = z.object({
  */
 export const zKeys = z.object({
     keys: z.array(zKey)
+});
+
+/**
+ * RunningProcess
+ *
+ * A process that has given a heart-beat lately: `silent_s` seconds ago. `serves` is its address, or its work.
+ */
+export const zRunningProcess = z.object({
+    id: z.string(),
+    role: z.enum([
+        'api',
+        'worker',
+        'all'
+    ]),
+    host: z.string(),
+    pid: z.int(),
+    version: z.string(),
+    serves: z.string(),
+    started_at: z.string(),
+    silent_s: z.number()
+});
+
+/**
+ * Processes
+ *
+ * What runs, and how far the index is behind.
+ */
+export const zProcesses = z.object({
+    database: z.enum(['sqlite', 'postgresql']),
+    engine: z.string(),
+    processes: z.array(zRunningProcess),
+    leases: z.array(zLease),
+    lag: zLag
 });
 
 /**
@@ -2480,6 +2539,11 @@ export const zReadinessResponse = zReadiness;
  * OK
  */
 export const zMetricsResponse = z.string();
+
+/**
+ * OK
+ */
+export const zProcessesResponse = zProcesses;
 
 /**
  * OK
