@@ -2,9 +2,15 @@
 
 import sys
 
-from bench import embedding, foundation, importing, mcp
+from bench import embedding, foundation, importing, index_workers, mcp
 
-BENCHMARKS = {"foundation": foundation.run, "importing": importing.run, "embedding": embedding.run, "mcp": mcp.run}
+BENCHMARKS = {
+    "foundation": foundation.run,
+    "importing": importing.run,
+    "embedding": embedding.run,
+    "mcp": mcp.run,
+    "index_workers": index_workers.run,
+}
 
 
 def main(names: list[str]) -> int:
