@@ -34,7 +34,7 @@ _BEHIND = "SELECT count(*) FROM index_states WHERE status <> 'ready'"
 
 def run() -> Report:
     report = Report(
-        "workers",
+        "index-workers",
         "Index workers",
         f"`make bench` has {PROJECTS} projects with {DOCUMENTS} documents each indexed by one worker and by {WORKERS}. "
         f"Each is a process of its own; the embedding service takes {LATENCY_S * 1000:.0f} ms a call.",
