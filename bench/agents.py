@@ -16,7 +16,7 @@ from typing import Any
 import httpx2
 from mcp_types.version import LATEST_MODERN_VERSION
 
-_META = {
+META = {
     "io.modelcontextprotocol/protocolVersion": LATEST_MODERN_VERSION,
     "io.modelcontextprotocol/clientCapabilities": {},
 }
@@ -55,7 +55,7 @@ async def plain(url: str, key: str, tool: str) -> AsyncIterator[Call]:
     async with httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False) as http:
 
         async def call(arguments: dict[str, Any]) -> dict[str, Any]:
-            params = {"name": tool, "arguments": arguments, "_meta": _META}
+            params = {"name": tool, "arguments": arguments, "_meta": META}
             body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
             answer: dict[str, Any] = (await http.post(url, content=body)).json()
             result: dict[str, Any] = answer["result"]

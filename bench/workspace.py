@@ -51,7 +51,7 @@ class Workspace:
         began = time.perf_counter()
         for first in range(0, documents, AT_ONCE):
             count = min(AT_ONCE, documents - first)
-            body = _archive([list(itertools.islice(texts, of_each)) for _ in range(count)], first)
+            body = archive([list(itertools.islice(texts, of_each)) for _ in range(count)], first)
             self._client.post(f"/api/v1/projects/{self.project}/import?path=some.zip", content=body).raise_for_status()
         while self.status()["index_state"] != "ready":
             time.sleep(0.2)
@@ -87,15 +87,16 @@ class Workspace:
         return (time.perf_counter() - began) * 1000
 
 
-def _archive(documents: Sequence[Sequence[str]], first: int) -> bytes:
+def archive(documents: Sequence[Sequence[str]], first: int) -> bytes:
+    """Return an archive of text files, numbered from `first` on, given the paragraphs of each."""
     body = io.BytesIO()
-    with zipfile.ZipFile(body, "w") as archive:
+    with zipfile.ZipFile(body, "w") as opened:
         for number, paragraphs in enumerate(documents, start=first):
-            archive.writestr(f"{number:06}.txt", "\n\n".join(paragraphs))
+            opened.writestr(f"{number:06}.txt", "\n\n".join(paragraphs))
     return body.getvalue()
 
 
-def _texts(corpus: speed_data.Corpus, chunks: int, hits: int) -> Iterator[str]:
+def texts_of(corpus: speed_data.Corpus, chunks: int, hits: int) -> Iterator[str]:
     """Return the texts of the corpus. `MARK` is added to `hits` of them, at regular intervals."""
     every = max(1, chunks // hits)
     with corpus.texts.open(encoding="utf-8", newline="\n") as file:
@@ -177,7 +178,7 @@ def run(data: Path | None, documents: int, chunks: int, queries: int, hits: int)
         try:
             with server.client() as client:
                 workspace = Workspace(client)
-                seconds = workspace.fill(_texts(corpus, chunks, hits), documents, chunks // documents)
+                seconds = workspace.fill(texts_of(corpus, chunks, hits), documents, chunks // documents)
                 report.add("filling", Figure("chunks a second, from the import to the last", chunks / seconds, "/s"))
                 _measure(report, workspace, corpus.asked()[:queries], hits)
                 _measure_retrieval(report, workspace, corpus.asked()[:queries])
