@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from cachetools import LRUCache
 
 from findspot.embedding.calibration import Calibration
 from findspot.embedding.protocol import Vector, Vectors
@@ -25,6 +26,7 @@ MODEL = Path(__file__).parent / "model"
 _PROCEDURE = b"2"  # change it with every change of this file or rows.py that changes a vector
 _CHARACTERS_PER_PART = 12_000  # characters; they take a few milliseconds
 ROWS_KEPT = 1024  # enough for 1,500 Chinese characters; 2 MB per thread
+_QUERIES_KEPT = 64
 _THREADS = min(4, os.cpu_count() or 1)
 
 
@@ -61,8 +63,7 @@ class OfflineEmbedder:
 
     def query(self, text: str) -> Vector:
         """Return the vector of a query. The model treats it like a document."""
-        vector: Vector = self._loaded().vectors([text])[0]
-        return vector
+        return self._loaded().query_vector(text)
 
     def knows(self, text: str) -> bool:
         return self._loaded().knows(text)
@@ -91,6 +92,8 @@ class _Model:
         self.dimension = int(self.table.shape[1])
         self.lengths = row_lengths(self.table)
         self._buffers = _Buffers(self.dimension, ROWS_KEPT)
+        self._queries: LRUCache[str, Rows] = LRUCache(_QUERIES_KEPT)
+        self._lock = threading.Lock()
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
         vectors = np.zeros((len(texts), self.dimension), np.float32)
@@ -101,25 +104,41 @@ class _Model:
             self._fill(texts, vectors)
         return vectors
 
+    def query_vector(self, text: str) -> Vector:
+        vector = np.zeros(self.dimension, np.float32)
+        self._write_sum(self.query_rows(text), vector)
+        return vector
+
+    def query_rows(self, text: str) -> Rows:
+        """Return the rows of a query. Its vector, its closer look and `knows` need them one after the other."""
+        with self._lock:
+            rows = self._queries.get(text)
+        if rows is None:
+            (rows,) = self._find_rows([text])
+            if len(rows) <= ROWS_KEPT:
+                with self._lock:
+                    self._queries[text] = rows
+        return rows
+
     def joined_rows(self, texts: Sequence[str]) -> tuple[Rows, Rows]:
         return self._find_rows.joined(texts)
 
     def knows(self, text: str) -> bool:
-        return self._find_rows.knows(text)
+        return self._find_rows.knows(text, self.query_rows(text))
 
     def close(self) -> None:
         self._threads.shutdown()
 
     def _fill(self, texts: Sequence[str], vectors: Vectors) -> None:
         for rows, vector in zip(self._find_rows(texts), vectors, strict=True):
-            buffers = self._buffers if len(rows) <= ROWS_KEPT else _Buffers(self.dimension, len(rows))
-            self._sum(rows, buffers, vector)
+            self._write_sum(rows, vector)
 
-    def _sum(self, rows: Rows, buffers: "_Buffers", vector: Vector) -> None:
+    def _write_sum(self, rows: Rows, vector: Vector) -> None:
         """Write the sum of the rows, scaled to length 1, into `vector`.
 
         Unlike a matrix product, einsum gives the same bits on every machine and starts no threads.
         """
+        buffers = self._buffers if len(rows) <= ROWS_KEPT else _Buffers(self.dimension, len(rows))
         small, large = buffers.small[: len(rows)], buffers.large[: len(rows)]
         self.table.take(rows, axis=0, out=small, mode="clip")  # other modes make a copy
         np.copyto(large, small)

@@ -55,12 +55,13 @@ class RowFinder:
         text_of_row = np.repeat(np.tile(np.arange(len(texts), dtype=np.int32), len(parts)), counts.ravel())
         return rows[np.argsort(text_of_row, kind="stable")], counts.sum(axis=0)
 
-    def knows(self, text: str) -> bool:
-        """Return whether a word is known as such, and not only its letters."""
+    def knows(self, text: str, rows: Rows) -> bool:
+        """Return whether a word of a text with these rows is known as such, and not only its letters."""
+        if len(rows) and rows.max() >= self._first_han_row:
+            return True
         points = np.frombuffer(text.encode(_UTF32, "surrogatepass"), np.uint32)
         (words,) = _cut(self._as_words[points], [len(text)])
-        han, _ = self._han_rows(points, [len(text)])
-        return len(han) > 0 or any(map(self.words.knows, words.split()))
+        return any(map(self.words.knows, words.split()))
 
     def _word_rows(self, points: Points, ends: Sequence[int]) -> tuple[Rows, Rows]:
         rows_of, rows, counts = self.words.__getitem__, list[int](), list[int]()
@@ -77,8 +78,8 @@ class RowFinder:
 
     def _han_rows(self, points: Points, ends: Sequence[int]) -> tuple[Rows, Rows]:
         runs = ["\n".join(text.split()) for text in _cut(self._as_han[points], ends)]
-        if not runs:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
+        if not any(runs):
+            return np.empty(0, np.int64), np.zeros(len(runs), np.int64)
         # As arrays, because Python lists of numbers are slow; in one thread, because the caller has threads already.
         found = self._han.encode(runs, return_type="numpy", num_threads=1)
         ids = np.concatenate(found)
