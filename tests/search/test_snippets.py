@@ -16,7 +16,7 @@ QUIET = "Nothing moved on the water. "
 @given(texts, texts, st.integers(40, 300))
 def test_a_snippet_is_a_span_of_the_text_and_its_highlights_are_matches(text: str, asked: str, length: int) -> None:
     highlights = Highlights(parse(asked[:30]))
-    start, end, marks = snippet(highlights, text, length)
+    start, end, marks = snippet(text, highlights(text), length)
     assert 0 <= start <= end <= len(text)
     assert end - start <= length
     done = 0
@@ -41,7 +41,7 @@ def test_a_snippet_is_a_span_of_the_text_and_its_highlights_are_matches(text: st
     ],
 )  # fmt: skip
 def test_the_span_with_the_most_different_words_is_chosen(query: str, text: str, shown: str, marked: list[str]) -> None:
-    start, end, marks = snippet(Highlights(parse(query)), text)
+    start, end, marks = snippet(text, Highlights(parse(query))(text))
     span = text[start:end]
     assert shown in span
     assert len(span) <= LENGTH
@@ -49,7 +49,7 @@ def test_the_span_with_the_most_different_words_is_chosen(query: str, text: str,
 
 
 def test_without_a_match_the_snippet_is_the_beginning() -> None:
-    start, end, marks = snippet(Highlights(parse("zebra")), f"The beginning. {QUIET * 30}")
+    start, end, marks = snippet(text := f"The beginning. {QUIET * 30}", Highlights(parse("zebra"))(text))
     assert (start, marks) == (0, ())
     assert end <= LENGTH
 
@@ -59,7 +59,7 @@ def test_a_snippet_never_cuts_a_word(words: int) -> None:
     text = "high-pressure steam engines were built in 1801 by Richard Trevithick of Cornwall " * 12
     matching = " ".join(text.split()[20 : 20 + words])
     for cut in range(10):
-        found = snippet(Highlights(parse(matching)), text[cut:])
+        found = snippet(text[cut:], Highlights(parse(matching))(text[cut:]))
         inside = text[cut:]
         assert inside[found.end - 1 : found.end + 1].strip() != inside[found.end - 1 : found.end + 1]
         assert not inside[found.start - 1 : found.start].strip() or not found.start

@@ -213,6 +213,15 @@ def test_term_spans_are_those_of_the_matching_tokens(text: str, others: str, typ
     assert set(TermSpans(wanted, prefix)(text)) == expected
 
 
+@settings(deadline=None)
+@given(st.lists(texts, max_size=6), st.booleans())
+def test_the_spans_in_many_texts_are_those_in_each(many: list[str], typing: bool) -> None:
+    wanted = frozenset(terms(" ".join(many))[::3])
+    prefix = (units(" ".join(many)) or ["x"])[0][:2] if typing else None
+    spans = TermSpans(wanted, prefix)
+    assert [sorted(found) for found in spans.in_each(many)] == [sorted(spans(text)) for text in many]
+
+
 @pytest.mark.parametrize(
     "word",
     [

@@ -94,14 +94,15 @@ def _results(
     present = [hit for hit in hits if hit.id in found]
     current = {hit.id: each for hit in present if (each := relocated(found[hit.id], hit.score)) is not None}
     results, hidden, positions = list[Result](), _repeated(found, current), _Positions(lines)
-    for id, score, duplicates in hits:
-        if id in current and id not in hidden:
-            chunk = current[id].chunk
-            start, end, marks = snippet(highlights, chunk.text)
-            span = chunk.char_start + start, chunk.char_start + end
-            first_match = span[0] + (marks[0][0] if marks else 0)
-            line, column = positions.of(current[id], first_match)
-            results.append(Result(current[id], chunk.text[start:end], marks, *span, score, duplicates, line, column))
+    shown = [hit for hit in hits if hit.id in current and hit.id not in hidden]
+    spans = highlights.of_each([current[hit.id].chunk.text for hit in shown])
+    for (id, score, duplicates), matches in zip(shown, spans, strict=True):
+        chunk = current[id].chunk
+        start, end, marks = snippet(chunk.text, matches)
+        span = chunk.char_start + start, chunk.char_start + end
+        first_match = span[0] + (marks[0][0] if marks else 0)
+        line, column = positions.of(current[id], first_match)
+        results.append(Result(current[id], chunk.text[start:end], marks, *span, score, duplicates, line, column))
     return tuple(results)
 
 

@@ -1,9 +1,7 @@
 """Choose the snippet of a hit: the part of its text with the best match, and what matched in it."""
 
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from findspot.words import Highlights
+from collections.abc import Sequence
+from typing import NamedTuple
 
 LENGTH = 240  # characters
 _WINDOW = 160  # characters; matches within it are shown together
@@ -17,17 +15,19 @@ class Snippet(NamedTuple):
     highlights: tuple[tuple[int, int], ...]
 
 
-def snippet(highlights: "Highlights", text: str, length: int = LENGTH) -> Snippet:
-    """Return the part of the text with the most different words of the query, cut at sentences or words."""
+def snippet(text: str, spans: Sequence[tuple[int, int]], length: int = LENGTH) -> Snippet:
+    """Return the part of the text with the most different matches, cut at sentences or words.
+
+    `spans` are the matches in the whole text, in order.
+    """
     from findspot.chunking import excerpt
 
-    spans = highlights(text)
     start, end = excerpt(text, *_best(text, spans), length)
     inside = ((max(first, start) - start, min(last, end) - start) for first, last in spans)
     return Snippet(start, end, tuple((first, last) for first, last in inside if first < last))
 
 
-def _best(text: str, spans: list[tuple[int, int]]) -> tuple[int, int]:
+def _best(text: str, spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """Return the first span of at most _WINDOW characters with the most different matches."""
     words = [text[start:end].lower() for start, end in spans]
     best, most, until = (0, 0), 0, 0

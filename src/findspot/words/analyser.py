@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Set
-from itertools import chain
+from collections.abc import Iterator, Sequence, Set
+from itertools import accumulate, chain
 from typing import Literal, NamedTuple
 
 from findspot.words import scripts
@@ -143,6 +143,25 @@ class TermSpans:
             if self._emoji:
                 yield from (match.span() for match in scripts.EMOJI.finditer(text) if match[0] in self._emoji)
 
+    def in_each(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """Return the spans in each of these texts. Texts that are folded alike are searched as one, joined by line
+        ends, which are part of no word: that takes half the time for the fifty texts of a page."""
+        found: list[list[tuple[int, int]]] = [[] for _ in texts]
+        plain, regular, others = list[int](), list[int](), list[list[int]]()
+        for place, text in enumerate(texts):
+            if text.isascii():
+                plain.append(place)
+            elif scripts.NEEDS_FOLDING.search(text) is None:
+                regular.append(place)
+            else:
+                others.append([place])
+        for places in filter(None, (plain, regular, *others)):
+            starts = [0, *accumulate(len(texts[place]) + 1 for place in places)]
+            for start, end in self("\n".join(texts[place] for place in places)):
+                nth = bisect_right(starts, start) - 1
+                found[places[nth]].append((start - starts[nth], end - starts[nth]))
+        return found
+
     def _in_candidate_words(self, text: str, folded: str) -> Iterator[tuple[int, int]]:
         """Search only around the occurrences of the substrings that every matching word contains."""
         seen = set[int]()
@@ -203,9 +222,12 @@ def required_substring(term: str) -> str:
 
 def _bounds_without_spaces(text: str, at: int) -> tuple[int, int]:
     """Return the span around an offset up to the next space or line end on both sides: one or more whole words."""
-    start = max(text.rfind(" ", 0, at), text.rfind("\n", 0, at)) + 1
-    ends = text.find(" ", at), text.find("\n", at)
-    return start, min((end for end in ends if end >= 0), default=len(text))
+    start = text.rfind(" ", 0, at) + 1
+    start = max(start, text.rfind("\n", start, at) + 1)
+    end = text.find(" ", at)
+    end = len(text) if end < 0 else end
+    line_end = text.find("\n", at, end)
+    return start, end if line_end < 0 else line_end
 
 
 def units(text: str) -> list[str]:

@@ -7,7 +7,7 @@ this module checks that on the text, in the same way for every engine.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from findspot.words.analyser import TermSpans, Token, fold_keeping_offsets, required_substring, tokens
 from findspot.words.parts import LONGEST
@@ -92,7 +92,14 @@ class Highlights:
         self._term_spans = TermSpans(terms, query.prefix)
 
     def __call__(self, text: str) -> list[tuple[int, int]]:
-        spans = list(self._term_spans(text))
+        return self._with_phrases(text, list(self._term_spans(text)))
+
+    def of_each(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """Return the spans of each of these texts. For many texts this takes less time than one call for each."""
+        return list(map(self._with_phrases, texts, self._term_spans.in_each(texts)))
+
+    def _with_phrases(self, text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Add the spans of phrases to those of terms, and extend both to whole emoji."""
         if self._phrases:
             units = [token for token in tokens(text) if token.kind == "unit"]
             spans += [span for phrase in self._phrases for span in _phrase_spans(phrase, units)]
