@@ -44,15 +44,9 @@ class Calibration:
 
     def score(self, cosine: float) -> float:
         """Return the score of a cosine: 0 for a cosine of 0 or less, 0.3 and 0.7 as fitted, 1 for equal vectors."""
-        left, slope, low = self._line(cosine)
-        return min(1.0, max(0.0, low + slope * (cosine - left)))
-
-    def _line(self, cosine: float) -> tuple[float, float, float]:
-        """Return the line that this cosine is on: where it begins, its slope, and the score there."""
         first, middle, last = self._lines
-        if cosine < middle[0]:
-            return first
-        return middle if cosine < last[0] else last
+        left, slope, low = first if cosine < middle[0] else middle if cosine < last[0] else last
+        return min(1.0, max(0.0, low + slope * (cosine - left)))
 
     def scores(self, cosines: "npt.NDArray[np.floating]") -> "npt.NDArray[np.float32]":
         import numpy as np

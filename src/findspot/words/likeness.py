@@ -42,6 +42,12 @@ _NUMBER = re.compile(r"\d+")
 
 def fold_texts(texts: Sequence[str]) -> list[str]:
     """Return texts in which different spellings of the same words are equal. Many at once take little longer."""
+    others = iter(_fold_others([text for text in texts if not text.isascii()]))
+    return [" ".join((text.lower() if text.isascii() else next(others)).split()) for text in texts]
+
+
+def _fold_others(texts: Sequence[str]) -> list[str]:
+    """Fold texts of any characters, with their white space as it is."""
     if not texts:
         return []
     joined = _BREAK.join(text.replace(_BREAK, " ") for text in texts)
@@ -51,7 +57,7 @@ def fold_texts(texts: Sequence[str]) -> list[str]:
     found = np.where(folded == _IRREGULAR, points, folded).tobytes().decode(_UTF_32, "surrogatepass").split(_BREAK)
     for place in np.unique(np.searchsorted(np.flatnonzero(points == ord(_BREAK)), irregular)).tolist():
         found[place] = _folded(texts[place].replace(_BREAK, " "))
-    return [" ".join(text.split()) for text in found]
+    return found
 
 
 def _folded(text: str) -> str:
