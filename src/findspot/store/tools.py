@@ -34,8 +34,11 @@ async def create(connection: AsyncConnection, values: dict[str, Any]) -> Tool:
     return read_row((await connection.execute(sa.insert(tools).returning(*columns), values)).one())
 
 
+_BY_ID = sa.select(*columns).where(tools.c.id == sa.bindparam("which"))  # built once: every call runs it
+
+
 async def get(connection: Reader, tool_id: int) -> Tool | None:
-    row = (await connection.execute(sa.select(*columns).where(tools.c.id == tool_id))).one_or_none()
+    row = (await connection.execute(_BY_ID, {"which": tool_id})).one_or_none()
     return read_row(row) if row else None
 
 

@@ -4,7 +4,6 @@ A project, table, document or tool that the caller may not see answers like one 
 """
 
 import re
-from collections.abc import Awaitable, Callable
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -14,26 +13,15 @@ from fastapi import Request
 from findspot.app import App
 from findspot.content.keys import hashed
 from findspot.errors import FindspotError, invalid, not_found
-from findspot.models import Caller, Document, Endpoint, Role, Table, Tool
+from findspot.models import Caller, Role
 from findspot.runtime import messages
 from findspot.runtime.owner_token import PREFIX
-from findspot.store import documents as document_rows
-from findspot.store import endpoints as endpoint_rows
-from findspot.store import projects as project_rows
-from findspot.store import tables as table_rows
-from findspot.store import tools as tool_rows
+from findspot.store.owners import Owned, project_of
 from findspot.surfaces.access import Access
 from findspot.surfaces.http.origins import check_address, is_own_page
 from findspot.surfaces.http.rules import Rule, Scope
 
 _ID = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
-
-_OWNED: dict[Scope, Callable[..., Awaitable[Table | Document | Tool | Endpoint | None]]] = {
-    Scope.TABLE: table_rows.get,
-    Scope.DOCUMENT: document_rows.get,
-    Scope.TOOL: tool_rows.get,
-    Scope.ENDPOINT: endpoint_rows.get,
-}
 
 
 async def authorise(app: App, request: Request, rule: Rule) -> Access:
@@ -123,12 +111,9 @@ async def _project_of(app: App, request: Request, scope: Scope) -> int | None:
         target = _project_in(await request.body())
     else:
         target = int(request.path_params[f"{scope.name.lower()}_id"])
+    owned = Owned.PROJECT if scope is Scope.BODY else Owned[scope.name]
     async with app.store.lookup() as connection:
-        if scope in _OWNED:
-            owned = await _OWNED[scope](connection, target)
-            return owned.project_id if owned else None
-        project = await project_rows.get(connection, target)
-        return project.id if project else None
+        return await connection.run_sync(project_of, owned, target)
 
 
 class _ProjectInBody(msgspec.Struct):
