@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -23,7 +24,7 @@ from findspot.errors import FindspotError, invalid, not_found, shortened
 from findspot.jsontext.check import check
 from findspot.jsontext.elements import argument_error
 from findspot.jsontext.operations import Edit
-from findspot.models import Caller, Role, TableIndexState, Tool, ToolType
+from findspot.models import Caller, Role, TableIndexState, Tool, ToolType, table_namespace
 from findspot.ranking.fusion import Weights
 from findspot.retrieval import Retriever
 from findspot.retrieval.request import MAX_TOKENS
@@ -145,7 +146,7 @@ class ToolCalls:
         self._tables = tables
         self._table_search = table_search
         self._helpers = helpers
-        self._contexts = Contexts(tables, helpers)
+        self._contexts = Contexts(store, tables, helpers)
         self._replaces = replaces
         self._documents = DocumentCalls(store, table_search, helpers, settings)
         self._retrieval = RetrievalCalls(store, retriever, settings)
@@ -217,8 +218,7 @@ class ToolCalls:
         config = SearchConfig(**(tool.search_config or {}))
         default = min(config.top_k or self._settings.top_k, self._settings.max_top_k)
         limit = default if parsed.top_k is msgspec.UNSET else int(parsed.top_k)
-        async with self._store.read() as connection:  # before the search: chunks not indexed now may be missing in it
-            index_state = await states.table_index_state(connection, tool.table)
+        index_state = await self._index_state(tool)  # before the search: chunks not indexed now may be missing in it
         with metrics.search(tool.project_id, tool.id) as record:
             found = await self._table_search.search(self._request(tool, config, parsed.query, limit))
             record(len(found.hits), found.degraded.code if found.degraded else None)
@@ -230,6 +230,15 @@ class ToolCalls:
             detail=Detail.LEAN if tool.lean else Detail.TEXT if config.include_metadata is False else Detail.ALL,
         )  # fmt: skip
         return await asyncio.to_thread(fit_hits, answer, self._settings.answer_tokens, language)
+
+    async def _index_state(self, tool: Tool) -> TableIndexState:
+        async with self._store.lookup() as connection:
+            state = await connection.run_sync(states.table_index_state, tool.table)
+        if state.status != "indexing":
+            return state
+        async with self._store.read() as connection:  # counts rows, of which there may be many
+            waiting = await states.count_waiting(connection, table_namespace(tool.project_id, tool.table))
+        return replace(state, indexed=max(0, state.total - waiting))
 
     async def _context(self, tool: Tool, found: Found, config: SearchConfig) -> dict[str, Context]:
         if not found.hits:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.errors import Failure
-from findspot.models import Backoff, NamespaceKey, SourceState, TableIndexState, table_namespace
+from findspot.models import Backoff, NamespaceKey, SourceState, TableIndexState
 from findspot.store import driver
 from findspot.store.schema import changes, chunks, documents, index_states, installation, tables
 
@@ -159,22 +159,26 @@ async def _one(connection: AsyncConnection, source: sa.ColumnElement[bool]) -> S
     return SourceState(*before, error, *after)  # type: ignore[call-arg]
 
 
-_TABLE_INDEX_STATE = sa.select(
-    index_states.c.project_id, index_states.c.status, index_states.c.error_code, index_states.c.total
-).where(index_states.c.table_id == sa.bindparam("which"))  # built once: every search with a tool needs it
+_TABLE_INDEX_STATE = "SELECT status, total, error_code FROM index_states WHERE table_id IN (??)"
 
 
-async def table_index_state(connection: AsyncConnection, table_id: int) -> TableIndexState:
-    """Return what a search in a table has to know about its index."""
-    row = (await connection.execute(_TABLE_INDEX_STATE, {"which": table_id})).one_or_none()
-    if row is None:
+def table_index_state(connection: sa.Connection, table_id: int) -> TableIndexState:
+    """Return what a search in a table has to know about its index. One row by its key: every search asks.
+
+    While chunks are being indexed, all of them count as done: `count_waiting` returns how many are not.
+    """
+    found = driver.rows(connection, _TABLE_INDEX_STATE, among=[table_id])
+    if not found:
         return TableIndexState("pending", 0, 0, None)
-    waiting = 0
-    if row[1] == "indexing":
-        is_mine = chunks.c.turbopuffer_namespace == table_namespace(row[0], table_id)
-        query = sa.select(sa.func.count()).where(is_mine, sa.text("NOT chunks.indexed"))
-        waiting = int((await connection.execute(query)).scalar_one())
-    return TableIndexState(row[1], max(0, row[3] - waiting), row[3], row[2])
+    status, total, error_code = found[0]
+    return TableIndexState(status, total, total, error_code)
+
+
+async def count_waiting(connection: AsyncConnection, namespace: str) -> int:
+    """Return how many chunks of a namespace the engine lacks."""
+    is_mine = chunks.c.turbopuffer_namespace == namespace
+    query = sa.select(sa.func.count()).where(is_mine, sa.text("NOT chunks.indexed"))
+    return int((await connection.execute(query)).scalar_one())
 
 
 _ANY_BEHIND = """\

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Table
+from findspot.store import driver
 from findspot.store.database import Reader
 from findspot.store.schema import pieces, tables
 
@@ -97,6 +98,18 @@ async def load(connection: AsyncConnection, table_id: int) -> tuple[Table, list[
             table = table or Table(*row[:-1])
             text.append(row.piece)
     return (table, text) if table else None
+
+
+_PIECES = """\
+SELECT pieces.number, pieces.piece
+FROM tables JOIN pieces ON pieces.table_id = tables.id AND pieces.text_id = tables.text_id
+WHERE tables.id = ? AND tables.revision = ? AND pieces.number IN (??)"""
+
+
+def read_pieces(connection: sa.Connection, table_id: int, revision: int, numbers: Sequence[int]) -> dict[int, bytes]:
+    """Return pieces of the text of a table by number; none if the table has another revision."""
+    found = driver.rows(connection, _PIECES, table_id, revision, among=numbers)
+    return {row[0]: bytes(row[1]) for row in found}
 
 
 def split(text: Text) -> Iterator[Sequence[memoryview]]:
