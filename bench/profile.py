@@ -39,9 +39,10 @@ HOW = """\
 `make profile` imports {chunks:,} paragraphs as documents and as a table, and sends {rounds} calls of each kind, one
 at a time, each with another query. The figures are milliseconds of processor time of the server's processes for one
 call: the total as the system counts it, divided by stage as py-spy samples it ({rate} times a second, in a second run
-of the same calls). Time in native code counts for the stage that calls it, and waking threads counts for none. An
-import is one archive of {archive} documents with one paragraph each, until they can be found. Processor time depends
-less than other times on what else the machine does; the load average was {load:.1f}.
+of the same calls). Time in native code counts for the stage that calls it; what runs without Python's lock, such as
+the scan of vectors and most of the keyword search, is not sampled and counts for all stages alike. An import is one
+archive of {archive} documents with one paragraph each, until they can be found. Processor time depends less than other
+times on what else the machine does; the load average was {load:.1f}.
 
 Flame graph of all calls: [profile.svg](profile.svg)."""
 
@@ -201,6 +202,7 @@ def _recording(server: Server, raw: Path) -> Iterator[None]:
         "raw",
     ]
     command += ["--output", str(raw), "--duration", "unlimited", "--full-filenames", "--subprocesses", "--nonblocking"]
+    command.append("--gil")  # else threads that wait count as busy when the machine has other work
     recorder = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         yield

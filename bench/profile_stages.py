@@ -1,11 +1,11 @@
 """Which stage of a request a sampled stack belongs to.
 
 The innermost frame that a rule names decides. Modules that several stages use, such as the analyser of words, have no
-rule, so that their time counts for the stage that called them.
+rule, so that their time counts for the stage that called them. The same holds for cutting texts into segments.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 FRAMEWORK = "HTTP and framework"
@@ -29,7 +29,7 @@ INDEXING = "indexing"
 CONTENT = "content"
 OTHER = "other"
 
-# A part of a file's path, and optionally a function in it. The first rule that fits a frame counts.
+# A part of a file's path, and optionally a class or function in it. The first rule that fits a frame counts.
 _RULES: tuple[tuple[str, str, str], ...] = (
     ("sqlalchemy/engine/default.py", "do_execute", DRIVER),
     ("sqlalchemy/engine/default.py", "do_executemany", DRIVER),
@@ -53,7 +53,8 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     ("findspot/embedding/word_table.py", "", LOOK),
     ("findspot/search/segments.py", "", LOOK),
     ("findspot/search/looks.py", "", LOOK),
-    ("findspot/embedding/", "", EMBEDDING),
+    ("findspot/embedding/offline.py", "OfflineEmbedder", EMBEDDING),
+    ("findspot/embedding/calibration.py", "", RANKING),
     ("findspot/runtime/embeddings.py", "", EMBEDDING),
     ("findspot/words/likeness.py", "", FOLDING),
     ("findspot/search/folding.py", "", FOLDING),
@@ -80,7 +81,6 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     ("findspot/tokens/", "", ENCODING),
     ("findspot/indexing/status.py", "", RANKING),
     ("findspot/indexing/", "", INDEXING),
-    ("findspot/chunking/", "", INDEXING),
     ("findspot/content/", "", CONTENT),
     ("findspot/sources/", "", CONTENT),
     ("findspot/surfaces/mcp/", "", MCP),
@@ -101,14 +101,13 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     ("/threading.py", "", THREADS),
 )
 
-# Innermost frames of threads that wait. py-spy takes some of them for busy when the machine is busy with other work.
+# Innermost frames of threads that wait: the last holder of Python's lock counts as its holder until another takes it.
 _WAITING = (
     ("concurrent/futures/thread.py", "_worker"),
-    ("concurrent/futures/thread.py", "ThreadPoolExecutor.submit"),
-    ("asyncio/runners.py", "Runner.run"),
-    ("asyncio/futures.py", "_chain_future.<locals>._call_set_state"),
-    ("/threading.py", "Condition.wait"),
-    ("/threading.py", "Event.wait"),
+    ("concurrent/futures/thread.py", "submit"),
+    ("asyncio/runners.py", "run"),
+    ("asyncio/futures.py", "_call_set_state"),
+    ("/threading.py", "wait"),
     ("/selectors.py", ""),
     ("multiprocessing/", ""),
     ("/socket.py", ""),
@@ -129,7 +128,7 @@ def read(raw: str) -> list[Sample]:
     for line in raw.splitlines():
         stack, _, count = line.rpartition(" ")
         samples.append(Sample(tuple(map(_frame, stack.split(";"))), int(count)))
-    return [each for each in samples if not _waits(*each.frames[-1])]
+    return [each for each in samples if not _fits(*each.frames[-1], _WAITING)]
 
 
 def _frame(text: str) -> tuple[str, str]:
@@ -137,17 +136,18 @@ def _frame(text: str) -> tuple[str, str]:
     return function, place.rpartition(":")[0]
 
 
-def _waits(function: str, file: str) -> bool:
-    return any(path in file and name in ("", function) for path, name in _WAITING)
-
-
 def stage(sample: Sample) -> str:
     """Return the stage of a stack."""
     for function, file in reversed(sample.frames):
         for path, name, found in _RULES:
-            if path in file and (not name or name == function):
+            if _fits(function, file, [(path, name)]):
                 return found
     return OTHER
+
+
+def _fits(function: str, file: str, places: Sequence[tuple[str, str]]) -> bool:
+    """Return whether a frame is in one of these places: a part of a path, and a class or function or "" for any."""
+    return any(path in file and (not name or name in function.split(".")) for path, name in places)
 
 
 def shares(samples: Iterable[Sample]) -> Mapping[str, float]:
