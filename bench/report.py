@@ -50,6 +50,8 @@ class Report:
     tables: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)  # title → row → column → value
     unranked: set[str] = field(default_factory=set)  # titles of tables in which a higher value is not better
 
+    notes: dict[str, list[str]] = field(default_factory=dict)  # title → lines
+
     def add(self, section: str, figure: Figure) -> None:
         self.sections.setdefault(section, []).append(figure)
         verdict = "" if figure.holds else "  ← out of bounds"
@@ -75,6 +77,8 @@ class Report:
             lines += [f"![{self.title}]({plot})", ""]
         for title, rows in self.tables.items():
             lines += [f"## {title}", "", *_grid(rows, ranked=title not in self.unranked), ""]
+        for title, notes in self.notes.items():
+            lines += [f"## {title}", "", *(f"- {note}" for note in notes or ("None.",)), ""]
         for section, figures in self.sections.items():
             lines += [f"## {section}", "", "| what | measured | bound | holds |", "|---|---|---|---|"]
             lines += [*(figure.row() for figure in figures), ""]
@@ -83,7 +87,7 @@ class Report:
         body: dict[str, Any] = {
             section: [asdict(figure) for figure in figures] for section, figures in self.sections.items()
         }
-        body |= self.tables
+        body |= self.tables | self.notes
         (FOLDER / f"{self.name}.json").write_text(json.dumps(body, indent=1, ensure_ascii=False) + "\n")
 
 

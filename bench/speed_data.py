@@ -26,9 +26,9 @@ from findspot.words.stopwords import STOP_WORDS
 
 FIXTURES = Path(__file__).parent.parent / "tests" / "fixtures" / "meaning"
 SEED = 7
-SHORTEST, LONGEST = 200, 800  # characters of a composed chunk
+SHORTEST, LONGEST = 310, 800  # characters of a chunk; Findspot joins shorter paragraphs of a document
 OF_A_KIND = 60  # queries of each kind
-VERSION = 1  # increase this to invalidate cached corpora
+VERSION = 2  # increase this to invalidate cached corpora
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
@@ -61,7 +61,7 @@ class Corpus:
 def corpus(data: Path | None, count: int) -> Corpus:
     """Return the cached corpus, or make it."""
     embedder = OfflineEmbedder()
-    files = sorted(_files(data))
+    files = sorted(source_files(data))
     facts = [VERSION, count, SEED, embedder.fingerprint, [[file.name, file.stat().st_size] for file in files]]
     name = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
     folder = Path(tempfile.gettempdir()) / "findspot-bench" / name
@@ -80,7 +80,7 @@ def _make(folder: Path, files: Sequence[Path], count: int, embedder: OfflineEmbe
     texts = _texts(files, count, chooser)
     with (folder / "texts.jsonl").open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(text, ensure_ascii=False) + "\n" for text in texts)
-    queries = _queries(files, texts[:50_000], chooser)
+    queries = queries_of(files, texts[:50_000], chooser)
     (folder / "queries.json").write_text(json.dumps(queries, ensure_ascii=False), encoding="utf-8")
     np.save(folder / "queries.npy", np.stack([embedder.query(query) for query in queries]))
     vectors = np.lib.format.open_memmap(folder / "vectors.npy", "w+", np.float32, (count, embedder.dimension))
@@ -89,7 +89,7 @@ def _make(folder: Path, files: Sequence[Path], count: int, embedder: OfflineEmbe
     vectors.flush()
 
 
-def _files(data: Path | None) -> Iterator[Path]:
+def source_files(data: Path | None) -> Iterator[Path]:
     if data is None:
         yield from FIXTURES.glob("*.txt")
     else:
@@ -99,27 +99,40 @@ def _files(data: Path | None) -> Iterator[Path]:
 
 def _texts(files: Sequence[Path], count: int, chooser: random.Random) -> list[str]:
     """Return real chunks and composed ones, all different, in random order."""
-    real: dict[str, None] = {}
+    pieces = real_pieces(files)
+    chooser.shuffle(pieces)
+    parts = sentences(pieces)
+    found = dict.fromkeys(long_enough(pieces)[:count])
+    while len(found) < count:
+        found.setdefault(spliced(parts, chooser))
+    texts = list(found)
+    chooser.shuffle(texts)
+    return texts
+
+
+def real_pieces(files: Sequence[Path]) -> list[str]:
+    """Return the different pieces of texts, in order. Each is one line, so that it is one paragraph."""
+    found: dict[str, None] = {}
     for text in _sources(files):
         for each in cut(text, LONGEST, 0):
-            piece = " ".join(text[each.start : each.end].split())  # one line, so that it is one paragraph
+            piece = " ".join(text[each.start : each.end].split())
             if len(piece) > 30:
-                real.setdefault(piece)
-    found = list(real)
-    chooser.shuffle(found)
-    parts = [[each for each in _SENTENCE.split(piece) if each] for piece in found]
-    while len(real) < count:
-        whole = _spliced(parts, chooser)
-        if whole not in real:
-            real[whole] = None
-            found.append(whole)
-    del found[count:]
-    chooser.shuffle(found)
-    return found
+                found.setdefault(piece)
+    return list(found)
 
 
-def _spliced(parts: Sequence[Sequence[str]], chooser: random.Random) -> str:
-    wanted, text = chooser.randint(SHORTEST, LONGEST), ""
+def long_enough(pieces: Sequence[str]) -> list[str]:
+    """Return the pieces that are chunks of their own."""
+    return [piece for piece in pieces if len(piece) >= SHORTEST]
+
+
+def sentences(pieces: Sequence[str]) -> list[list[str]]:
+    return [[each for each in _SENTENCE.split(piece) if each] for piece in pieces]
+
+
+def spliced(parts: Sequence[Sequence[str]], chooser: random.Random) -> str:
+    """Return a text of 310 to 800 characters: runs of one to four sentences from random pieces."""
+    wanted, text = chooser.randint(SHORTEST + 1, LONGEST), ""
     while len(text) < wanted:
         some = chooser.choice(parts)
         first = chooser.randrange(len(some))
@@ -129,7 +142,7 @@ def _spliced(parts: Sequence[Sequence[str]], chooser: random.Random) -> str:
 
 def _sources(files: Sequence[Path]) -> Iterator[str]:
     for file in files:
-        if file.suffix == ".txt":
+        if file.suffix in (".txt", ".md"):
             yield from file.read_text(encoding="utf-8").splitlines()
         elif file.name == "corpus.jsonl":
             yield from (f"{row.get('title') or ''}\n\n{row['text']}" for row in sets.lines(file))
@@ -145,7 +158,7 @@ def _strings(value: Any) -> Iterator[str]:
             yield from _strings(each)
 
 
-def _queries(files: Sequence[Path], texts: Sequence[str], chooser: random.Random) -> list[str]:
+def queries_of(files: Sequence[Path], texts: Sequence[str], chooser: random.Random) -> list[str]:
     """Return queries in random order, the same number of each kind: common words, rare words, questions, Chinese, and
     both languages."""
     counts = Counter(word for text in texts for word in set(_WORD.findall(text.lower())) if word not in STOP_WORDS)

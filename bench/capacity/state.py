@@ -1,0 +1,42 @@
+"""What has been measured so far. It is saved after every block, so that an interrupted run continues."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass
+class State:
+    file: Path
+    chunks: int
+    origin: str  # of the texts: another one makes another corpus
+    project: int = 0
+    blocks: int = 0  # imported
+    built_s: float = 0.0  # import and indexing, without the measurements between
+    stages: list[dict[str, Any]] = field(default_factory=list)  # one for each size
+    samples: list[tuple[float, int, float, float]] = field(default_factory=list)  # seconds, chunks, MB, MB of its own
+    results: dict[str, Any] = field(default_factory=dict)  # of the steps after the build
+
+    @classmethod
+    def open(cls, folder: Path, chunks: int, origin: str) -> "State":
+        """Read the state of a folder. A larger number of chunks continues a smaller one, without its last steps."""
+        file = folder / "capacity.json"
+        if not file.exists():
+            return cls(file, chunks, origin)
+        found = json.loads(file.read_text())
+        if found["origin"] != origin or found["chunks"] > chunks:
+            raise SystemExit(
+                f"{folder} holds {found['chunks']:,} chunks of {found['origin']}. Choose another --folder."
+            )
+        if found["chunks"] < chunks:
+            if "evict" in found["results"]:
+                raise SystemExit(f"{folder} has lost vectors to its last step. Choose another --folder.")
+            found |= {"results": {}, "chunks": chunks}
+        return cls(**found | {"file": file})
+
+    def save(self) -> None:
+        body = {key: value for key, value in asdict(self).items() if key != "file"}
+        new = self.file.with_suffix(".new")
+        new.write_text(json.dumps(body))
+        new.replace(self.file)

@@ -1,0 +1,61 @@
+"""Memory and processor time of processes, and the disk space of a folder. Linux only."""
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+GONE = FileNotFoundError, ProcessLookupError
+
+
+def family(roots: Iterable[int]) -> set[int]:
+    """Return these processes and their descendants."""
+    found = set(roots)
+    waiting = list(found)
+    while waiting:
+        for file in Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
+            try:
+                new = set(map(int, file.read_text().split())) - found
+            except GONE:  # it has just ended
+                continue
+            found |= new
+            waiting += new
+    return found
+
+
+def memory_mb(roots: Iterable[int]) -> tuple[float, float]:
+    """Return the megabytes of processes and their descendants: resident, shared memory counted once; and without the
+    pages of files."""
+    resident = own = 0
+    for pid in family(roots):
+        try:
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        except GONE:
+            continue
+        sizes = dict(re.findall(r"^(\w+):\s+(\d+) kB$", rollup, re.MULTILINE))
+        resident += int(sizes.get("Pss", 0))
+        own += int(sizes.get("Pss_Anon", 0))
+    return resident / 1024, own / 1024
+
+
+def processor_s(roots: Iterable[int]) -> float:
+    """Return the seconds of processor time of processes and their descendants, those that have ended included."""
+    ticks = 0
+    for pid in family(roots):
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except GONE:
+            continue
+        ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def disk_mb(folder: Path) -> float:
+    total = 0
+    for place, _, files in os.walk(folder):
+        for file in files:
+            try:
+                total += (Path(place) / file).stat().st_blocks * 512
+            except GONE:  # merged or replaced meanwhile
+                continue
+    return total / 1e6
