@@ -11,7 +11,7 @@ UV := $(BIN)/uv pip --quiet
 COMPILE := $(BIN)/uv pip compile -q $(ARGS) --universal --generate-hashes --no-emit-index-url --no-annotate \
   --custom-compile-command "make lock"
 
-.PHONY: help run install install-litellm test check format torture bench bench-relevance bench-passages bench-retrieval bench-speed bench-workspace bench-fairness bench-workers bench-agents bench-redaction bench-replace scenarios docs lock clean profile
+.PHONY: help run install install-litellm test check format torture bench bench-relevance bench-passages bench-retrieval bench-speed bench-workspace bench-fairness bench-workers bench-agents bench-redaction bench-replace scenarios docs lock clean profile bench-peers bench-capacity
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -85,8 +85,14 @@ bench-relevance: .venv/.installed-dev ## measure whether search finds the answer
 bench-passages: .venv/.installed-dev ## measure what joined blocks, titles and headings gain; ARGS="--data DIR"
 	$(BIN)/python -m bench.passages $(ARGS)
 
-bench-speed: .venv/.installed-dev .venv-peers/.installed ## measure speed beside other products; ARGS="--data DIR --sizes 10000"
+bench-speed: .venv/.installed-dev ## measure speed at several sizes; ARGS="--data DIR --sizes 10000"
 	$(BIN)/python -m bench.speed $(ARGS)
+
+bench-peers: .venv/.installed-dev .venv-peers/.installed ## compare with other products; ARGS="--data DIR --chunks 10000 --products lance"
+	$(BIN)/python -m bench.peers $(ARGS)
+
+bench-capacity: .venv/.installed-dev ## measure 4.8 million chunks in one project; ARGS="--chunks 1000000 --data DIR --folder DIR"
+	$(BIN)/python -m bench.capacity $(ARGS)
 
 bench-retrieval: .venv/.installed-dev ## compare retrieval with hybrid search on 100 long documents; ARGS="--data DIR"
 	$(BIN)/python -m bench.retrieval $(ARGS)

@@ -1,4 +1,4 @@
-"""`make bench-speed`: speed of search and of indexing, compared with other products on the same chunks."""
+"""`make bench-speed`: speed of search and of indexing at several sizes. `make bench-peers` compares other products."""
 
 import argparse
 import json
@@ -20,13 +20,10 @@ from bench.speed_data import Corpus, Matrix
 from bench.speed_steps import BRANCHES, OF_A_DOCUMENT, SHARES, SHOWN
 
 ROOT = Path(__file__).parent.parent
-PEERS_PYTHON = ROOT / ".venv-peers" / "bin" / "python"
-PEERS = ("LanceDB", "Chroma", "FTS5 + sqlite-vec", "FTS5 trigram + sqlite-vec")
 MODES = ("keyword", "vector", "hybrid")
 SIZES = (10_000, 50_000, 200_000)
 
 P95_MS = {"keyword": 8.0, "hybrid": 25.0}
-AHEAD = {"LanceDB": 2.0, "FTS5 + sqlite-vec": 10.0}  # factor by which Findspot must be faster at p95
 RECALL = 0.95
 FILLED, REBUILT = 2000.0, 6000.0  # chunks a second
 VISIBLE_MS, OPEN_MS, MEMORY_MB = 100.0, 1000.0, 1024.0
@@ -41,22 +38,7 @@ search embeds its query. Each step runs in its own process.
 
 Recall is relative to an exact search with numpy over the same vectors as 32-bit floats. A document has
 {OF_A_DOCUMENT} chunks. A filter is a set of documents, or a pointer of a table with the same chunks.
-
-The other products got the same chunks and queries with ready-made vectors, so **their times include no embedding**.
-Each was used as its documentation recommends, in its own process, one after the other:
-
-- **LanceDB** {{lancedb}}: vector index IVF_RQ in cosine, one partition per 4,096 rows, default probes, refine
-  factor 10; full text with the `icu` tokenizer, which segments Chinese; hybrid with the RRF reranker. Its hybrid
-  search fuses as many hits of each leg as it returns: it was asked for 200, as many as Findspot fuses, and also
-  for 10, as in the examples of its documentation. The bound applies to the first.
-- **Chroma** {{chromadb}}: a persistent collection with the default HNSW index, cosine. Its keywords filter
-  and do not rank, so there is no keyword or hybrid search to measure.
-- **FTS5 + sqlite-vec** {{sqlite-vec}} in SQLite {{apsw}}: `porter unicode61`, `vec0` with floats, 200 of each
-  fused by reciprocal ranks in one statement; any word may match. unicode61 treats a Chinese sentence as one word, so
-  only vectors find Chinese. With `trigram`, keywords find Chinese of three characters or more.
-
-A slow product got fewer queries: as many as fit into 25 seconds, and at least 30. "Built" is the time from an empty
-folder to searchable; Findspot's includes the import and the embedding, the others' neither."""
+[Beside other products](peers.md)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,36 +48,24 @@ class Measured:
     count: int
     fill: dict[str, Any]
     serve: dict[str, Any]
-    peers: dict[str, dict[str, Any]]
 
 
-def run(data: Path | None, sizes: Sequence[int], with_peers: bool) -> Report:
+def run(data: Path | None, sizes: Sequence[int]) -> Report:
     corpus = speed_data.corpus(data, max(sizes))
     source = "the sets of a folder" if data else "the extracts in tests/fixtures"
-    facts = {"source": source, "queries": len(corpus.asked()), **_versions(with_peers)}
+    facts = {"source": source, "queries": len(corpus.asked())}
     report = Report("speed", "Speed", HOW.format_map(facts))
     measured = []
     for count in sorted(sizes):
         print(f"{count:,} chunks")
         with tempfile.TemporaryDirectory(prefix="findspot-speed-") as folder:
-            measured.append(_measure(report, corpus, count, Path(folder), with_peers, last=count == max(sizes)))
-    _tables(report, corpus, measured)
+            measured.append(_measure(report, corpus, count, Path(folder), last=count == max(sizes)))
+    _tables(report, measured)
     speed_plots.draw(report)
     return report
 
 
-def _versions(with_peers: bool) -> dict[str, str]:
-    names = ("lancedb", "chromadb", "sqlite-vec", "apsw")
-    if not with_peers:
-        return dict.fromkeys(names, "(not measured)")
-    if not PEERS_PYTHON.exists():
-        sys.exit("The other products are not installed. Use `make bench-speed`, or --no-peers.")
-    code = f"import json, importlib.metadata as m; print(json.dumps({{name: m.version(name) for name in {names}}}))"
-    found: dict[str, str] = json.loads(subprocess.check_output([PEERS_PYTHON, "-c", code]))
-    return found
-
-
-def _measure(report: Report, corpus: Corpus, count: int, folder: Path, with_peers: bool, *, last: bool) -> Measured:
+def _measure(report: Report, corpus: Corpus, count: int, folder: Path, *, last: bool) -> Measured:
     data, queries = folder / "data", corpus.asked()
 
     def step(name: str) -> dict[str, Any]:
@@ -113,30 +83,18 @@ def _measure(report: Report, corpus: Corpus, count: int, folder: Path, with_peer
         report.add(section, Figure("everything opened and one search answered", sorted(again)[1] * 1000, "ms", OPEN_MS))
         _report_memory(report, section, fill, serve)
         _report_filters(report, corpus, count, serve, step("table"))
-    peers = {name: _peer(name, corpus, count, folder) for name in PEERS} if with_peers else {}
-    if last:
-        _report_peers(report, f"{count:,} chunks", serve, peers)
-    return Measured(count, fill, serve, peers)
+    return Measured(count, fill, serve)
 
 
 def _child(command: Sequence[str | Path], asked: Mapping[str, Any]) -> dict[str, Any]:
-    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "LANCEDB_LOG": "error"}
+    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
     began = time.perf_counter()
     ended = subprocess.run(
         command, input=json.dumps(asked), stdout=subprocess.PIPE, text=True, check=True, env=environment, cwd=ROOT
     )
-    print(f"  ({asked.get('step') or asked['peer']} took {time.perf_counter() - began:.0f} s)")
+    print(f"  ({asked['step']} took {time.perf_counter() - began:.0f} s)")
     found: dict[str, Any] = json.loads(ended.stdout)
     return found
-
-
-def _peer(name: str, corpus: Corpus, count: int, folder: Path) -> dict[str, Any]:
-    files = {each: str(getattr(corpus, each)) for each in ("texts", "vectors", "queries", "query_vectors")}
-    place = folder / "peers" / str(PEERS.index(name))
-    place.parent.mkdir(exist_ok=True)
-    return _child(
-        [PEERS_PYTHON, ROOT / "bench" / "speed_peers.py"], files | {"peer": name, "folder": str(place), "count": count}
-    )
 
 
 # ── figures with bounds ──
@@ -228,29 +186,15 @@ def recall(cosines: Matrix, found: Sequence[Sequence[int]], kept: Callable[[int]
     return float(np.mean(shares))
 
 
-def _report_peers(
-    report: Report, section: str, serve: Mapping[str, Any], peers: Mapping[str, Mapping[str, Any]]
-) -> None:
-    mine = percentile(serve["alone"]["hybrid"], 0.95)
-    for name, peer in peers.items():
-        if "hybrid" in peer["times"]:
-            ratio = percentile(peer["times"]["hybrid"], 0.95) / mine
-            report.add(section, Figure(f"hybrid p95 of {name}, times Findspot's", ratio, "×", least=AHEAD.get(name)))
-
-
 # ── tables ──
 
 
-def _tables(report: Report, corpus: Corpus, measured: Sequence[Measured]) -> None:
+def _tables(report: Report, measured: Sequence[Measured]) -> None:
     for title, key in (("Search, one at a time, ms", "alone"), ("Search, four at once, ms", "together")):
         report.unranked.add(title)
         report.tables[title] = {
             f"{mode}, {each.count:,} chunks": _latencies(each.serve[key][mode]) for mode in MODES for each in measured
         }
-    for each in measured:
-        title = f"Side by side, {each.count:,} chunks"
-        report.unranked.add(title)
-        report.tables[title] = _side_by_side(each, corpus.cosines(each.count))
 
 
 def _latencies(found: Any) -> dict[str, float]:
@@ -259,40 +203,12 @@ def _latencies(found: Any) -> dict[str, float]:
     return row | ({"searches/s": found["rate"]} if isinstance(found, dict) else {})
 
 
-def _side_by_side(each: Measured, cosines: Matrix) -> dict[str, dict[str, float]]:
-    def row(
-        built_s: float, times: Mapping[str, list[float]], found: Sequence[Sequence[int]], memory: float
-    ) -> dict[str, float]:
-        cells = {
-            f"{mode} {name}, ms": percentile(times[mode], place)
-            for mode in MODES
-            for name, place in (("p50", 0.5), ("p95", 0.95))
-            if mode in times
-        }
-        share = recall(cosines, found, lambda _: True)
-        return cells | {f"recall@{SHOWN}": share, "built, chunks/s": each.count / built_s, "memory, MB": memory}
-
-    serve = each.serve
-    rows = {"Findspot": row(each.fill["seconds"], serve["alone"], serve["found"], serve["memory"]["resident"])}
-    for name, peer in each.peers.items():
-        rows[name] = row(peer["built_s"], peer["times"], peer["found"]["vector"], peer["resident"])
-        if (few := peer["times"].get("hybrid, 10 candidates")) is not None:
-            rows[f"{name}, 10 candidates"] = {
-                "hybrid p50, ms": percentile(few, 0.5),
-                "hybrid p95, ms": percentile(few, 0.95),
-            }
-    return rows
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench-speed", description=__doc__)
     parser.add_argument("--data", type=Path, help="a folder with a folder for each set; default: the fixtures")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="chunks, e.g. 10000,50000")
-    parser.add_argument(
-        "--peers", action=argparse.BooleanOptionalAction, default=True, help="also measure other products"
-    )
     asked = parser.parse_args()
-    report = run(asked.data, [int(size) for size in asked.sizes.split(",")], asked.peers)
+    report = run(asked.data, [int(size) for size in asked.sizes.split(",")])
     report.write(*speed_plots.NAMES)
     return 0 if report.holds else 1
 

@@ -1,0 +1,1 @@
+"""Findspot beside other products: the same chunks, the same vectors, the same queries."""

@@ -1,0 +1,1 @@
+"""One module per product. Each is used as its documentation recommends."""
