@@ -101,6 +101,7 @@ ALLOWED = {
 NOT_CALLED = {
     "GET /internal/backup": "reads everything",
     "GET /metrics": "adds up the chunks of all projects",
+    "GET /internal/processes": "lists all processes, and counts what waits for the index in all projects",
     "GET /assets/{name}": "has no such file without a web client",
     "GET /api/v1/projects/{project_id}/status/events": "never ends; `status` sends the same queries",
 }

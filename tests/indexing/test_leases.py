@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from findspot.indexing import transitions
 from findspot.indexing.leases import LeaseLost, Leases, SharedLeases
 from findspot.indexing.states import NamespaceStates
 from findspot.models import NamespaceKey
@@ -132,8 +133,6 @@ async def test_states_are_read_with_a_lease_and_saved_before_it_is_released(stor
 
 
 async def test_a_namespace_that_is_taken_over_is_compared_and_its_rebuild_queued(stores: tuple[Store, Store]) -> None:
-    from findspot.indexing import transitions
-
     one = NamespaceStates(stores[0], SharedLeases(stores[0], "one", lease_s=0.0))
     two = NamespaceStates(stores[1], SharedLeases(stores[1], "two"))
     async with one.hold(KEY), one.hold(OTHER):
@@ -188,3 +187,15 @@ async def test_a_start_has_namespaces_checked_that_no_worker_has_held(stores: tu
         states.apply(lambda state: namespace_states.NamespaceState(state.key), key)
     await states.start()
     assert await states.unfinished() == []
+
+
+async def test_a_comparison_of_namespaces_that_others_hold_waits_for_any_worker(stores: tuple[Store, Store]) -> None:
+    one, two = (NamespaceStates(store, SharedLeases(store, str(id(store)))) for store in stores)
+    for key in (KEY, OTHER):
+        async with one.hold(key):
+            one.apply(transitions.holds_vectors_of, key, "f")
+    async with two.hold(KEY):
+        await two.compare([KEY, OTHER])
+        assert two[KEY].phase is Phase.UNCHECKED
+        assert [(state.key, state.phase) for state in await one.unfinished()] == [(OTHER, Phase.UNCHECKED)]
+    assert {state.key for state in await one.unfinished()} == {KEY, OTHER}
