@@ -127,7 +127,7 @@ docs: .venv/.installed-dev ## write the generated reference pages
 lock: .venv/.python ## pin dependencies with hashes; ARGS=--upgrade takes the newest versions
 	$(COMPILE) --group uv -o requirements/uv.txt
 	$(COMPILE) pyproject.toml --group build -o requirements/run.txt
-	$(COMPILE) pyproject.toml -c requirements/run.txt --extra langchain --extra litellm --extra llamaindex --group dev -o requirements/dev.txt
+	$(COMPILE) pyproject.toml -c requirements/run.txt --extra langchain --extra litellm --extra llamaindex --extra turbopuffer --group dev -o requirements/dev.txt
 
 clean: ## remove .venv and caches; your data in .findspot stays
 	rm -rf .venv .venv-peers web/node_modules src/findspot/surfaces/web/built .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -35,15 +35,37 @@ for name in [name for name in os.environ if name.startswith(("FINDSPOT_", "SEARC
         del os.environ[name]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--engine", choices=("embedded", "turbopuffer"), default="embedded", help="of apps under test")
+
+
+def _service(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The settings of the engine that `--engine` names: turbopuffer is a stand-in."""
+    if request.config.getoption("--engine") == "embedded":
+        return {}
+    from tests.turbopuffer.engines import shared_stand_in
+
+    standin = shared_stand_in()
+    return {
+        "engine": "turbopuffer",
+        "turbopuffer_api_key": standin.api_key,
+        "turbopuffer_base_url": standin.url,
+    }
+
+
 def _parameters(item: pytest.Item) -> list[Any]:
     callspec = getattr(item, "callspec", None)
     return list(callspec.params.values()) if callspec else []
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run tests that are marked as `one_database` on SQLite only."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run tests that are marked as `one_database` on SQLite only, and `local_files` with the embedded engine only."""
+    has_files = config.getoption("--engine") == "embedded"
     items[:] = [
-        item for item in items if item.get_closest_marker("one_database") is None or "postgres" not in _parameters(item)
+        item
+        for item in items
+        if (item.get_closest_marker("one_database") is None or "postgres" not in _parameters(item))
+        and (has_files or item.get_closest_marker("local_files") is None)
     ]
 
 
@@ -125,7 +147,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path, database_url: str |
         request.getfixturevalue("embedder")
     if not database_url:
         request.getfixturevalue("sqlite_template").copy(tmp_path / "data" / "findspot.db")
-    return Settings(data=tmp_path / "data", database_url=database_url, port=0)
+    return Settings(data=tmp_path / "data", database_url=database_url, port=0, **_service(request))
 
 
 @pytest.fixture

@@ -125,8 +125,8 @@ def use(monkeypatch: pytest.MonkeyPatch, embedder: FakeEmbedder | None = None) -
     monkeypatch.setattr("findspot.app.open_engine", open_watched)
 
 
-def open_watched(settings: Settings, identity: str) -> Watched:
-    return Watched(open_engine(settings, identity))
+def open_watched(settings: Settings, identity: str, catalog: Any = None) -> Watched:
+    return Watched(open_engine(settings, identity, catalog))
 
 
 def watched(app: App) -> Watched:
@@ -245,7 +245,7 @@ async def held_rebuild(app: App, namespace: str) -> AsyncIterator[None]:
     engine, is_complete, released = watched(app), threading.Event(), threading.Event()
 
     def build(*arguments: Any) -> Any:
-        made = engine.engine.files.build(*arguments)
+        made = engine.engine.build(*arguments)
 
         def switch() -> None:
             is_complete.set()
@@ -279,6 +279,13 @@ async def rows(app: App, **where: int) -> list[Any]:
 def held(app: App, namespace: str) -> list[int]:
     """Return the chunks that the engine holds."""
     return [int(each) for each in app.engine.ids(namespace)]
+
+
+def with_vector(app: App, namespace: str) -> list[int]:
+    """Return the chunks that the engine holds with a vector."""
+    ids, (_, dimension) = held(app, namespace), app.engine.kind(namespace)
+    recall = app.engine.recall(namespace, None, np.ones(dimension, np.float32), limit=0, also=ids)
+    return sorted(recall.vector_also)
 
 
 async def state(app: App, source: Document | Table) -> Any:

@@ -32,6 +32,7 @@ from findspot.runtime.call_limits import CallLimits
 from findspot.runtime.data_folder import DataFolder
 from findspot.runtime.deployment import Deployment
 from findspot.runtime.embeddings import Embeddings
+from findspot.runtime.engine_catalog import StoreCatalog
 from findspot.runtime.helpers import BULK, NO_PROJECT, Helpers
 from findspot.runtime.installation import require_database
 from findspot.runtime.limits import Gate
@@ -149,12 +150,13 @@ async def open_app(
         async with store.read() as connection:
             belongs_to = await identity(connection)
         is_one_of_several = settings.shared or peers is not None
+        catalog = StoreCatalog(store, belongs_to)
         if refusal:
             engine = unavailable(refusal)
         elif peers is not None and not worker:
-            engine = await asyncio.to_thread(open_reader, settings, belongs_to, peers.number)
+            engine = await asyncio.to_thread(open_reader, settings, belongs_to, peers.number, catalog)
         else:
-            engine = await asyncio.to_thread(open_engine, settings, belongs_to)
+            engine = await asyncio.to_thread(open_engine, settings, belongs_to, catalog)
         closing.push_async_callback(asyncio.to_thread, engine.close)
         threads = Threads.open()
         closing.push_async_callback(threads.close)
@@ -167,6 +169,7 @@ async def open_app(
         leases = SharedLeases(store, presence.id) if settings.shared else Leases(store)
         index_worker = IndexWorker(store, engine, embeddings, bulk, gate, threads, settings, index_status, leases)
         closing.push_async_callback(index_worker.close)
+        closing.callback(engine.cancel)
         recaller = Recaller(store, engine, embeddings, index_status, threads)
         closing.push_async_callback(threads.search.close)
         segments = Segments(embeddings.embedder)

@@ -13,6 +13,7 @@ from findspot.engines.embedded.reader import EmbeddedReader
 from findspot.engines.protocol import Batch, Engine, LocalFiles, Source, Vector, Vectors, Within, Words
 from findspot.words import query_terms, terms
 from tests.engines.exact import ExactEngine
+from tests.turbopuffer.engines import ServiceEngines
 
 TABLE, OTHER, DOCUMENTS, OTHER_PROJECT = (
     "project_1_table_1",
@@ -23,7 +24,9 @@ TABLE, OTHER, DOCUMENTS, OTHER_PROJECT = (
 DIMENSION = 64
 MODEL, NEXT_MODEL = "model-a", "model-b"
 TOLERANCE = 0.03  # of a cosine: an engine may quantize vectors
-ENGINES = ["exact", "embedded", "reader"]
+ENGINES = ["exact", "embedded", "reader", "turbopuffer"]
+WITH_FILES = ["exact", "embedded", "reader"]  # on this machine
+KNOW_THEIR_TERMS = ["exact", "embedded", "reader"]  # turbopuffer does not list its terms, and counting each is a query
 
 Reopen = Callable[[], Engine]
 
@@ -32,6 +35,7 @@ Reopen = Callable[[], Engine]
 def reopening(kind: str, folder: Path) -> Iterator[Reopen]:
     """Yield a function that opens an engine; later calls close it first."""
     opened: list[Engine] = []
+    service = ServiceEngines() if kind == "turbopuffer" else None
 
     def open_engine() -> Engine:
         if kind == "exact":
@@ -39,6 +43,9 @@ def reopening(kind: str, folder: Path) -> Iterator[Reopen]:
             return opened[0]
         while opened:
             opened.pop().close()
+        if service:
+            opened.append(service.open())
+            return opened[0]
         writer = EmbeddedEngine(folder)
         opened.append(Pair(writer, EmbeddedReader(folder, 1)) if kind == "reader" else writer)
         return opened[0]
@@ -54,8 +61,10 @@ class Pair:
     def __init__(self, writer: EmbeddedEngine, reader: EmbeddedReader) -> None:
         self.files = writer.files
         self.write, self.delete, self.drop = writer.write, writer.delete, writer.drop
+        self.build, self.sweep, self.cancel = writer.build, writer.sweep, writer.cancel
         self.prepare, self.recall, self.count = reader.prepare, reader.recall, reader.count
         self.frequencies, self.ids, self.status = reader.frequencies, reader.ids, reader.status
+        self.kind, self.warm = reader.kind, reader.warm
         self.namespaces = reader.namespaces
         self._both = reader, writer
 

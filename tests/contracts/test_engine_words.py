@@ -8,7 +8,7 @@ import pytest
 
 from findspot.engines.protocol import Engine, Source, Within, Words
 from findspot.words import query_terms
-from tests.contracts.engines import DOCUMENTS, MODEL, TABLE, batch, direction, words
+from tests.contracts.engines import DOCUMENTS, KNOW_THEIR_TERMS, MODEL, TABLE, batch, direction, words
 
 
 def test_chunks_with_rarer_words_and_shorter_chunks_come_first(engine: Engine) -> None:
@@ -105,6 +105,7 @@ def test_variants_count_as_the_term_they_belong_to(engine: Engine) -> None:
     assert set(engine.recall(TABLE, chinese, None, limit=10).keyword) == {4, 5}
 
 
+@pytest.mark.parametrize("reopen", KNOW_THEIR_TERMS, indirect=True)
 def test_the_terms_of_an_index_are_known_with_their_frequencies(engine: Engine) -> None:
     assert engine.frequencies(TABLE, ["red"]) == {}
     engine.write(TABLE, MODEL, batch({1: "red apple red", 2: "red appliance", 3: "apply 苹果", 4: "蘋果"}))
@@ -112,3 +113,8 @@ def test_the_terms_of_an_index_are_known_with_their_frequencies(engine: Engine) 
     assert engine.frequencies(TABLE, [], prefix="app").keys() == {"appl", "applianc", "appli"}
     assert engine.frequencies(TABLE, ["red"], prefix="zz") == {"red": 2}
     assert engine.frequencies(DOCUMENTS, ["red"], prefix="r") == {}
+
+
+def test_an_engine_that_does_not_know_its_terms_returns_none(engine: Engine) -> None:
+    engine.write(TABLE, MODEL, batch({1: "red apple 苹果"}))
+    assert set(engine.frequencies(TABLE, ["red", "苹果"])) in ({"red", "苹果"}, set())

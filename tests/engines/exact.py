@@ -122,6 +122,8 @@ class ExactEngine:
         within: Within = EVERYTHING,
         also: Sequence[int] = (),
         stop: Stop = lambda: None,
+        counting: bool = False,
+        timeout_s: float | None = None,
     ) -> Recall:
         stop()
         kept = self._at(namespace)
@@ -169,6 +171,15 @@ class ExactEngine:
         return self.builds[namespace]
 
     def prepare(self) -> None: ...
+
+    def warm(self, namespace: str) -> None: ...
+
+    def cancel(self) -> None: ...
+
+    def sweep(self) -> None: ...
+
+    def kind(self, namespace: str) -> tuple[str, int]:
+        return self._at(namespace).fingerprint, self._at(namespace).dimension
 
     def verify(self, namespace: str) -> None:
         """Do nothing: there are no files."""

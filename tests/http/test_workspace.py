@@ -554,7 +554,7 @@ async def test_writes_that_fail_are_counted_for_a_build_and_for_words_alone_too(
         raise OSError("the disk is full")
 
     def build(*arguments: Any) -> Any:
-        made: Any = engine.engine.files.build(*arguments)
+        made: Any = engine.engine.build(*arguments)
         if not failed.is_set():
             made.write = full
         return made
@@ -612,7 +612,7 @@ async def test_a_reindex_is_queued_while_the_old_index_answers(
 
     def late(*arguments: Any) -> Any:
         assert going_on.wait(flows.PATIENCE_S)
-        return engine.engine.files.build(*arguments)
+        return engine.engine.build(*arguments)
 
     engine.instead["build"] = late
     answer = await ask(owner, project, channel)

@@ -168,7 +168,7 @@ async def test_a_reindex_touches_no_other_project(
 
     def build(namespace: str, *more: Any) -> Any:
         built.append(namespace)
-        return flows.watched(app).engine.files.build(namespace, *more)
+        return flows.watched(app).engine.build(namespace, *more)
 
     flows.watched(app).instead["build"] = build
     async with as_key(owner, mine.key) as caller:

@@ -104,7 +104,7 @@ async def test_a_chunk_has_its_range_its_times_and_one_vector(app: App, project:
     mine = await rows(app, document_id=document.id)
     assert [row.chunk_text for row in mine] == ["zero 零", "one 一", "three 三"]
     assert len({row.id for row in [*mine, *await rows(app, document_id=other.id)]}) == 5
-    assert flows.files(app).vector_ids(namespace).tolist() == sorted(row.id for row in mine)
+    assert flows.with_vector(app, namespace) == sorted(row.id for row in mine)
     assert app.engine.status(namespace).fingerprint == embedder.fingerprint
     for row in mine:
         assert NamespaceKey.of(row.turbopuffer_namespace) == NamespaceKey(project, None)
@@ -159,7 +159,7 @@ async def test_an_edit_embeds_the_changed_paragraph_alone_while_the_writer_goes_
     changed = {NEW[language], chapter[2]}
     assert before.keys() ^ after.keys() == changed
     assert all(before[text] == after[text] for text in before.keys() & after.keys())
-    assert flows.files(app).vector_ids(documents_namespace(project)).tolist() == sorted(after.values())
+    assert flows.with_vector(app, documents_namespace(project)) == sorted(after.values())
 
 
 # ── who waits for it ──

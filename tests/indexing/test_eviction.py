@@ -27,6 +27,7 @@ async def shown(app: App, project: int, query: str, mode: Strategy, limit: int =
     return [hit.found.chunk.text for hit in found.hits]
 
 
+@pytest.mark.local_files
 @pytest.mark.scenario("004.capacity.vectors", "D16")
 async def test_past_the_limit_the_least_recent_vectors_are_evicted_and_keywords_still_find_them(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
@@ -62,6 +63,7 @@ async def test_past_the_limit_the_least_recent_vectors_are_evicted_and_keywords_
         assert (report.chunks, report.vectors, report.evicted) == (12, 9, 3)
 
 
+@pytest.mark.local_files
 @pytest.mark.parametrize("call", ["vector_ids", "evict"])
 async def test_damage_met_by_an_eviction_is_rebuilt_and_others_are_evicted(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, call: str
@@ -82,7 +84,7 @@ async def test_damage_met_by_an_eviction_is_rebuilt_and_others_are_evicted(
 
         def build(namespace: str, *more: Any) -> Any:
             built.append(namespace)
-            return engine.engine.files.build(namespace, *more)
+            return engine.engine.build(namespace, *more)
 
         engine.instead |= {call: fails, "build": build}
         await flows.make_document(app, project, *(f"新的段落 fresh{number}" for number in range(6)))

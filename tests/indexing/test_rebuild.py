@@ -123,7 +123,7 @@ async def test_a_rebuild_that_fails_leaves_the_old_index_and_is_retried(
     flows.use(monkeypatch, new)
     async with open_app(settings) as app:
         built = []
-        build = flows.watched(app).engine.files.build
+        build = flows.watched(app).engine.build
 
         def counted(*arguments: Any) -> Any:
             built.append(arguments)
@@ -149,7 +149,7 @@ async def test_a_rebuild_whose_new_index_is_abandoned_begins_again(app: App, pro
     def build(namespace: str, fingerprint: str, dimension: int) -> Any:
         nonlocal begun
         begun += 1
-        made = flows.watched(app).engine.files.build(namespace, fingerprint, dimension)
+        made = flows.watched(app).engine.build(namespace, fingerprint, dimension)
         if begun == 1:
             made.abandon()  # as when an update cannot write to it
         return made
@@ -174,7 +174,7 @@ async def test_a_rebuild_that_the_end_of_the_process_interrupts_is_queued_in_the
             blocked.wait(flows.PATIENCE_S)
 
         def build(namespace: str, fingerprint: str, dimension: int) -> Any:
-            made = flows.watched(app).engine.files.build(namespace, fingerprint, dimension)
+            made = flows.watched(app).engine.build(namespace, fingerprint, dimension)
             return flows.Watched(made, {"write": write})
 
         flows.watched(app).instead["build"] = build
@@ -203,7 +203,7 @@ async def test_at_most_two_namespaces_of_a_project_are_rebuilt_at_once(
     at_work: list[int] = []  # how many were at work when one began
     switched: list[str] = []
     pair = threading.Barrier(2, timeout=flows.PATIENCE_S)
-    build = flows.watched(app).engine.files.build
+    build = flows.watched(app).engine.build
 
     def counted(*arguments: Any) -> Any:
         begun.append(arguments[0])

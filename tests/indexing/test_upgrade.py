@@ -48,7 +48,7 @@ async def app(settings: Settings, released: threading.Event, monkeypatch: pytest
         engine = open_watched(*arguments)
 
         def build(*arguments: Any) -> flows.Watched:
-            made = engine.engine.files.build(*arguments)
+            made = engine.engine.build(*arguments)
 
             def switch() -> None:
                 assert released.wait(PATIENCE_S)

@@ -1,7 +1,6 @@
 """Recall: the one fall-back to keywords, deadlines, and an index that is damaged, missing or unavailable."""
 
 import threading
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -74,16 +73,16 @@ async def test_the_fingerprint_of_an_embedder_that_is_away_is_not_asked_for(
     assert asked == []
 
 
-async def test_an_index_that_is_slow_to_return_its_status_costs_the_vectors_but_not_the_answer(
+async def test_an_index_that_is_slow_to_return_its_kind_costs_the_vectors_but_not_the_answer(
     app: App, document: Any
 ) -> None:
     opened, late = threading.Event(), []
 
     def slow(namespace: str) -> Any:
         late.append(opened.wait(flows.PATIENCE_S))
-        return flows.watched(app).engine.status(namespace)
+        return flows.watched(app).engine.kind(namespace)
 
-    flows.watched(app).instead["status"] = slow
+    flows.watched(app).instead["kind"] = slow
     found = await search(app, document, "swimming pool", timeout_s=0.05)
     assert late == []
     opened.set()
@@ -93,9 +92,9 @@ async def test_an_index_that_is_slow_to_return_its_status_costs_the_vectors_but_
 async def test_a_query_vector_of_another_dimension_is_not_used(app: App, document: Any, embedder: FakeEmbedder) -> None:
     embedder.dimension = 32
     await keywords_answer(app, document, "EMBEDDING_DIMENSION_MISMATCH")
-    held = app.engine.status(documents_namespace(document.project_id))
-    # the index is switched after its status was read
-    flows.watched(app).instead["status"] = lambda _: replace(held, dimension=32)
+    fingerprint, _ = app.engine.kind(documents_namespace(document.project_id))
+    # the index is switched after its kind was read
+    flows.watched(app).instead["kind"] = lambda _: (fingerprint, 32)
     await keywords_answer(app, document, "EMBEDDING_DIMENSION_MISMATCH")
 
 
@@ -134,7 +133,7 @@ async def test_a_deadline_stops_the_engine_between_two_slices(app: App, document
 
 
 @pytest.mark.scenario("004.fts.damaged-index")
-@pytest.mark.parametrize("call", ["recall", "status"])
+@pytest.mark.parametrize("call", ["recall", "kind"])
 async def test_a_damaged_index_is_rebuilt_and_the_error_says_when_to_try_again(
     app: App, document: Any, call: str
 ) -> None:
@@ -148,7 +147,7 @@ async def test_a_damaged_index_is_rebuilt_and_the_error_says_when_to_try_again(
 
     def build(namespace: str, *more: Any) -> Any:
         built.append(namespace)
-        return engine.engine.files.build(namespace, *more)
+        return engine.engine.build(namespace, *more)
 
     for answer in (search(app, document, "swimming pool"), find(app, document.project_id, "pool", "hybrid")):
         failed.clear()

@@ -176,7 +176,7 @@ async def test_a_failed_rebuild_leaves_the_old_index_reports_why_and_is_retried(
         return instead
 
     def build(*arguments: Any) -> Any:
-        building = engine.engine.files.build(*arguments)
+        building = engine.engine.build(*arguments)
         if step != "build":
             monkeypatch.setattr(building, step, failing(getattr(building, step)))
         return building

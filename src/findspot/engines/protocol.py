@@ -129,7 +129,7 @@ class Recall:
 
     `full_matches` are the recalled chunks that are full matches; `more_full_matches` is true if others may be.
     `documents` maps recalled chunks to their documents, if they were cut from documents. `exists` is false if there is
-    no index.
+    no index. `matches` is what `count` returns for the same query, if the engine has counted on the way.
     """
 
     keyword: Mapping[int, float] = field(default_factory=dict)
@@ -140,6 +140,7 @@ class Recall:
     more_full_matches: bool = False
     documents: Mapping[int, int] = field(default_factory=dict)
     exists: bool = True
+    matches: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +192,9 @@ class Engine(Protocol):
     def prepare(self) -> None:
         """Load what the first recall would otherwise wait for."""
 
+    def warm(self, namespace: str) -> None:
+        """Take a hint that searches of a namespace will follow soon. Never raises."""
+
     def write(self, namespace: str, fingerprint: str, batch: Batch) -> None:
         """Write chunks, replacing any with the same ids.
 
@@ -199,6 +203,9 @@ class Engine(Protocol):
         """
 
     def delete(self, namespace: str, ids: Sequence[int], *, fence: int = 0) -> None: ...
+
+    def build(self, namespace: str, fingerprint: str, dimension: int) -> Build:
+        """Start an index beside the one in service, to replace it. A build in progress is abandoned."""
 
     def recall(
         self,
@@ -210,11 +217,16 @@ class Engine(Protocol):
         within: Within = EVERYTHING,
         also: Sequence[int] = (),
         stop: Stop = lambda: None,
+        counting: bool = False,
+        timeout_s: float | None = None,
     ) -> Recall:
         """Return the best `limit` chunks of each leg.
 
         Both legs also score the chunks of `also`, whether recalled or not; the filter does not apply to them. With a
         limit of 0 nothing else is scored. Raises DimensionMismatch if the vector cannot be compared.
+
+        With `counting`, an engine for which a count would be another round trip counts the matches too. An engine that
+        waits for a service raises ENGINE_UNAVAILABLE after `timeout_s`.
         """
 
     def count(self, namespace: str, words: Words | None, within: Within = EVERYTHING) -> int:
@@ -230,6 +242,9 @@ class Engine(Protocol):
     def ids(self, namespace: str) -> npt.NDArray[np.int64]:
         """Return the ids of all chunks, in ascending order."""
 
+    def kind(self, namespace: str) -> tuple[str, int]:
+        """Return fingerprint and dimension of the vectors; ("", 0) if there is no index. Every search asks."""
+
     def status(self, namespace: str) -> Status: ...
 
     def namespaces(self, project_id: int) -> list[str]:
@@ -237,6 +252,12 @@ class Engine(Protocol):
 
     def drop(self, namespace: str, *, fence: int = 0) -> None:
         """Delete a namespace and free its space."""
+
+    def sweep(self) -> None:
+        """Delete what earlier calls could not delete. The index worker calls this now and then."""
+
+    def cancel(self) -> None:
+        """Have calls that wait for a service fail soon, because the process ends."""
 
     def close(self) -> None: ...
 
@@ -252,9 +273,6 @@ class LocalFiles(Protocol):
 
     def evict(self, namespace: str, ids: Sequence[int]) -> None:
         """Delete the vectors of these chunks. Keywords still find them."""
-
-    def build(self, namespace: str, fingerprint: str, dimension: int) -> Build:
-        """Start an index beside the one in service, to replace it. A build in progress is abandoned."""
 
 
 class Build(Protocol):

@@ -185,8 +185,8 @@ class Feeding:
         """Make chunks findable by their keywords. A rebuild that is running will write them anyway."""
         new = [row for row in some if row.id not in self._keyword_only[key]]
         if new and self._namespaces[key].phase is not Phase.REBUILDING:
-            status = await self._threads.run(self._engine.status, key.namespace)
-            fingerprint, dimension = (status.fingerprint, status.dimension) if status.fingerprint else KEYWORDS_ONLY
+            known = await self._threads.run(self._engine.kind, key.namespace)
+            fingerprint, dimension = known if known[0] else KEYWORDS_ONLY
             batch = await self._batches.without_vectors(key.project_id, new, dimension)
             await self._call_engine(key, self._engine.write, key.namespace, fingerprint, self._fenced(key, batch))
             self._keyword_only[key].update(batch.ids)

@@ -111,13 +111,11 @@ class Rebuilds:
 
     async def _rebuild(self, key: NamespaceKey) -> str:
         """Write a new index and switch to it; return the fingerprint of its vectors."""
-        if self._engine.files is None:
-            raise FindspotError("ENGINE_UNAVAILABLE", "This engine cannot build an index beside the one in service.")
         is_damaged = self._namespaces[key].reason is RebuildReason.DAMAGED
         fingerprint, dimension = await self._feeding.kind(or_keywords=is_damaged)
         async with self._store.read() as connection:
             total, _ = (await chunk_rows.counts(connection, [key.namespace])).get(key.namespace, (0, 0))
-        build = await self._threads.run(self._engine.files.build, key.namespace, fingerprint, dimension)
+        build = await self._threads.run(self._engine.build, key.namespace, fingerprint, dimension)
         try:
             self._namespaces.apply(transitions.rebuild_began, key, total)
             await self._namespaces.save()

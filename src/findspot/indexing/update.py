@@ -145,11 +145,11 @@ class Update:
         """
         if self._namespaces[key].phase is Phase.REBUILDING:
             return True
-        status = await self._threads.run(self._engine.status, key.namespace)
-        if status.is_outdated and self._engine.files is not None:
+        if self._engine.files is not None and (await self._threads.run(self._engine.status, key.namespace)).is_outdated:
             self._namespaces.want_rebuild(key, RebuildReason.REQUESTED)
-        self._namespaces.apply(transitions.holds_vectors_of, key, status.fingerprint)
-        if status.fingerprint in ("", await self._feeding.fingerprint()):
+        fingerprint, _ = await self._threads.run(self._engine.kind, key.namespace)
+        self._namespaces.apply(transitions.holds_vectors_of, key, fingerprint)
+        if fingerprint in ("", await self._feeding.fingerprint()):
             return True
         self._namespaces.want_rebuild(key, RebuildReason.WRONG_FINGERPRINT)
         return False

@@ -297,6 +297,7 @@ class IndexWorker:
             await asyncio.sleep(CHECK_EVERY_S)
 
     async def _check_all(self) -> None:
+        await self._threads.run(self._engine.sweep)
         files = self._engine.files
         if files is None:
             return

@@ -33,7 +33,7 @@ CANDIDATES = 200  # per leg
 GRACE_S = 1.0  # the least time that keywords get after the vector leg has failed
 LONG_QUERY = 1000  # characters; a longer query is parsed in a thread
 DAMAGE_RETRY_MS = 1000
-VECTOR_FAILURES = ("EMBEDDING_UNAVAILABLE", "EMBEDDING_DIMENSION_MISMATCH", "SEARCH_TIMEOUT")
+VECTOR_FAILURES = ("EMBEDDING_UNAVAILABLE", "EMBEDDING_DIMENSION_MISMATCH", "ENGINE_UNAVAILABLE", "SEARCH_TIMEOUT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +103,11 @@ class Recaller:
         limit: int = CANDIDATES,
         also: Sequence[int] = (),
         fall_back: bool = True,
+        counting: bool = False,
     ) -> Recalled:
         """Return up to `limit` candidates per leg, and the scores of the chunks in `also` even if they are not among
         the candidates. `words` replaces the words of the query. Other searches may have the turn while a service
-        embeds the query.
+        embeds the query. With `counting`, the matches are counted too, if that would be another round trip later.
 
         If vectors cannot be used, keywords alone are asked, unless `fall_back` is False. The vector of a query without
         a known word says nothing: then keywords alone are asked too, and a search by vectors finds something only if
@@ -114,7 +115,7 @@ class Recaller:
         """
         words = words or words_of(query)
         by_keyword, by_vector = request.strategy is not Strategy.VECTOR, request.strategy is not Strategy.KEYWORD
-        ask = partial(self._ask, request, limit=limit, also=also)
+        ask = partial(self._ask, request, limit=limit, also=also, counting=counting)
         try:
             vector = await self._vector(request, query.positive_text, deadline, turn) if by_vector else None
             if by_vector and not await self._is_known(query.positive_text):
@@ -163,25 +164,26 @@ class Recaller:
         the model and the index, so they are opened at the same time."""
         try:
             async with asyncio.timeout(deadline.left_s):
-                vector, status = await asyncio.gather(
+                vector, kind = await asyncio.gather(
                     self._embeddings.query(text, turn),
-                    self._in_thread(self._engine.status, request.namespace),
+                    self._in_thread(self._engine.kind, request.namespace),
                     return_exceptions=True,
                 )
         except TimeoutError:
             raise FindspotError("SEARCH_TIMEOUT", "The query was not embedded in time.") from None
         if isinstance(vector, BaseException):
             raise vector
-        if isinstance(status, Damaged):
-            raise self._rebuilding(request) from status
-        if isinstance(status, BaseException):
-            raise status
-        if status.fingerprint not in ("", self._embeddings.embedder.fingerprint):
+        if isinstance(kind, Damaged):
+            raise self._rebuilding(request) from kind
+        if isinstance(kind, BaseException):
+            raise kind
+        fingerprint, dimension = kind
+        if fingerprint not in ("", self._embeddings.embedder.fingerprint):
             self._index_status.report(request.namespace, Problem.WRONG_FINGERPRINT)
             message = "The index holds the vectors of another embedder and is being rebuilt."
             raise FindspotError("EMBEDDING_UNAVAILABLE", message)
-        if status.fingerprint and status.dimension != len(vector):
-            message = f"The index holds vectors of {status.dimension} dimensions, but the query has {len(vector)}."
+        if fingerprint and dimension != len(vector):
+            message = f"The index holds vectors of {dimension} dimensions, but the query has {len(vector)}."
             raise FindspotError("EMBEDDING_DIMENSION_MISMATCH", message)
         return vector
 
@@ -194,6 +196,7 @@ class Recaller:
         *,
         limit: int,
         also: Sequence[int],
+        counting: bool,
     ) -> Recall:
         def call() -> Recall:
             deadline.check()  # it may have waited for a thread
@@ -205,6 +208,8 @@ class Recaller:
                 within=request.within,
                 also=also,
                 stop=deadline.check,
+                counting=counting,
+                timeout_s=deadline.left_s,
             )
 
         try:

@@ -289,7 +289,9 @@ class WorkspaceSearch:
         asked = replace(request, strategy=Strategy.HYBRID) if by_phrase else request
         wide = candidates.MAX_CANDIDATES if by_phrase else limit
         words, recall_deadline = words_with_full_matches(query), deadline.before(recall.GRACE_S)
-        recalled = await self._recaller.recall(asked, query, recall_deadline, turn, words=words, limit=wide)
+        recalled = await self._recaller.recall(
+            asked, query, recall_deadline, turn, words=words, limit=wide, counting=not query.needs_text_check
+        )
         legs, by_keyword = recalled.recall, recalled.by_keyword
         if by_phrase:
             legs, by_keyword = best_with_phrase(legs, limit, by_vector=recalled.by_vector), not recalled.by_vector
@@ -316,6 +318,8 @@ class WorkspaceSearch:
         scores = recalled.recall.keyword if recalled.by_keyword else recalled.recall.vector
         if len(scores) < limit or query.needs_text_check:
             return len(scores)
+        if recalled.recall.matches is not None:
+            return recalled.recall.matches
         return await self._recaller.count(request, words_of(query) if recalled.by_keyword else None)
 
     async def _read_origins(

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Column, ColumnKind, TableShape
 from findspot.store.column_types import Timestamp
+from findspot.store.engine_namespaces import engine_namespaces
 from findspot.store.process_schema import leases, processes
 from findspot.store.schema import (
     changes,
@@ -47,6 +48,7 @@ _LEFT_OUT = (
     index_requests,
     installation,
     index_owner,
+    engine_namespaces,
     sessions,
     search_cursors,
     leases,

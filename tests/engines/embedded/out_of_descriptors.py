@@ -26,7 +26,7 @@ def recall(engine: EmbeddedEngine) -> None:
 
 
 def build(engine: EmbeddedEngine) -> None:
-    made = engine.files.build(NAMESPACE, MODEL, DIMENSION)
+    made = engine.build(NAMESPACE, MODEL, DIMENSION)
     made.write(chunks(range(50)))
     made.switch()
 

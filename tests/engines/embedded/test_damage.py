@@ -110,7 +110,7 @@ def all_raise_damaged(engine: EmbeddedEngine) -> None:
 
 def rebuild_repairs(engine: EmbeddedEngine) -> None:
     """A build replaces the damaged index, including the writes and deletes in the meantime."""
-    build = engine.files.build(NAMESPACE, MODEL, DIMENSION)
+    build = engine.build(NAMESPACE, MODEL, DIMENSION)
     build.write(chunks(range(50)))
     engine.write(NAMESPACE, MODEL, chunks([500]))
     engine.delete(NAMESPACE, [7])

@@ -65,7 +65,7 @@ def test_several_threads_may_write_at_the_same_time(engine: EmbeddedEngine) -> N
 
 def test_an_unfinished_build_is_removed_when_the_engine_is_opened_again(engine: EmbeddedEngine, tmp_path: Path) -> None:
     engine.write(NAMESPACE, MODEL, chunks(range(5)))
-    engine.files.build(NAMESPACE, MODEL, DIMENSION).write(chunks(range(50)))
+    engine.build(NAMESPACE, MODEL, DIMENSION).write(chunks(range(50)))
     engine.close()
     again = EmbeddedEngine(tmp_path)
     assert with_word(again) == set(range(5))

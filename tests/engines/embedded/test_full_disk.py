@@ -62,7 +62,7 @@ def test_a_failed_build_is_abandoned(
     engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, where: object, step: str
 ) -> None:
     engine.write(NAMESPACE, MODEL, chunks(range(20)))
-    build = engine.files.build(NAMESPACE, MODEL, DIMENSION)
+    build = engine.build(NAMESPACE, MODEL, DIMENSION)
 
     def finish() -> None:
         build.write(chunks(range(5)))

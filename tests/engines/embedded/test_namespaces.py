@@ -62,7 +62,7 @@ def test_a_namespace_may_be_closed_and_reopened_during_a_build(
 ) -> None:
     monkeypatch.setattr(limits, "MAX_OPEN", 1)
     engine.write(NAMESPACE, MODEL, chunks(range(5)))
-    build = engine.files.build(NAMESPACE, MODEL, DIMENSION)
+    build = engine.build(NAMESPACE, MODEL, DIMENSION)
     build.write(chunks(range(10)))
     engine.write("project_1_table_2", MODEL, chunks([1]))
     assert with_word(engine) == set(range(5))

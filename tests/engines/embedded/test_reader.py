@@ -38,7 +38,7 @@ def reader(writer: EmbeddedEngine, tmp_path: Path) -> Iterator[EmbeddedReader]:
 
 
 def rebuild(writer: EmbeddedEngine, ids: range) -> None:
-    build = writer.files.build(NAMESPACE, MODEL, DIMENSION)
+    build = writer.build(NAMESPACE, MODEL, DIMENSION)
     build.write(chunks(ids))
     build.switch()
 

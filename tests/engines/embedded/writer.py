@@ -47,7 +47,7 @@ def run(folder: Path, start: int) -> None:
         elif kind == "write":
             engine.write(NAMESPACE, MODEL, chunks(ids, mark=f"step{step}"))
         else:
-            build = engine.files.build(NAMESPACE, MODEL, DIMENSION)
+            build = engine.build(NAMESPACE, MODEL, DIMENSION)
             build.write(chunks(ids[:20], mark=f"step{step}"))
             build.write(chunks(ids[20:], mark=f"step{step}"))
             build.switch()

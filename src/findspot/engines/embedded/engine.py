@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from findspot.engines.embedded.build import EmbeddedBuild
 from findspot.engines.embedded.files import EmbeddedFiles
 from findspot.engines.embedded.namespace import Namespace
 from findspot.engines.embedded.namespaces import Namespaces
@@ -33,5 +34,12 @@ class EmbeddedEngine(Queries[Namespace]):
         self._namespaces.close_idle()
 
     @translate_os_errors()
+    def build(self, namespace: str, fingerprint: str, dimension: int) -> EmbeddedBuild:
+        return self._namespaces.get(namespace).build(fingerprint, dimension)
+
+    @translate_os_errors()
     def drop(self, namespace: str, *, fence: int = 0) -> None:
         self._namespaces.get(namespace).drop()
+
+    def sweep(self) -> None:
+        """Do nothing: a drop leaves nothing behind."""

@@ -1,4 +1,4 @@
-"""Upkeep of the embedded engine's files: verify, evict and build."""
+"""Upkeep of the embedded engine's files: verify and evict."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from findspot.engines.embedded.os_errors import translate_os_errors
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from findspot.engines.embedded.build import EmbeddedBuild
     from findspot.engines.embedded.namespace import Namespace
     from findspot.engines.embedded.namespaces import Namespaces
 
@@ -36,7 +35,3 @@ class EmbeddedFiles:
     def evict(self, namespace: str, ids: Sequence[int]) -> None:
         self._namespaces.get(namespace).evict([int(id) for id in ids])
         self._namespaces.close_idle()
-
-    @translate_os_errors()
-    def build(self, namespace: str, fingerprint: str, dimension: int) -> EmbeddedBuild:
-        return self._namespaces.get(namespace).build(fingerprint, dimension)

@@ -45,6 +45,9 @@ class Queries(Generic[N]):
     def prepare(self) -> None:
         import faiss  # noqa: F401
 
+    def warm(self, namespace: str) -> None:
+        """Do nothing: the first recall opens the index in milliseconds."""
+
     @translate_os_errors()
     def recall(
         self,
@@ -56,6 +59,8 @@ class Queries(Generic[N]):
         within: Within = EVERYTHING,
         also: Sequence[int] = (),
         stop: Stop = lambda: None,
+        counting: bool = False,
+        timeout_s: float | None = None,
     ) -> Recall:
         def read(opened: OpenNamespace, snapshot: Snapshot) -> Recall:
             if vector is not None and len(vector) != snapshot.manifest.dimension:
@@ -128,12 +133,22 @@ class Queries(Generic[N]):
         return self._read(namespace, lambda _, snapshot: snapshot.vectors.ids(), np.empty(0, np.int64))
 
     @translate_os_errors()
+    def kind(self, namespace: str) -> tuple[str, int]:
+        def read(_: OpenNamespace, snapshot: Snapshot) -> tuple[str, int]:
+            return snapshot.manifest.fingerprint, snapshot.manifest.dimension
+
+        return self._read(namespace, read, ("", 0))
+
+    @translate_os_errors()
     def status(self, namespace: str) -> Status:
         return self._read(namespace, lambda _, snapshot: _status(snapshot), Status(0, 0, 0, "", 0))
 
     @translate_os_errors()
     def namespaces(self, project_id: int) -> list[str]:
         return self._namespaces.names(project_id)
+
+    def cancel(self) -> None:
+        """Do nothing: no call waits for a service."""
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)

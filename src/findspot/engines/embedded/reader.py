@@ -33,8 +33,14 @@ class EmbeddedReader(Queries[ReadNamespace]):
     def delete(self, namespace: str, ids: Sequence[int], *, fence: int = 0) -> None:
         _refuse()
 
+    def build(self, namespace: str, fingerprint: str, dimension: int) -> NoReturn:
+        _refuse()
+
     def drop(self, namespace: str, *, fence: int = 0) -> None:
         _refuse()
+
+    def sweep(self) -> None:
+        """Do nothing: the process that writes does it."""
 
 
 def _refuse() -> NoReturn:

@@ -2,6 +2,7 @@
 
 from alembic import context
 
+from findspot.store import engine_namespaces  # noqa: F401 - its table belongs to the schema
 from findspot.store.schema import metadata
 
 context.configure(connection=context.config.attributes["connection"], target_metadata=metadata, render_as_batch=True)

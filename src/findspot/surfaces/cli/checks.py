@@ -83,6 +83,22 @@ def embedder(settings: "Settings") -> Finding:
         return Finding("embedder", "bad", f"{settings.embedder}: {error.message}", advice)
 
 
+def engine_service(settings: "Settings") -> list[Finding]:
+    """Ask the service of a remote engine for its namespaces."""
+    if settings.engine == "embedded":
+        return []
+    from findspot.engines.opening import namespaces_of_service
+    from findspot.errors import FindspotError
+
+    where = settings.turbopuffer_base_url or settings.turbopuffer_region or "no region"
+    try:
+        found = namespaces_of_service(settings)
+    except FindspotError as error:
+        advice = f"{error.kind.advice} Until then nothing is found, and new content waits to be indexed."
+        return [Finding("turbopuffer", "bad", f"{where}: {error.message}", advice)]
+    return [Finding("turbopuffer", "ok", f"{where}, {count(len(found), 'namespace')}")]
+
+
 def indexes(statuses: Sequence[Mapping[str, Any]], engine: str) -> list[Finding]:
     """Report the indexes of all projects, from their statuses."""
     errors = [f"{each['namespace']}: {each['message']}" for status in statuses for each in status["last_errors"]]

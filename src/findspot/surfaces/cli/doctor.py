@@ -49,6 +49,7 @@ def command(as_json: bool, data: Path | None) -> None:
         checks.open_files(settings),
         checks.server(settings),
         checks.embedder(settings),
+        *checks.engine_service(settings),
         *asyncio.run(_database_and_indexes(settings, data, as_json)),
     ]
     failed = any(finding.state == "bad" for finding in findings)

@@ -1,0 +1,337 @@
+"""The engine: namespaces of the service, found through the catalogue."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from findspot.engines.protocol import (
+    EVERYTHING,
+    Batch,
+    Damaged,
+    DimensionMismatch,
+    Recall,
+    Status,
+    Stop,
+    Vector,
+    Within,
+    Words,
+)
+from findspot.engines.turbopuffer import answers, queries, rows
+from findspot.engines.turbopuffer.build import TurbopufferBuild
+from findspot.engines.turbopuffer.catalog import Catalog, Placement
+from findspot.engines.turbopuffer.queries import AGGREGATION, Keywords
+from findspot.engines.turbopuffer.schema import METRIC, schema
+from findspot.engines.turbopuffer.transport import Missing, Transport
+from findspot.errors import FindspotError
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+DELETED_AT_ONCE = 5000  # chunks named in one filter
+_NOTHING = Status(0, 0, 0, "", 0)
+
+
+class TurbopufferEngine:
+    """Implements Engine. It keeps nothing in this process that others have to know, except builds in progress: these
+    belong to the process that writes the namespace."""
+
+    files = None
+
+    def __init__(self, transport: Transport, catalog: Catalog, batch_size: int = 1000) -> None:
+        self._transport = transport
+        self._catalog = catalog
+        self._batch_size = batch_size
+        self._revisions = rows.Revisions()
+        self._lock = threading.Lock()
+        self._builds: dict[str, TurbopufferBuild] = {}
+
+    def prepare(self) -> None:
+        """Do nothing: the library was loaded when the engine was opened."""
+
+    def warm(self, namespace: str) -> None:
+        try:
+            if (placement := self._catalog.serving(namespace)) is not None:
+                self.warm_up(placement)
+        except FindspotError as error:  # of the store
+            log.info("%s could not be warmed: %s", namespace, error)
+
+    def warm_up(self, placement: Placement) -> None:
+        """Have the service load one of its namespaces. Searches work without it."""
+        try:
+            self._transport.warm(placement.name)
+        except (Missing, FindspotError) as error:
+            log.info("%s could not be warmed: %s", placement.name, error)
+
+    # ── writing ──
+
+    def write(self, namespace: str, fingerprint: str, batch: Batch) -> None:
+        dimension = batch.vectors.shape[1]
+        build = self._builds.get(namespace)
+        if build is not None:
+            build.require_kind(fingerprint, dimension)
+        placement, is_new = self._catalog.claim(namespace, fingerprint, dimension, batch.fence)
+        if is_new:
+            self._create(placement)
+        fits = (placement.fingerprint, placement.dimension) == (fingerprint, dimension)
+        if not fits and build is None:
+            message = f"{namespace} has vectors of {placement.fingerprint} ({placement.dimension}), not {fingerprint}"
+            raise ValueError(f"{message} ({dimension})")
+        revision = self._revisions.next()
+        self.put(placement, batch, revision, vectors=fits)
+        if build is not None:
+            build.follow_write(batch, revision)
+
+    def put(
+        self,
+        placement: Placement,
+        batch: Batch,
+        revision: int,
+        *,
+        vectors: bool = True,
+        skipped: frozenset[int] = frozenset(),
+    ) -> None:
+        """Write a batch to one namespace of the service, in parts."""
+        for positions in rows.parts(batch, self._batch_size, skipped):
+            columns = rows.columns(batch, positions, revision, dimension=placement.dimension, vectors=vectors)
+            try:
+                self._transport.write(
+                    placement.name,
+                    upsert_columns=columns,
+                    upsert_condition=rows.IS_NEWER,
+                    distance_metric=METRIC,
+                    schema=schema(placement.dimension),
+                    create_namespace=False,  # a late write must not bring back what was deleted
+                )
+            except Missing as error:
+                raise Damaged(f"{placement.name} is missing in turbopuffer") from error
+
+    def _create(self, placement: Placement) -> None:
+        """Create a namespace of the service, without rows."""
+        self._transport.write(
+            placement.name, create_namespace=True, distance_metric=METRIC, schema=schema(placement.dimension)
+        )
+
+    def delete(self, namespace: str, ids: Sequence[int], *, fence: int = 0) -> None:
+        wanted = [int(id) for id in ids]
+        revision = self._revisions.next()
+        placement = self._catalog.serving(namespace, fresh=True)
+        if placement is not None:
+            self.remove(placement, wanted, fence, revision)
+        if (build := self._builds.get(namespace)) is not None:
+            build.follow_delete(wanted, fence, revision)
+
+    def remove(self, placement: Placement, ids: Sequence[int], fence: int, revision: int) -> None:
+        """Delete chunks from one namespace of the service, in parts, until none is left."""
+        for start in range(0, len(ids), DELETED_AT_ONCE):
+            some = ["chunk_id", "In", list(ids[start : start + DELETED_AT_ONCE])]
+            remaining = True
+            while remaining:
+                try:
+                    written = self._transport.write(
+                        placement.name,
+                        delete_by_filter=["And", [some, rows.not_newer(fence, revision)]],
+                        delete_by_filter_allow_partial=True,
+                    )
+                except Missing:
+                    return
+                remaining = bool(written.rows_remaining)
+
+    def build(self, namespace: str, fingerprint: str, dimension: int) -> TurbopufferBuild:
+        with self._lock:
+            before = self._builds.pop(namespace, None)
+        if before is not None:
+            before.abandon()
+        placement = self._catalog.begin(namespace, fingerprint, dimension)
+        self._create(placement)
+        build = TurbopufferBuild(self, self._catalog, namespace, placement, self._revisions.next())
+        with self._lock:
+            self._builds[namespace] = build
+        return build
+
+    def build_ended(self, build: TurbopufferBuild) -> None:
+        """Forget a build that is over, and delete what it leaves behind."""
+        with self._lock:
+            if self._builds.get(build.namespace) is build:
+                del self._builds[build.namespace]
+        try:
+            self._delete_unwanted(build.namespace)
+        except FindspotError as error:  # `sweep` does it later
+            log.warning("%s: an old index could not be deleted yet: %s", build.namespace, error.message)
+
+    def drop(self, namespace: str, *, fence: int = 0) -> None:
+        with self._lock:
+            build = self._builds.pop(namespace, None)
+        if build is not None:
+            build.end()
+        self._catalog.drop(namespace, fence)
+        self._delete_unwanted(namespace)
+
+    def sweep(self) -> None:
+        self._delete_unwanted()
+
+    def _delete_unwanted(self, namespace: str | None = None) -> None:
+        """Delete the namespaces of the service that are no longer wanted. What fails is deleted later."""
+        for name in self._catalog.unwanted(namespace):
+            self._transport.delete(name)
+            self._catalog.deleted(name)
+
+    # ── reading ──
+
+    def recall(
+        self,
+        namespace: str,
+        words: Words | None,
+        vector: Vector | None,
+        *,
+        limit: int,
+        within: Within = EVERYTHING,
+        also: Sequence[int] = (),
+        stop: Stop = lambda: None,
+        counting: bool = False,
+        timeout_s: float | None = None,
+    ) -> Recall:
+        stop()
+
+        def ask(placement: Placement) -> Recall:
+            if vector is not None and len(vector) != placement.dimension:
+                raise DimensionMismatch(f"{namespace} has {placement.dimension} dimensions, not {len(vector)}")
+            asked = _Asked(words, vector, limit, within, list(dict.fromkeys(also)), counting=counting)
+            return asked.answer(self._transport, placement, timeout_s)
+
+        recall = self._reading(namespace, ask, Recall(exists=False))
+        stop()
+        return recall
+
+    def count(self, namespace: str, words: Words | None, within: Within = EVERYTHING) -> int:
+        keywords = Keywords(words) if words is not None else None
+        if (keywords and not keywords.can_match) or within.document_ids == frozenset():
+            return 0
+        query = queries.count(keywords, queries.filters(within))
+        return self._reading(namespace, lambda placement: self._counts(placement, query)[0], 0)
+
+    def frequencies(self, namespace: str, terms: Sequence[str], *, prefix: str | None = None) -> dict[str, int]:
+        """Return nothing: the service does not tell its terms, and counting each would be a query of its own."""
+        return {}
+
+    def ids(self, namespace: str) -> npt.NDArray[np.int64]:
+        def read(placement: Placement) -> npt.NDArray[np.int64]:
+            found: list[int] = []
+            while True:
+                answer = self._transport.query(placement.name, [queries.page(found[-1] if found else -1)], 1)
+                some = [int((row.model_extra or {})["chunk_id"]) for row in answer.results[0].rows or ()]
+                found += some
+                if len(some) < queries.MAX_LIMIT:
+                    return np.array(found, np.int64)
+
+        return self._reading(namespace, read, np.empty(0, np.int64))
+
+    def kind(self, namespace: str) -> tuple[str, int]:
+        placement = self._catalog.serving(namespace)
+        return ("", 0) if placement is None else (placement.fingerprint, placement.dimension)
+
+    def status(self, namespace: str) -> Status:
+        def read(placement: Placement) -> Status:
+            chunks, vectors = self._counts(placement, queries.EVERY_ROW, queries.count(None, []))
+            size = self._transport.metadata(placement.name).approx_logical_bytes
+            return Status(chunks, vectors, size, placement.fingerprint, placement.dimension)
+
+        return self._reading(namespace, read, _NOTHING)
+
+    def namespaces(self, project_id: int) -> list[str]:
+        return self._catalog.namespaces(project_id)
+
+    def cancel(self) -> None:
+        self._transport.cancel()
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def _counts(self, placement: Placement, *asked: queries.Query) -> list[int]:
+        answer = self._transport.query(placement.name, asked, AGGREGATION * len(asked))
+        return [int(str((result.aggregations or {})["count"])) for result in answer.results]
+
+    def _reading(self, namespace: str, read: Callable[[Placement], T], nothing: T) -> T:
+        """Read from the namespace in service. The one that is known may have been replaced: then try once more."""
+        placement = self._catalog.serving(namespace)
+        if placement is not None:
+            try:
+                return read(placement)
+            except (Missing, DimensionMismatch) as error:
+                newer = self._catalog.serving(namespace, fresh=True)
+                if newer == placement and isinstance(error, DimensionMismatch):
+                    raise
+                if newer == placement:
+                    return nothing
+                placement = newer
+        if placement is None:
+            return nothing
+        try:
+            return read(placement)
+        except Missing:
+            return nothing
+
+
+class _Asked:
+    """The queries of one recall, and what each of them is for."""
+
+    def __init__(
+        self,
+        words: Words | None,
+        vector: Vector | None,
+        limit: int,
+        within: Within,
+        also: list[int],
+        *,
+        counting: bool,
+    ) -> None:
+        keywords = Keywords(words) if words is not None else None
+        self._keywords = keywords if keywords and keywords.can_match else None
+        self._vector = vector if vector is not None and vector.any() else None
+        self._limit = min(limit, queries.MAX_LIMIT)
+        self._also = also
+        self._is_empty = within.document_ids == frozenset()
+        self._within = queries.filters(within)
+        self._counting = counting
+
+    def answer(self, transport: Transport, placement: Placement, timeout_s: float | None) -> Recall:
+        computed: dict[str, queries.Expression] = {}
+        if self._keywords:
+            computed |= self._keywords.computed()
+        if self._vector is not None:
+            computed["distance"] = queries.distance(self._vector)
+        unchecked = {**computed, "is_match": self._keywords.match} if self._keywords else computed
+        searches = self._limit > 0 and not self._is_empty
+        keyword = self._keywords.queries(self._limit, self._within, computed) if searches and self._keywords else []
+        near = (
+            [queries.near(self._vector, self._limit, self._within, unchecked)]
+            if searches and self._vector is not None
+            else []
+        )
+        also = [
+            queries.these(self._also[start : start + queries.MAX_LIMIT], unchecked)
+            for start in range(0, len(self._also), queries.MAX_LIMIT)
+        ]
+        counted = (
+            [queries.count(self._keywords, self._within)] if searches and self._counting and (keyword or near) else []
+        )
+        asked = [*keyword, *near, *also, *counted]
+        if not asked:
+            return Recall(matches=0 if self._counting else None)
+        weight = len(asked) + (AGGREGATION - 1) * len(counted)
+        results = transport.query(placement.name, asked, weight, timeout_s).results
+        groups = [len(keyword), len(near), len(also)]
+        by_keyword, by_vector, scored = (
+            [each for result in results[start : start + size] for each in answers.read(result.rows, checked=checked)]
+            for start, size, checked in zip(
+                (0, groups[0], groups[0] + groups[1]), groups, (True, False, False), strict=True
+            )
+        )
+        matches = int(str((results[-1].aggregations or {})["count"])) if counted else None
+        return answers.recalled(by_keyword, by_vector, scored, self._limit, matches)
