@@ -72,6 +72,22 @@ def test_the_status_describes_the_contents_of_a_namespace(engine: Engine) -> Non
     assert status.bytes > 0
 
 
+def test_the_kind_of_vectors_is_known_without_counting(engine: Engine) -> None:
+    assert engine.kind(TABLE) == ("", 0)
+    engine.write(TABLE, MODEL, batch({1: "cat"}))
+    assert engine.kind(TABLE) == (MODEL, DIMENSION)
+    engine.drop(TABLE)
+    assert engine.kind(TABLE) == ("", 0)
+
+
+def test_warming_and_sweeping_change_nothing(engine: Engine) -> None:
+    engine.warm(TABLE)
+    engine.write(TABLE, MODEL, batch({1: "cat 猫"}))
+    engine.warm(TABLE)
+    engine.sweep()
+    assert found(engine, "猫") == [1]
+
+
 # ── writing and deleting ──
 
 
@@ -350,3 +366,10 @@ def test_a_count_without_words_counts_chunks_with_a_vector(engine: Engine) -> No
     engine.write(DOCUMENTS, MODEL, batch(texts, vectors, sources=[Source(document_id=id % 2) for id in texts]))
     within = Within(document_ids=frozenset({1}))
     assert (engine.count(DOCUMENTS, None), engine.count(DOCUMENTS, None, within)) == (38, 19)
+
+
+def test_a_recall_may_count_on_the_way(engine: Engine) -> None:
+    engine.write(DOCUMENTS, MODEL, batch({id: "cat 猫" if id % 2 else "dog" for id in range(1, 40)}))
+    for asked, vector in ((words("猫"), direction(1)), (words("nowhere"), None), (None, direction(1))):
+        recall = engine.recall(DOCUMENTS, asked, vector, limit=5, counting=True)
+        assert recall.matches in (None, engine.count(DOCUMENTS, asked))

@@ -12,6 +12,17 @@ from tests import flows
 from tests.turbopuffer.server import StandIn
 
 
+async def test_a_project_that_is_opened_is_warmed_once(remote: Settings, standin: StandIn) -> None:
+    async with open_app(remote) as app:
+        project = await flows.make_project(app)
+        await flows.make_document(app, project, "The harbour at night. 夜晚的港口。")
+        await flows.settle(app)
+        for _ in range(3):
+            app.index_status.warm(project)
+        await app.index_status.close()
+        assert standin.service.requests["warm"] == 1
+
+
 async def test_documents_are_found_changed_and_deleted(remote: Settings, standin: StandIn) -> None:
     async with open_app(remote) as app:
         project = await flows.make_project(app)

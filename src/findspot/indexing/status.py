@@ -38,6 +38,8 @@ log = logging.getLogger(__name__)
 HITS_REMEMBERED = 200_000  # chunks
 COUNTS_KEPT_S = 1.0  # counts of documents: a project may have many, and every search needs them while they are indexed
 PROJECTS_COUNTED = 1000
+WARM_S = 600.0  # how long an index stays warm in the engine, at least
+WARMED_AT_ONCE = 20  # indexes of a project that is opened
 CHECK_EVERY_S = 1.0  # by `wait_until`, if the worker announces nothing
 _NOTHING = Status(0, 0, 0, "", 0)
 
@@ -122,6 +124,8 @@ class IndexStatus:
         self._counts: TTLCache[int, tuple[int, int]] = TTLCache(PROJECTS_COUNTED, COUNTS_KEPT_S)
         self._unsent: set[IndexRequest] = set()
         self._sending: asyncio.Task[None] | None = None
+        self._warmed: TTLCache[int, None] = TTLCache(PROJECTS_COUNTED, WARM_S)
+        self._warming: set[asyncio.Task[None]] = set()
         self._advanced = asyncio.Condition()
         self._advances = 0  # how often the worker has announced something
         self._new_hits: dict[int, None] = {}
@@ -132,6 +136,23 @@ class IndexStatus:
         """Wait until the problems that were reported are written."""
         if self._sending is not None:
             await self._sending
+        if self._warming:
+            await asyncio.wait(self._warming)
+
+    def warm(self, project_id: int) -> None:
+        """Have the engine load the indexes of a project that somebody opens. Returns at once."""
+        if project_id not in self._warmed:
+            self._warmed[project_id] = None
+            task = asyncio.create_task(asyncio.to_thread(self._warm, project_id), name="warm")
+            self._warming.add(task)
+            task.add_done_callback(self._warming.discard)
+
+    def _warm(self, project_id: int) -> None:
+        try:
+            for namespace in self._engine.namespaces(project_id)[:WARMED_AT_ONCE]:
+                self._engine.warm(namespace)
+        except FindspotError as error:  # searches say so
+            log.info("project %d could not be warmed: %s", project_id, error.message)
 
     # ── problems ──
 

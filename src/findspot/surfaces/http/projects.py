@@ -60,10 +60,12 @@ async def list_projects(request: Request) -> models.Projects:
 @api.get("/api/v1/projects/{project_id}")
 async def get_project(request: Request, project_id: int) -> models.Project:
     """Show one project."""
-    async with app_of(request).store.read() as connection:
+    app = app_of(request)
+    async with app.store.read() as connection:
         project = await rows.get(connection, project_id)
     if project is None:
         raise not_found("project")
+    app.index_status.warm(project_id)  # searches may follow
     return _project(project)
 
 
