@@ -11,7 +11,7 @@ UV := $(BIN)/uv pip --quiet
 COMPILE := $(BIN)/uv pip compile -q $(ARGS) --universal --generate-hashes --no-emit-index-url --no-annotate \
   --custom-compile-command "make lock"
 
-.PHONY: help run install install-litellm test check format torture bench bench-relevance bench-passages bench-retrieval bench-speed bench-workspace bench-fairness bench-workers bench-agents bench-redaction bench-replace scenarios docs lock clean profile bench-peers bench-capacity
+.PHONY: help run install install-litellm test check format torture bench bench-relevance bench-passages bench-retrieval bench-speed bench-workspace bench-fairness bench-workers bench-agents bench-redaction bench-replace scenarios docs lock clean profile bench-peers bench-capacity install-turbopuffer
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -30,6 +30,9 @@ install-litellm: .venv/.installed ## install the extra `litellm` as well, for FI
 	@$(UV) install --compile-bytecode -c requirements/dev.txt --no-build-isolation -e '.[litellm]'
 
 # A test that fails beside others runs once more by itself. The output shows both runs; one that fails twice fails all.
+install-turbopuffer: .venv/.installed ## install the extra `turbopuffer` as well, for FINDSPOT_ENGINE=turbopuffer
+	@$(UV) install --compile-bytecode -c requirements/dev.txt --no-build-isolation -e '.[turbopuffer]'
+
 test: .venv/.installed-dev ## every test, on SQLite and on a real PostgreSQL, and of the web client in Chromium
 	$(BIN)/pytest -n 3 --dist worksteal $(ARGS) \
 	  || { [ $$? = 1 ] && $(BIN)/pytest --last-failed --last-failed-no-failures none; }
