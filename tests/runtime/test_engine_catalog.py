@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from findspot.engines.protocol import StaleFence
 from findspot.runtime.engine_catalog import StoreCatalog
 from findspot.store.database import Store
 
@@ -35,7 +36,7 @@ async def test_processes_agree_on_the_namespace_that_serves(store: Store) -> Non
 
 async def test_a_build_replaces_the_namespace_that_serves(store: Store) -> None:
     one, other = StoreCatalog(store, "a" * 32), StoreCatalog(store, "a" * 32)
-    old, _ = await call(one.claim, NAMESPACE, "m", 8, 0)
+    old, _ = await call(one.claim, NAMESPACE, "m", 8, 7)
     abandoned = await call(one.begin, NAMESPACE, "n", 16)
     new = await call(one.begin, NAMESPACE, "n", 16)
     assert await call(one.serving, NAMESPACE, fresh=True) == old
@@ -43,6 +44,8 @@ async def test_a_build_replaces_the_namespace_that_serves(store: Store) -> None:
     assert await call(one.switch, NAMESPACE, new.name)
     assert not await call(one.switch, NAMESPACE, new.name)
     assert await call(one.serving, NAMESPACE) == await call(other.serving, NAMESPACE, fresh=True) == new
+    with pytest.raises(StaleFence):
+        await call(one.admit, NAMESPACE, 6)
     assert set(await call(other.unwanted)) == set(await call(one.unwanted, NAMESPACE)) == {old.name, abandoned.name}
     for name in (old.name, abandoned.name, new.name):
         await call(one.deleted, name)  # the one that serves stays
@@ -54,8 +57,10 @@ async def test_a_worker_that_lost_its_lease_drops_nothing(store: Store) -> None:
     catalog = StoreCatalog(store, "a" * 32)
     placement, _ = await call(catalog.claim, NAMESPACE, "m", 8, 3)
     assert await call(catalog.claim, NAMESPACE, "m", 8, 5) == (placement, False)
-    await call(catalog.drop, NAMESPACE, 4)
-    assert await call(catalog.serving, NAMESPACE) == placement
+    for change in ((catalog.drop, NAMESPACE, 4), (catalog.admit, NAMESPACE, 4), (catalog.claim, NAMESPACE, "m", 8, 4)):
+        with pytest.raises(StaleFence):
+            await call(*change)
+    assert await call(catalog.serving, NAMESPACE) == await call(catalog.admit, NAMESPACE, 5) == placement
     await call(catalog.drop, NAMESPACE, 5)
     assert await call(catalog.serving, NAMESPACE) is None
     assert await call(catalog.unwanted) == [placement.name]

@@ -7,6 +7,7 @@ import threading
 from dataclasses import dataclass, replace
 from functools import cache
 
+from findspot.engines.protocol import StaleFence
 from findspot.engines.turbopuffer.catalog import Placement
 from findspot.engines.turbopuffer.engine import TurbopufferEngine
 from findspot.engines.turbopuffer.transport import Patience, Transport
@@ -43,8 +44,18 @@ class MemoryCatalog:
 
     def claim(self, namespace: str, fingerprint: str, dimension: int, fence: int) -> tuple[Placement, bool]:
         with self._lock:
-            known = self.serving(namespace)
-            return known or self._add(namespace, fingerprint, dimension, "serving"), known is None
+            known = self.admit(namespace, fence)
+            placement = known or self._add(namespace, fingerprint, dimension, "serving")
+            self.admit(namespace, fence)
+            return placement, known is None
+
+    def admit(self, namespace: str, fence: int) -> Placement | None:
+        with self._lock:
+            for each in self._of(namespace, "serving"):
+                if each.fence > fence:
+                    raise StaleFence(namespace)
+                self._entries[each.placement.name] = replace(each, fence=fence)
+            return self.serving(namespace)
 
     def begin(self, namespace: str, fingerprint: str, dimension: int) -> Placement:
         with self._lock:
@@ -68,6 +79,7 @@ class MemoryCatalog:
 
     def drop(self, namespace: str, fence: int) -> None:
         with self._lock:
+            self.admit(namespace, fence)
             for each in [*self._of(namespace, "serving"), *self._of(namespace, "building")]:
                 self.discard(each.placement.name)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from findspot.engines.protocol import Damaged
+from findspot.engines.protocol import Damaged, StaleFence
 from findspot.engines.turbopuffer.engine import TurbopufferEngine
 from findspot.engines.turbopuffer.slots import Slots
 from findspot.engines.turbopuffer.transport import Patience
@@ -93,9 +93,28 @@ def test_a_worker_that_lost_its_lease_changes_nothing(engines: ServiceEngines, s
     late, current = engines.open(SHORT), engines.open(SHORT)
     late.write(TABLE, MODEL, replace(batch({1: "old", 2: "old"}), fence=1))
     current.write(TABLE, MODEL, replace(batch({1: "new"}), fence=2))
-    late.write(TABLE, MODEL, replace(batch({1: "late", 2: "late"}), fence=1))
-    late.delete(TABLE, [1], fence=1)
-    assert rows(standin) == {1: ["new"], 2: ["late"]}
+    changes: list[Callable[[], None]] = [
+        lambda: late.write(TABLE, MODEL, replace(batch({1: "late", 2: "late"}), fence=1)),
+        lambda: late.delete(TABLE, [1], fence=1),
+        lambda: late.drop(TABLE, fence=1),
+    ]
+    for change in changes:
+        with pytest.raises(StaleFence):
+            change()
+    assert rows(standin) == {1: ["new"], 2: ["old"]}
+    late.close()
+    current.close()
+
+
+def test_a_write_of_an_earlier_worker_that_arrives_late_is_refused(engines: ServiceEngines, standin: StandIn) -> None:
+    late, current = engines.open(SHORT), engines.open()
+    late.write(TABLE, MODEL, replace(batch({1: "first"}), fence=1))
+    standin.service.faults.set(Faults(delayed=1.0, late_s=1.0, only="POST", most=1))
+    applied = standin.service.requests["write"] + 3
+    late.write(TABLE, MODEL, replace(batch({1: "late"}), fence=1))  # its first attempt hangs
+    current.write(TABLE, MODEL, replace(batch({1: "new"}), fence=2))
+    standin.wait_for(lambda: standin.service.requests["write"] == applied)
+    assert rows(standin) == {1: ["new"]}
     late.close()
     current.close()
 

@@ -5,14 +5,18 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from findspot.engines.protocol import StaleFence
 from findspot.engines.turbopuffer.catalog import Placement
 from findspot.errors import FindspotError
 from findspot.store import engine_namespaces as rows
 from findspot.store.database import Store
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 T = TypeVar("T")
 
@@ -44,6 +48,13 @@ class StoreCatalog:
     def claim(self, namespace: str, fingerprint: str, dimension: int, fence: int) -> tuple[Placement, bool]:
         return self._run(lambda: self._claim(namespace, fingerprint, dimension, fence))
 
+    def admit(self, namespace: str, fence: int) -> Placement | None:
+        async def admit() -> Placement | None:
+            row = await self._admitted(namespace, fence)
+            return None if row is None else await self._required(namespace)
+
+        return self._run(admit)
+
     def begin(self, namespace: str, fingerprint: str, dimension: int) -> Placement:
         async def begin() -> Placement:
             placement = Placement(self._new_name(namespace), fingerprint, dimension)
@@ -67,12 +78,14 @@ class StoreCatalog:
         self._write(lambda connection: rows.discard(connection, name))
 
     def drop(self, namespace: str, fence: int) -> None:
-        states = [rows.SERVING, rows.BUILDING]
-        self._kept.pop(namespace, None)
-        self._write(
-            lambda connection: rows.discard_all(connection, self._installation, namespace, states, fence or None)
-        )
-        self._kept.pop(namespace, None)
+        async def drop() -> None:
+            await self._admitted(namespace, fence)
+            states = [rows.SERVING, rows.BUILDING]
+            async with self._store.write(frees=True) as connection:
+                await rows.discard_all(connection, self._installation, namespace, states)
+            self._kept.pop(namespace, None)
+
+        self._run(drop)
 
     def unwanted(self, namespace: str | None = None) -> list[str]:
         async def read() -> list[str]:
@@ -106,18 +119,24 @@ class StoreCatalog:
         return placement
 
     async def _claim(self, namespace: str, fingerprint: str, dimension: int, fence: int) -> tuple[Placement, bool]:
-        async with self._store.read() as connection:
-            row = await rows.serving(connection, self._installation, namespace)
-        if row is not None and row.fence >= fence:
+        if await self._admitted(namespace, fence) is not None:
             return await self._required(namespace), False
         new = Placement(self._new_name(namespace), fingerprint, dimension)
         async with self._store.write() as connection:
-            if row is None:
-                await rows.add(connection, self._row(namespace, new, rows.SERVING, fence))
-            else:
-                await rows.raise_fence(connection, row.name, fence)
+            await rows.add(connection, self._row(namespace, new, rows.SERVING, fence))
         placement = await self._required(namespace)
         return placement, placement == new
+
+    async def _admitted(self, namespace: str, fence: int) -> "sa.Row[str, str, int, int] | None":
+        """Return the row of the namespace in service, with this fence noted."""
+        async with self._store.read() as connection:
+            row = await rows.serving(connection, self._installation, namespace)
+        if row is not None and row.fence > fence:
+            raise StaleFence(f"{namespace} has been written by another worker")
+        if row is not None and row.fence < fence:
+            async with self._store.write(durable=False) as connection:
+                await rows.raise_fence(connection, row.name, fence)
+        return row
 
     async def _required(self, namespace: str) -> Placement:
         placement = await self._serving(namespace)

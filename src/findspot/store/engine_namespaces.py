@@ -64,9 +64,10 @@ async def replace(connection: AsyncConnection, installation: str, namespace: str
     is_built = _columns.name == name, _columns.state == BUILDING
     if (await connection.execute(sa.select(_columns.name).where(*is_built).with_for_update())).first() is None:
         return False
-    update = sa.update(engine_namespaces)
-    await connection.execute(update.where(*_is(installation, namespace, SERVING)).values(state=UNWANTED))
-    await connection.execute(update.where(*is_built).values(state=SERVING))
+    update, served = sa.update(engine_namespaces), _is(installation, namespace, SERVING)
+    fence = (await connection.execute(sa.select(_columns.fence).where(*served))).scalar_one_or_none() or 0
+    await connection.execute(update.where(*served).values(state=UNWANTED))
+    await connection.execute(update.where(*is_built).values(state=SERVING, fence=fence))
     return True
 
 
@@ -75,15 +76,13 @@ async def discard(connection: AsyncConnection, name: str) -> None:
     await connection.execute(sa.update(engine_namespaces).where(_columns.name == name).values(state=UNWANTED))
 
 
-async def discard_all(
-    connection: AsyncConnection, installation: str, namespace: str, states: Sequence[str], fence: int | None = None
-) -> None:
-    """Note that all namespaces in these states are to be deleted, except those that a later worker writes."""
+async def discard_all(connection: AsyncConnection, installation: str, namespace: str, states: Sequence[str]) -> None:
+    """Note that all namespaces in these states are to be deleted."""
     query = sa.update(engine_namespaces).values(state=UNWANTED)
     query = query.where(
         _columns.installation == installation, _columns.namespace == namespace, _columns.state.in_(states)
     )
-    await connection.execute(query if fence is None else query.where(_columns.fence <= fence))
+    await connection.execute(query)
 
 
 async def unwanted(connection: AsyncConnection, installation: str, namespace: str | None) -> list[str]:

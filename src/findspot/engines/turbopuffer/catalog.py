@@ -26,7 +26,11 @@ class Catalog(Protocol):
         `fresh`."""
 
     def claim(self, namespace: str, fingerprint: str, dimension: int, fence: int) -> tuple[Placement, bool]:
-        """Return the namespace in service, for a write, and whether it is new: if none served, this records one."""
+        """Return the namespace in service, for a write, and whether it is new: if none served, this records one.
+        Raises StaleFence if a worker with a higher fence has written."""
+
+    def admit(self, namespace: str, fence: int) -> Placement | None:
+        """Return the namespace in service, for a delete. Raises StaleFence like `claim`."""
 
     def begin(self, namespace: str, fingerprint: str, dimension: int) -> Placement:
         """Record a new namespace that is to replace the one in service. One begun before is to be deleted."""
@@ -39,7 +43,8 @@ class Catalog(Protocol):
         """Note that a namespace of the service is to be deleted."""
 
     def drop(self, namespace: str, fence: int) -> None:
-        """Note that all namespaces of the service that hold this one are to be deleted."""
+        """Note that all namespaces of the service that hold this one are to be deleted. Raises StaleFence like
+        `claim`."""
 
     def unwanted(self, namespace: str | None = None) -> list[str]:
         """Return the namespaces of the service that are to be deleted."""

@@ -121,7 +121,7 @@ class TurbopufferEngine:
     def delete(self, namespace: str, ids: Sequence[int], *, fence: int = 0) -> None:
         wanted = [int(id) for id in ids]
         revision = self._revisions.next()
-        placement = self._catalog.serving(namespace, fresh=True)
+        placement = self._catalog.admit(namespace, fence)
         if placement is not None:
             self.remove(placement, wanted, fence, revision)
         if (build := self._builds.get(namespace)) is not None:
@@ -166,11 +166,11 @@ class TurbopufferEngine:
             log.warning("%s: an old index could not be deleted yet: %s", build.namespace, error.message)
 
     def drop(self, namespace: str, *, fence: int = 0) -> None:
+        self._catalog.drop(namespace, fence)
         with self._lock:
             build = self._builds.pop(namespace, None)
         if build is not None:
             build.end()
-        self._catalog.drop(namespace, fence)
         self._delete_unwanted(namespace)
 
     def sweep(self) -> None:
