@@ -41,6 +41,8 @@ _SQLITE_PRAGMAS = (
     "PRAGMA foreign_keys = ON",
     "PRAGMA journal_size_limit = 67108864",  # after a large write the log file shrinks again
 )
+# Of the writer: new chunks go to random pages of their indexes, which 2 MB do not hold (-15 % of processor time).
+_CACHE_KIB = 64 << 10
 
 
 class Reader(Protocol):
@@ -317,7 +319,7 @@ def _sqlite(file: Path) -> _Engines:
     for engine in (reader.sync_engine, writer.sync_engine, lookups):
         sa.event.listen(engine, "connect", _prepare_sqlite)
     sa.event.listen(lookups, "do_connect", lambda *_: access.require_present())
-    sa.event.listen(writer.sync_engine, "connect", _poll_for_locks)
+    sa.event.listen(writer.sync_engine, "connect", _prepare_writer)
     sa.event.listen(writer.sync_engine, "begin", lambda connection: _begin_immediate(connection, access))
     return _Engines(reader, reader, writer, lookups, None, access)
 
@@ -330,9 +332,10 @@ def _prepare_sqlite(connection: Any, record: object) -> None:
     cursor.close()
 
 
-def _poll_for_locks(connection: Any, record: object) -> None:
-    """Have SQLite return soon when the database is locked: `_begin_immediate` tries again."""
+def _prepare_writer(connection: Any, record: object) -> None:
+    """Enlarge the cache, and have SQLite return soon when the database is locked: `_begin_immediate` tries again."""
     connection.cursor().execute(f"PRAGMA busy_timeout = {_POLL_MS}")
+    connection.cursor().execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
 
 
 def _begin_immediate(connection: sa.Connection, access: _SqliteAccess) -> None:
