@@ -1,6 +1,7 @@
 """`findspot serve --workers 2`: any process answers any request, and each can be killed."""
 
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -142,24 +143,28 @@ def test_the_next_page_is_answered_by_any_process_also_when_the_first_one_is_dea
 
 
 class Held:
-    """A search that is in progress: its process has begun to read the body, which never ends."""
+    """A search that is in progress: its process has begun to read the body, of which nothing is sent.
+
+    The server ends it after 30 seconds, so many are begun at once.
+    """
 
     def __init__(self, server: Server) -> None:
         host, _, port = server.url.removeprefix("http://").partition(":")
         self._server = server
         self._socket = socket.create_connection((host, int(port)), timeout=_END_S)
         self._ask("GET /healthz", "")
-        self.number = int(self._answer().split(f"{_PROCESS}: ")[1][0])
+
+    @functools.cached_property
+    def number(self) -> int:
+        """The number of the process that the connection leads to."""
+        return int(self._answer().split(f"{_PROCESS}: ")[1][0])
 
     def begin(self, project: int) -> None:
         path = f"POST /api/v1/projects/{project}/search/query/strategy"
-        self._ask(path, "Content-Length: 65536\r\nExpect: 100-continue\r\nContent-Type: application/json\r\n")
-        assert self._answer().startswith("HTTP/1.1 100 ")
+        self._ask(path, "Content-Length: 100\r\nExpect: 100-continue\r\nContent-Type: application/json\r\n")
 
-    def go_on(self) -> None:
-        """Send a byte of the body: a search whose body stalls is ended after a while."""
-        with contextlib.suppress(OSError):  # its process was killed, or it was closed
-            self._socket.sendall(b" ")
+    def wait_until_begun(self) -> None:
+        assert self._answer().startswith("HTTP/1.1 100 ")
 
     def _ask(self, request: str, headers: str) -> None:
         host, key = self._server.url.removeprefix("http://"), self._server.token
@@ -194,43 +199,31 @@ def test_searches_in_progress_are_counted_over_all_processes_and_those_of_a_dead
     with contextlib.ExitStack() as closing:
         one, two = (closing.enter_context(client_of(server, number)) for number in (1, 2))
         opened: dict[int, list[Held]] = {1: [], 2: []}
-        while min(map(len, opened.values())) < SEARCHES // 2:
-            held = Held(server)
-            opened[held.number].append(held)
-            closing.callback(held.close)
-        begun: list[Held] = []
-
-        def begin(held: Held) -> None:
-            held.begin(project)
-            begun.append(held)
-            go_on()
-
-        def go_on() -> None:
-            for each in begun:
-                each.go_on()
-
-        def refuses(client: httpx2.Client) -> bool:
-            go_on()
-            return is_refused(client, project)
-
-        last = opened[2][SEARCHES // 2 - 1]
-        for each in (*opened[1][: SEARCHES // 2], *opened[2][: SEARCHES // 2 - 1]):
-            begin(each)
-        assert not refuses(two)
-        begin(last)
-        assert refuses(one)
-        assert refuses(two)
-        last.close()
-        wait_until(lambda: not refuses(two))
-        spare = Held(server)
-        while spare.number != 2:
-            spare.close()
-            spare = Held(server)
-        closing.callback(spare.close)
-        begin(spare)
-        assert refuses(two)
+        while min(map(len, opened.values())) <= SEARCHES // 2:
+            for held in [Held(server) for _ in range(SEARCHES // 2)]:
+                closing.callback(held.close)
+                opened[held.number].append(held)
+        begun = [*opened[1][: SEARCHES // 2], *opened[2][: SEARCHES // 2 - 1]]
+        last, *spare = *opened[2][SEARCHES // 2 - 1 : SEARCHES // 2 + 1], opened[1][SEARCHES // 2]
+        for each in begun:
+            each.begin(project)
+        for each in begun:
+            each.wait_until_begun()
+        assert not is_refused(two, project)
+        last.begin(project)
+        last.wait_until_begun()
+        assert is_refused(one, project)
+        assert is_refused(two, project)
+        for each in (begun[0], last):  # one of each process: a refused client may have connected to the other one
+            each.close()
+        wait_until(lambda: not is_refused(two, project))
+        for each in spare:
+            each.begin(project)
+            each.wait_until_begun()
+        assert is_refused(two, project)
         kill(server, 1)
-        wait_until(lambda: not refuses(two))
+        with client_of(server, 1) as again:
+            assert not is_refused(again, project)
 
 
 def test_each_process_is_restarted_when_it_is_killed_and_nothing_is_lost(server: Server, project: int) -> None:
