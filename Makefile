@@ -130,6 +130,7 @@ docs: .venv/.installed-dev ## write the generated reference pages
 lock: .venv/.python ## pin dependencies with hashes; ARGS=--upgrade takes the newest versions
 	$(COMPILE) --group uv -o requirements/uv.txt
 	$(COMPILE) pyproject.toml --group build -o requirements/run.txt
+	$(COMPILE) pyproject.toml -c requirements/run.txt --extra turbopuffer --group build -o requirements/image.txt
 	$(COMPILE) pyproject.toml -c requirements/run.txt --extra langchain --extra litellm --extra llamaindex --extra turbopuffer --group dev -o requirements/dev.txt
 
 clean: ## remove .venv and caches; your data in .findspot stays

@@ -518,6 +518,7 @@ async def test_searches_and_chunks_are_counted_under_the_names_of_the_requiremen
     assert grown(f"search_duration_seconds_count{{{mine}}}") == 3
     assert grown(f"search_results_count_count{{{mine}}}") == 2
     assert after[f"active_chunks_total{{{mine}}}"] == 6
+    assert after[f"index_waiting_sources{{{mine}}}"] == 0
     assert before[f'chunks_created_total{{{mine},table_id="documents"}}'] >= 6
     assert before[f"chunking_duration_seconds_count{{{mine}}}"] >= 1
 

@@ -53,6 +53,9 @@ UPLOAD_ERRORS = Counter(
     "turbopuffer_upload_errors", "Failed writes to the engine, of any kind.", [PROJECT], registry=REGISTRY
 )
 ACTIVE_CHUNKS = Gauge("active_chunks_total", "Chunks that the store holds.", [PROJECT], registry=STORE_REGISTRY)
+WAITING_SOURCES = Gauge(
+    "index_waiting_sources", "Tables and documents that are not completely indexed.", [PROJECT], registry=STORE_REGISTRY
+)
 
 
 @contextmanager
@@ -82,11 +85,12 @@ def search(project_id: int, tool_id: int | str) -> Iterator[Callable[[int, str |
         SEARCH_REQUESTS.labels(project_id, tool_id, status).inc()
 
 
-def of_store(active_chunks: Mapping[int, int]) -> bytes:
+def of_store(active_chunks: Mapping[int, int], waiting_sources: Mapping[int, int]) -> bytes:
     """Return the metrics of the store in Prometheus' text format."""
-    ACTIVE_CHUNKS.clear()
-    for project_id, chunks in active_chunks.items():
-        ACTIVE_CHUNKS.labels(project_id).set(chunks)
+    for gauge, values in ((ACTIVE_CHUNKS, active_chunks), (WAITING_SOURCES, waiting_sources)):
+        gauge.clear()
+        for project_id, value in values.items():
+            gauge.labels(project_id).set(value)
     return generate_latest(STORE_REGISTRY)
 
 

@@ -81,3 +81,12 @@ async def active_chunks(connection: AsyncConnection, only: int | None = None) ->
     if only is not None:
         query = query.where(index_states.c.project_id == only)
     return {row[0]: int(row[1]) for row in await connection.execute(query)}
+
+
+async def waiting_sources(connection: AsyncConnection, only: int | None = None) -> dict[int, int]:
+    """Return for each project, or for the project `only`, how many tables and documents are not completely indexed."""
+    waits = sa.case((index_states.c.status == "ready", 0), else_=1)
+    query = sa.select(index_states.c.project_id, sa.func.sum(waits)).group_by(index_states.c.project_id)
+    if only is not None:
+        query = query.where(index_states.c.project_id == only)
+    return {row[0]: int(row[1]) for row in await connection.execute(query)}

@@ -57,10 +57,11 @@ async def metrics(request: Request) -> Response:
     mine = request.app.state.metrics
     async with app.store.read_replica() as connection:
         chunks = await status_rows.active_chunks(connection, only)
+        waiting = await status_rows.waiting_sources(connection, only)
     others = await app.presence.metrics_of_others()
     content = await asyncio.to_thread(
         lambda: project_metrics.joined(
-            [mine.text(app.presence.id, app.presence.role), project_metrics.of_store(chunks), *others], only
+            [mine.text(app.presence.id, app.presence.role), project_metrics.of_store(chunks, waiting), *others], only
         )
     )
     return Response(content, media_type=mine.content_type)
