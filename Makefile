@@ -11,7 +11,7 @@ UV := $(BIN)/uv pip --quiet
 COMPILE := $(BIN)/uv pip compile -q $(ARGS) --universal --generate-hashes --no-emit-index-url --no-annotate \
   --custom-compile-command "make lock"
 
-.PHONY: help run install install-litellm test check format torture bench bench-relevance bench-passages bench-retrieval bench-speed bench-workspace bench-fairness bench-workers bench-agents bench-redaction bench-replace scenarios docs lock clean profile bench-peers bench-capacity install-turbopuffer
+.PHONY: help run install install-litellm test check format torture bench bench-relevance bench-passages bench-retrieval bench-speed bench-workspace bench-fairness bench-workers bench-agents bench-redaction bench-replace bench-scale scenarios docs lock clean profile bench-peers bench-capacity install-turbopuffer
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -120,6 +120,8 @@ bench-agents: .venv/.installed-dev ## let an agent without a model solve 50 task
 
 profile: .venv/.installed-dev ## measure the processor time of requests by stage, with a flame graph; ARGS="--chunks 50000"
 	$(BIN)/python -m bench.profile $(ARGS)
+bench-scale: .venv/.installed-dev ## compute docs/scale.md: from one machine to a billion chunks
+	$(BIN)/python -m bench.scale --write
 
 scenarios: .venv/.installed-dev ## list the requirements and their tests
 	@$(BIN)/python -m tests.scenarios $(ARGS)
