@@ -120,6 +120,7 @@ bench-agents: .venv/.installed-dev ## let an agent without a model solve 50 task
 
 profile: .venv/.installed-dev ## measure the processor time of requests by stage, with a flame graph; ARGS="--chunks 50000"
 	$(BIN)/python -m bench.profile $(ARGS)
+
 bench-scale: .venv/.installed-dev ## compute docs/scale.md: from one machine to a billion chunks
 	$(BIN)/python -m bench.scale --write
 

@@ -37,6 +37,7 @@ from findspot.runtime.helpers import BULK, NO_PROJECT, Helpers
 from findspot.runtime.installation import require_database
 from findspot.runtime.limits import Gate
 from findspot.runtime.memory import Memory
+from findspot.runtime.moved import require_usable
 from findspot.runtime.owner_token import owner_token
 from findspot.runtime.peers import Peers
 from findspot.runtime.presence import Presence, Role
@@ -114,10 +115,12 @@ async def open_app(
     worker: bool = True,
     peers: Peers | None = None,
     role: Role | None = None,
+    filling: bool = False,
 ) -> AsyncIterator[App]:
     """Claim the data folder, unless the caller has or the storage is shared; open the store and all that uses it.
 
     `peers` are the other processes of the same server. One of them runs the index worker and writes the index.
+    `filling` opens a store that is being filled by a move, which no one else may use.
     """
     async with contextlib.AsyncExitStack() as closing:
         folder = claimed or DataFolder(settings.data)
@@ -132,6 +135,8 @@ async def open_app(
         replica_url = settings.replica_url.get_secret_value() if settings.replica_url else None
         store = await Store.open(url, settings.data / "findspot.db", replica_url=replica_url)
         closing.push_async_callback(store.close)
+        if not filling:
+            await require_usable(store)
         presence = Presence(store, role or ("all" if worker else "api"))
         closing.push_async_callback(presence.close)
         deployment = Deployment(store, settings, folder)

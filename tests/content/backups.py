@@ -41,6 +41,9 @@ LEFT_OUT = {
     "search_cursors",
     "leases",
     "processes",
+    "moves",
+    "moved_tables",
+    "changed_rows",
 }
 BACKED_UP = [table for table in metadata.sorted_tables if table.name not in LEFT_OUT]
 NAMES = [table.name for table in BACKED_UP]

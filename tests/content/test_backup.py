@@ -18,7 +18,7 @@ from findspot.errors import FindspotError
 from findspot.models import TableShape
 from findspot.runtime.data_folder import DataFolder, FolderInUse
 from findspot.settings import Settings
-from findspot.store import index_owner, migrate, projects
+from findspot.store import index_owner, migrate, moves, projects
 from findspot.store import processes as process_rows
 from findspot.store import sessions as session_rows
 from findspot.store.database import Store
@@ -345,6 +345,9 @@ async def test_a_restored_store_has_a_new_identity_and_every_source_waits_to_be_
             await process_rows.beat(connection, Process("id", "all", "host", 1, "0", "index", now), None, 30.0)
             lease = {"namespace": "n", "token": 1, "holder": "id", "claimed_at": now, "expires_at": now}
             await connection.execute(sa.insert(leases), lease)
+            await moves.put(connection, moves.SOURCE, "elsewhere", "id")
+            await moves.set_progress(connection, "tables", (1,), done=False)
+            await connection.execute(sa.insert(moves.changed_rows), {"name": "tables", "row_key": "[1]"})
         file = await save(store, tmp_path / "a.backup")
     before = await everything(source)
     assert all(before[name] for name in LEFT_OUT - {"namespace_states", "index_requests"})

@@ -20,7 +20,7 @@ def owner_token(settings: "Settings") -> str:
         return settings.token.get_secret_value()
     file = token_file(settings.data)
     if not file.exists():
-        _write(file)
+        write(settings.data, PREFIX + secrets.token_urlsafe(32))
     token = kept(settings.data)
     if not token:
         raise FindspotError("STORE_UNAVAILABLE", f"{file} is empty. Delete it and start again to get a new token.")
@@ -39,12 +39,13 @@ def token_file(folder: Path) -> Path:
     return folder / "owner-token"
 
 
-def _write(file: Path) -> None:
-    """Generate a token and write it atomically: if two processes do so at once, the first file is kept."""
+def write(folder: Path, token: str) -> None:
+    """Write a token atomically, unless the folder has one: of two processes, the first wins."""
+    file = token_file(folder)
     temporary = file.with_name(f".{file.name}-{secrets.token_hex(4)}")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "w") as stream:
-        stream.write(PREFIX + secrets.token_urlsafe(32) + "\n")
+        stream.write(token + "\n")
         stream.flush()
         os.fsync(handle)
     with contextlib.suppress(FileExistsError):

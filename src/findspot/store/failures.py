@@ -15,6 +15,8 @@ from findspot.store.files import disk_full
 _SQLITE_DISK_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
 _POSTGRES_DISK_FULL = "53100"
 _POSTGRES_CANCELLED = "57014"
+FROZEN = "findspot: this installation is being moved"  # raised by triggers (moves.py)
+FROZEN_RETRY_MS = 2000
 
 
 @contextlib.asynccontextmanager
@@ -35,11 +37,15 @@ def raised_as_findspot_errors() -> Iterator[None]:
     locked or damaged."""
     try:
         yield
-    except (sa.exc.IntegrityError, sa.exc.ProgrammingError, sa.exc.DataError):
+    except (sa.exc.IntegrityError, sa.exc.ProgrammingError, sa.exc.DataError) as error:
+        if _is_frozen(error):
+            raise _frozen() from error
         raise  # the statement is wrong, not the database
     except (DBAPIError, sqlite3.Error, PoolTimeout, OSError) as error:
         if _is_disk_full(error):
             raise disk_full() from error
+        if _is_frozen(error):
+            raise _frozen() from error
         if _sqlstate(error) == _POSTGRES_CANCELLED:
             raise FindspotError(
                 "STORE_UNAVAILABLE", "A query of the database took too long and was stopped."
@@ -54,6 +60,18 @@ def _is_disk_full(error: BaseException) -> bool:
     if isinstance(cause, OSError):
         return cause.errno in (errno.ENOSPC, errno.EDQUOT)
     return _sqlstate(error) == _POSTGRES_DISK_FULL
+
+
+def _is_frozen(error: BaseException) -> bool:
+    return isinstance(error, DBAPIError) and FROZEN in str(error.orig)
+
+
+def _frozen() -> FindspotError:
+    message = (
+        "This installation is being moved to another database, and refuses changes for a few seconds. If that lasts, "
+        "it has moved: use the server there."
+    )
+    return FindspotError("STORE_UNAVAILABLE", message, retryAfterMs=FROZEN_RETRY_MS)
 
 
 def _sqlstate(error: BaseException) -> str | None:

@@ -8,9 +8,11 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Column, ColumnKind, TableShape
+from findspot.store import moves
 from findspot.store.column_types import Timestamp
 from findspot.store.engine_namespaces import engine_namespaces
 from findspot.store.process_schema import leases, processes
@@ -53,6 +55,7 @@ _LEFT_OUT = (
     search_cursors,
     leases,
     processes,
+    *moves.OWN,
 )
 _EXECUTED = ("done", "undone")
 _COUNTER = "id"  # the column whose values are never reused
@@ -102,10 +105,12 @@ async def shapes(connection: AsyncConnection, *, embeddings: bool = True) -> tup
     return tuple(TableShape(str(table.name), columns(table), last.get(table.name)) for table in found)
 
 
-async def rows(connection: AsyncConnection, name: str) -> AsyncGenerator[list[tuple[Any, ...]], None]:
+async def rows(
+    connection: AsyncConnection, name: str, *where: sa.ColumnElement[bool]
+) -> AsyncGenerator[list[tuple[Any, ...]], None]:
     """Yield the rows of a table by primary key, about a megabyte at a time."""
     table = metadata.tables[name]
-    query = sa.select(*map(_unconverted, table.columns)).where(*_complete(table)).order_by(*table.primary_key)
+    query = selection(table).where(*where).order_by(*table.primary_key)
     batch = await _batch(connection, table)
     found = await connection.stream(query, execution_options={"yield_per": batch})
     try:
@@ -113,6 +118,11 @@ async def rows(connection: AsyncConnection, name: str) -> AsyncGenerator[list[tu
             yield [tuple(row) for row in part]
     finally:  # `async with` would not close it if the consumer stops early
         await found.close()
+
+
+def selection(table: sa.Table) -> sa.Select[Any]:
+    """Return a query of the rows of a table, without leftovers and without conversion."""
+    return sa.select(*map(_unconverted, table.columns)).where(*_complete(table))
 
 
 def _kind(column: sa.Column[Any]) -> ColumnKind:
@@ -170,7 +180,7 @@ async def _last_ids(connection: AsyncConnection, names: Sequence[str]) -> dict[s
 async def is_empty(connection: AsyncConnection) -> bool:
     """Return whether all tables are empty. On PostgreSQL, lock them so that they stay empty in this transaction."""
     present = set(await connection.run_sync(lambda sync: sa.inspect(sync).get_table_names()))
-    not_data = (installation, index_owner, sessions, leases, processes)
+    not_data = (installation, index_owner, sessions, leases, processes, *moves.OWN)
     ours = [table for table in metadata.sorted_tables if table.name in present and table not in not_data]
     if connection.dialect.name == "postgresql" and ours:
         await connection.execute(_WAIT_FOR_LOCKS)
@@ -189,8 +199,23 @@ async def load(connection: AsyncConnection, shape: TableShape, some: Sequence[tu
     await connection.execute(query, [dict(zip(names, row, strict=True)) for row in some])
 
 
+async def put(connection: AsyncConnection, table: sa.Table, some: Sequence[tuple[Any, ...]]) -> None:
+    """Insert rows with their ids, or replace those that exist."""
+    shape, dialect = TableShape(str(table.name), columns(table), None), connection.dialect.name
+    names = [column.name for column in shape.columns]
+    query = (sqlite if dialect == "sqlite" else postgresql).insert(table).values(_bound(shape, dialect))
+    others = {name: query.excluded[name] for name in names if name not in table.primary_key.columns}
+    query = query.on_conflict_do_update(index_elements=list(table.primary_key.columns), set_=others)
+    await connection.execute(query, [dict(zip(names, row, strict=True)) for row in some])
+
+
 def _insert(shape: TableShape, dialect: str) -> sa.Insert:
     table = sa.table(shape.name, *(sa.column(column.name, _TYPES[column.kind]) for column in shape.columns))
+    return sa.insert(table).values(_bound(shape, dialect))
+
+
+def _bound(shape: TableShape, dialect: str) -> dict[str, sa.ColumnElement[Any]]:
+    """Return a parameter per column, which takes a value as `rows` yields it."""
     values: dict[str, sa.ColumnElement[Any]] = {}
     for column in shape.columns:
         if column.kind is not ColumnKind.JSON:
@@ -199,7 +224,7 @@ def _insert(shape: TableShape, dialect: str) -> sa.Insert:
             values[column.name] = sa.bindparam(column.name, type_=sa.Text())
         else:
             values[column.name] = sa.cast(sa.bindparam(column.name, type_=sa.Text()), sa.JSON())
-    return sa.insert(table).values(values)
+    return values
 
 
 async def set_last_ids(connection: AsyncConnection, shapes: Iterable[TableShape]) -> None:

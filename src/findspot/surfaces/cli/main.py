@@ -34,6 +34,7 @@ COMMANDS = {
     "eval": "Measure search quality with a file of queries and expected passages.",
     "backup": "Save a snapshot of everything to FILE while the server keeps running.",
     "restore": "Restore a backup into an empty data folder or database, completely or not at all.",
+    "migrate": "Move this installation to another database and engine while it is used.",
     "import": "Import folders, archives and files into a project.",
     "export": "Write all content of a project into a folder or an archive.",
     "reindex": "Rebuild the index of documents and of search tools.",

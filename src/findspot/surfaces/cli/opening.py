@@ -79,6 +79,7 @@ async def open_api(
     worker: bool = True,
     peers: "Peers | None" = None,
     serves: str | None = None,
+    filling: bool = False,
 ) -> "FastAPI":
     """Return the API with its app open until `closing` closes it.
 
@@ -87,7 +88,7 @@ async def open_api(
     """
     from findspot.surfaces.http.api import create_api
 
-    api = create_api(settings, folder, worker=worker, peers=peers, serves=serves)
+    api = create_api(settings, folder, worker=worker, peers=peers, serves=serves, filling=filling)
     with opening_failures(settings):
         await closing.enter_async_context(api.router.lifespan_context(api))
     return api

@@ -47,6 +47,7 @@ def create_api(
     worker: bool = True,
     peers: Peers | None = None,
     serves: str | None = None,
+    filling: bool = False,
 ) -> FastAPI:
     """Return the API. Its lifespan opens and closes the `App`. A server names the address that it `serves`, and is
     listed among the running processes."""
@@ -54,7 +55,7 @@ def create_api(
 
     @contextlib.asynccontextmanager
     async def lifespan(api: FastAPI) -> AsyncIterator[None]:
-        async with open_app(settings, folder, worker=worker, peers=peers) as app:
+        async with open_app(settings, folder, worker=worker, peers=peers, filling=filling) as app:
             api.state.app = app
             api.state.agents = agents.Agents(app)
             if serves is not None:
