@@ -25,9 +25,13 @@ DEPLOY = ROOT / "deploy"
 PAGE = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
 STOP_S = 10  # a process ends within this time after SIGTERM
 SECRETS = {"FINDSPOT_DATABASE_URL", "FINDSPOT_TOKEN", "TURBOPUFFER_API_KEY", "POSTGRES_PASSWORD"}
-CONNECTIONS = postgres.READERS + postgres.MORE_READERS + postgres.WRITERS + postgres.MORE_WRITERS + 2
-# Promised by the public contract, whether or not this version has them: the roles as processes of their own.
-PROMISED = {"serve": {"--no-worker", "--workers"}, "worker": set[str]()}
+# One more listens, and one holds a lock.
+CONNECTIONS = {
+    role: limits.readers + limits.more_readers + limits.writers + limits.more_writers + 2
+    for role, limits in (("api", postgres.API), ("worker", postgres.WORKER))
+}
+# Promised by the public contract, whether or not this version has it: workers as processes of their own.
+PROMISED = {"worker": set[str]()}
 
 
 @dataclass(frozen=True)
@@ -354,13 +358,13 @@ def test_the_service_finds_the_api_and_nothing_else() -> None:
 def test_the_database_has_enough_connections() -> None:
     services = compose()["services"]
     api = services["api"]["command"]
-    count = int(api[api.index("--workers") + 1]) + services["worker"]["deploy"]["replicas"]
+    count = {"api": int(api[api.index("--workers") + 1]), "worker": services["worker"]["deploy"]["replicas"]}
     (allowed,) = [int(each.partition("=")[2]) for each in services["database"]["command"] if "max_connections" in each]
-    assert count * CONNECTIONS < allowed
-    api_processes, workers = (manifests()["HorizontalPodAutoscaler", name]["spec"]["maxReplicas"] for name in pods())
-    need = (api_processes + workers) * CONNECTIONS
-    assert f"{CONNECTIONS} connections per process: {api_processes} API processes and {workers} workers" in PAGE
-    assert f"workers need {need}" in PAGE
+    assert sum(count[role] * CONNECTIONS[role] for role in count) < allowed
+    most = {role: manifests()["HorizontalPodAutoscaler", f"findspot-{role}"]["spec"]["maxReplicas"] for role in count}
+    need = sum(most[role] * CONNECTIONS[role] for role in most)
+    assert f"{CONNECTIONS['api']} connections per API process and {CONNECTIONS['worker']} per worker" in PAGE
+    assert f"{most['api']} API processes and {most['worker']} workers need {need}" in PAGE
 
 
 @pytest.mark.parametrize("name", UNITS)
