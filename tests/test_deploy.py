@@ -16,7 +16,7 @@ import yaml
 from findspot.runtime import metrics
 from findspot.settings import Settings, unknown_variables
 from findspot.store import postgres
-from findspot.surfaces.cli.main import COMMANDS, cli
+from findspot.surfaces.cli.main import cli
 from findspot.surfaces.http.request_log import Metrics
 from findspot.surfaces.http.rules import OPEN, RULES
 
@@ -30,8 +30,6 @@ CONNECTIONS = {
     role: limits.readers + limits.more_readers + limits.writers + limits.more_writers + 2
     for role, limits in (("api", postgres.API), ("worker", postgres.WORKER))
 }
-# Promised by the public contract, whether or not this version has it: workers as processes of their own.
-PROMISED = {"worker": set[str]()}
 
 
 @dataclass(frozen=True)
@@ -159,14 +157,9 @@ EVERY = pytest.mark.parametrize("process", list(processes()), ids=lambda process
 
 
 def options(command: str) -> set[str]:
-    """Return the options of a command, and those that the contract promises."""
-    promised = PROMISED.get(command, set())
-    if command not in COMMANDS:
-        assert command in PROMISED, f"there is no command {command}"
-        return promised
     found = cli.get_command(click.Context(cli), command)
-    assert found is not None
-    return promised | {name for parameter in found.params for name in parameter.opts}
+    assert found is not None, f"there is no command {command}"
+    return {name for parameter in found.params for name in parameter.opts}
 
 
 # ── every process ──
@@ -388,7 +381,9 @@ def test_a_unit_is_confined_to_its_state_folder(name: str) -> None:
 
 
 def test_the_page_names_metrics_and_settings_that_exist() -> None:
-    families = [family for each in (metrics.REGISTRY, Metrics().registry) for family in each.collect()]
+    families = [
+        family for each in (metrics.REGISTRY, metrics.STORE_REGISTRY, Metrics().registry) for family in each.collect()
+    ]
     known = {name for family in families for name in (family.name, f"{family.name}_total")}
     rows = re.findall(r"^\| .*`/metrics`", PAGE, re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`([a-z]+(?:_[a-z]+)+)`", row)}
