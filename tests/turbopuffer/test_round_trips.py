@@ -72,4 +72,5 @@ async def test_a_search_of_documents_takes_one_request_with_its_count(remote: Se
             page = await app.workspace_search.search(SearchRequest(project, "harbour 港口", low_scores=True))
         assert (len(page.results), page.total.exact) == (20, True)
         assert requests == {"query": 1}
-        assert len(statements) <= 4, statements  # state of the index (2), dates of the documents, chunks
+        reads = [each for each in statements if each.startswith("SELECT")]  # the cursor is written for other processes
+        assert len(reads) <= 4, statements  # state of the index (2), dates of the documents, chunks
