@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from findspot.search import Found, Page, SearchRequest, Strategy
 from findspot.settings import Settings
 from findspot.store import index_states as states
 from findspot.store import projects
+from findspot.store.process_schema import leases
 from findspot.store.schema import chunks, index_states, tools
 
 PATIENCE_S = 120.0
@@ -279,6 +281,13 @@ async def rows(app: App, **where: int) -> list[Any]:
 def held(app: App, namespace: str) -> list[int]:
     """Return the chunks that the engine holds."""
     return [int(each) for each in app.engine.ids(namespace)]
+
+
+async def lose(app: App, namespace: str, ids: Sequence[int]) -> None:
+    """Delete chunks from the engine behind the worker's back, with the fence of its lease."""
+    async with app.store.read() as connection:
+        token = await connection.scalar(sa.select(leases.c.token).where(leases.c.namespace == namespace))
+    await asyncio.to_thread(partial(app.engine.delete, namespace, ids, fence=token or 0))
 
 
 def with_vector(app: App, namespace: str) -> list[int]:

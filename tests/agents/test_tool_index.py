@@ -94,7 +94,7 @@ async def test_creating_a_tool_restores_chunks_that_the_engine_has_lost(app: App
     table = await make_table(app, LARGE)
     await make(app, table)
     every, asked = held(app, table), len(embedder.asked)
-    await asyncio.to_thread(app.engine.delete, table_namespace(table.project_id, table.id), every[::2])
+    await flows.lose(app, table_namespace(table.project_id, table.id), every[::2])
     made = await app.tools.create(table.project_id, search_spec(table, chunk_size=200))
     assert made.chunks_created == 0
     await flows.settle(app)

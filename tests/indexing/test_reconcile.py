@@ -1,7 +1,5 @@
 """Store and engine are compared, and differences repaired, on both databases."""
 
-import asyncio
-
 import numpy as np
 import pytest
 
@@ -46,7 +44,7 @@ async def test_chunks_that_the_engine_lost_are_marked_in_parts_and_indexed_again
 
     monkeypatch.setattr(chunk_rows, "mark", counted)
     lost = [row.id for row in await rows(app)][:7]
-    await asyncio.to_thread(app.engine.delete, namespace, lost)
+    await flows.lose(app, namespace, lost)
     app.index_status.report(namespace, Problem.MISSING)
     await settle(app)
     assert marked == [3, 3, 1]
