@@ -28,7 +28,6 @@ class Process:
 async def processes(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Process, Process]]:
     """A worker's process and an API process, each with its own connections, in one event loop."""
     monkeypatch.setattr(messages, "PASS_ON_S", 0.01)
-    settings.data.mkdir()
     team, opened, made = Team(1), list[IndexPeers](), list[Process]()
     for number in (WORKER, 1):
         store = await Store.open(None, settings.data / "findspot.db")

@@ -4,7 +4,6 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import psycopg
@@ -12,14 +11,13 @@ import pytest
 
 from tests.server.test_worker_process import working
 from tests.servers import Server
-
-standins: Any = pytest.importorskip("tests.turbopuffer.server")
-faults: Any = pytest.importorskip("tests.turbopuffer.faults")
+from tests.turbopuffer import faults
+from tests.turbopuffer.server import StandIn
 
 
 @pytest.fixture
-def standin() -> Iterator[Any]:
-    opened = standins.StandIn()
+def standin() -> Iterator[StandIn]:
+    opened = StandIn()
     yield opened
     opened.close()
 
@@ -39,7 +37,7 @@ def found(client: httpx2.Client, project: int, query: str) -> list[str]:
 
 
 def test_work_goes_on_when_workers_stand_still_wake_up_and_die(
-    start_server: Callable[..., Server], tmp_path: Path, new_postgres_database: Callable[[], str], standin: Any
+    start_server: Callable[..., Server], tmp_path: Path, new_postgres_database: Callable[[], str], standin: StandIn
 ) -> None:
     variables = {
         "FINDSPOT_DATABASE_URL": new_postgres_database(),

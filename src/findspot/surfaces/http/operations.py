@@ -42,7 +42,7 @@ async def health(request: Request) -> Health:
 @api.head("/readyz")
 @api.get("/readyz", errors=(*STORE_FAILURES, "INDEX_ELSEWHERE", "ENGINE_UNAVAILABLE"))
 async def readiness(request: Request) -> Readiness:
-    """Answer that the process can do its work: the database answers and can save, and the search engine answers. An
+    """Answer that the process can do its work: the database answers and can save, and a local index can be opened. An
     error says what cannot be done; with `reads`, searches still work."""
     app = app_of(request)
     await app.readiness.check()

@@ -272,7 +272,7 @@ export const health = <ThrowOnError extends boolean = false>(options?: Options<H
 /**
  * Readiness
  *
- * Answer that the process can do its work: the database answers and can save, and the search engine answers. An
+ * Answer that the process can do its work: the database answers and can save, and a local index can be opened. An
  * error says what cannot be done; with `reads`, searches still work.
  */
 export const readiness = <ThrowOnError extends boolean = false>(options?: Options<ReadinessData, ThrowOnError>) => (options?.client ?? client).get<ReadinessResponses, ReadinessErrors, ThrowOnError>({

@@ -354,7 +354,7 @@ export const readinessQueryKey = (options?: Options<ReadinessData>) => createQue
 /**
  * Readiness
  *
- * Answer that the process can do its work: the database answers and can save, and the search engine answers. An
+ * Answer that the process can do its work: the database answers and can save, and a local index can be opened. An
  * error says what cannot be done; with `reads`, searches still work.
  */
 export const readinessOptions = (options?: Options<ReadinessData>) => queryOptions<ReadinessResponse, ReadinessError, ReadinessResponse, ReturnType<typeof readinessQueryKey>>({
