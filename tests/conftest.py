@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -26,6 +27,9 @@ from tests import flows
 from tests.databases import Databases, SqliteTemplate
 from tests.kept_helpers import KeptHelpers
 from tests.servers import Server
+
+# A run in the background of a shell ignores Ctrl-C, and so would the commands under test.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 hypothesis.settings.register_profile("findspot", deadline=None)  # no timing is asserted in a test
 hypothesis.settings.load_profile("findspot")

@@ -37,6 +37,7 @@ LEFT_OUT = {
     "index_requests",
     "installation",
     "index_owner",
+    "engine_namespaces",
     "sessions",
     "search_cursors",
     "leases",

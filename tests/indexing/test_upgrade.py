@@ -39,7 +39,7 @@ def released() -> threading.Event:
 
 @pytest.fixture
 async def app(settings: Settings, released: threading.Event, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[App]:
-    settings.data.mkdir(parents=True)
+    settings.data.mkdir(parents=True, exist_ok=True)
     with tarfile.open(OLD) as archive:
         archive.extractall(settings.data, filter="data")
     open_watched = flows.open_watched

@@ -1,5 +1,6 @@
 """Rankings that all processes of a server share: encoded, and kept as files or as rows."""
 
+import logging
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -122,6 +123,7 @@ async def test_a_project_keeps_its_latest_rankings_up_to_a_limit(
 async def test_a_search_is_answered_although_its_ranking_cannot_be_kept(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.WARNING, logger="findspot")  # whatever level another test has set
     (tmp_path / "cursors").touch()  # where the folder should be
     cursor, cursors = Cursor(ranking()), SharedCursors(RankingFiles(tmp_path / "cursors"))
     await cursors.keep(cursor)

@@ -36,10 +36,10 @@ async def waiting_in(app: App, step: str) -> AsyncIterator[None]:
     engine, reached, released = flows.watched(app), threading.Event(), threading.Event()
     call = getattr(engine.engine, step)
 
-    def wait(*arguments: Any) -> Any:
+    def wait(*arguments: Any, **named: Any) -> Any:
         reached.set()
         assert released.wait(flows.PATIENCE_S)
-        return call(*arguments)
+        return call(*arguments, **named)
 
     engine.instead[step] = wait
     try:

@@ -90,7 +90,7 @@ _DEAF = """
 import signal, socket
 from findspot.server.supervisor import Supervisor
 listener = socket.socket()
-link = Supervisor(listener).run()
+link = Supervisor({1: "The server"}, [listener]).run()
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("deaf", flush=True)
 while True:

@@ -1,6 +1,7 @@
 """A real replica of PostgreSQL: which reads it answers, and what happens while it is away or behind."""
 
 import asyncio
+import logging
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -99,6 +100,7 @@ async def test_the_primary_answers_while_the_replica_is_behind(pair: Pair, monke
 async def test_the_primary_answers_while_the_replica_is_down_and_it_is_not_asked_each_time(
     pair: Pair, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.WARNING, logger="findspot")  # whatever level another test has set
     store = await pair.open()
     assert (await long_read(store))[0]
     await asyncio.to_thread(pair.replica.stop)
