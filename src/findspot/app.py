@@ -49,6 +49,7 @@ from findspot.search.looks import Looks
 from findspot.search.segments import Segments
 from findspot.search.shared_cursors import SharedCursors
 from findspot.settings import Settings
+from findspot.store import postgres
 from findspot.store import tables as table_rows
 from findspot.store.database import Store
 from findspot.store.index_states import identity
@@ -133,7 +134,8 @@ async def open_app(
         url = settings.database_url.get_secret_value() if settings.database_url else None
         token = owner_token(settings)
         replica_url = settings.replica_url.get_secret_value() if settings.replica_url else None
-        store = await Store.open(url, settings.data / "findspot.db", replica_url=replica_url)
+        limits_of_store = postgres.WORKER if role == "worker" else postgres.API
+        store = await Store.open(url, settings.data / "findspot.db", replica_url=replica_url, limits=limits_of_store)
         closing.push_async_callback(store.close)
         if not filling:
             await require_usable(store)
