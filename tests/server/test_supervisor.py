@@ -172,13 +172,34 @@ def test_sigterm_ends_both_whether_the_group_or_the_api_process_gets_it(start_se
     assert printed(server, "killed") == 0
 
 
+_STARTING = """
+import signal, socket
+from findspot.server.supervisor import Supervisor
+link = Supervisor({1: "The server"}, [socket.socket()]).run()
+print("starting", flush=True)
+while True:
+    signal.pause()
+"""
+
+
+def test_sigterm_ends_a_process_that_is_still_starting() -> None:
+    process = subprocess.Popen([sys.executable, "-c", _STARTING], stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    assert process.stdout.readline() == "starting\n"
+    process.terminate()
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert output.strip() == "Findspot has stopped."
+
+
 def test_sigterm_during_a_restart_ends_the_server(start_server: Start) -> None:
     server = start_server()
     killed = server.serving
     os.kill(killed, signal.SIGKILL)
     next_serving(server.process, killed)
     server.process.terminate()
-    assert ended(server) in (0, -signal.SIGTERM)  # depends on whether the new process handles signals yet
+    assert ended(server) == 0  # whether or not the new process handles signals yet
+    assert server.output[-1] == "Findspot has stopped.\n"
     assert printed(server, "Traceback") == 0
 
 

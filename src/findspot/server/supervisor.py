@@ -189,6 +189,8 @@ class Supervisor:
 
     def _restart_or_stop(self, child: _Child, ended: int) -> None:
         """Have a child restarted that a signal has killed. Stop everything if it has ended in another way."""
+        if self._is_stopping and ended == -signal.SIGTERM:
+            return  # it was still starting and had no handler yet, so it had nothing to close
         if self._is_stopping or ended >= 0 or -ended in _NO_RESTART:
             self._codes.append(ended)
             if not self._is_stopping:
