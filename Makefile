@@ -29,10 +29,10 @@ install: .venv/.installed ## only install; puts `findspot` into .venv/bin
 install-litellm: .venv/.installed ## install the extra `litellm` as well, for FINDSPOT_EMBEDDER=litellm/…
 	@$(UV) install --compile-bytecode -c requirements/dev.txt --no-build-isolation -e '.[litellm]'
 
-# A test that fails beside others runs once more by itself. The output shows both runs; one that fails twice fails all.
 install-turbopuffer: .venv/.installed ## install the extra `turbopuffer` as well, for FINDSPOT_ENGINE=turbopuffer
 	@$(UV) install --compile-bytecode -c requirements/dev.txt --no-build-isolation -e '.[turbopuffer]'
 
+# A test that fails beside others runs once more by itself. The output shows both runs; one that fails twice fails all.
 test: .venv/.installed-dev ## every test, on SQLite and on a real PostgreSQL, and of the web client in Chromium
 	$(BIN)/pytest -n 3 --dist worksteal $(ARGS) \
 	  || { [ $$? = 1 ] && $(BIN)/pytest --last-failed --last-failed-no-failures none; }

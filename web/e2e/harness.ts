@@ -31,6 +31,8 @@ export function withBrowser(): void {
     browser = await chromium.connect(inject('browser'))
   })
   afterEach(async () => {
+    const pages = contexts.flatMap((context) => context.pages())
+    await Promise.all(pages.map((page) => page.unrouteAll({ behavior: 'ignoreErrors' }))) // requests still on their way
     await Promise.all(contexts.map((context) => context.close()))
     contexts = []
     const unexpected = faults.filter((fault) => !expected.some((pattern) => pattern.test(fault)))

@@ -27,7 +27,7 @@ test('a damaged index is explained, rebuilt by the server, and searched again', 
   await page.route(
     '**/search/query/strategy',
     async (route) => {
-      await rm(`${inject('data')}/index/project_${project}`, { recursive: true })
+      await rm(`${inject('data')}/index/project_${project}`, { recursive: true, force: true, maxRetries: 5 })
       await route.continue()
     },
     { times: 1 },
