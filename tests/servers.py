@@ -4,7 +4,9 @@ import contextlib
 import os
 import queue
 import re
+import secrets
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +18,16 @@ import httpx2
 
 _LINK = re.compile(r"(http://\S+)/\?token=")
 _DEADLINE_S = 120
+
+
+def lasting_port() -> str:
+    """Return a free port for a server that is restarted: the system does not give it to anyone who takes any port."""
+    for _ in range(1000):
+        port = secrets.randbelow(10_000) + 12_000
+        with socket.socket() as tried, contextlib.suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            return str(port)
+    raise RuntimeError("no port is free")
 
 
 def serving_under(process: "subprocess.Popen[str]") -> int | None:

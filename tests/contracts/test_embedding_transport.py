@@ -43,14 +43,14 @@ def make(request: pytest.FixtureRequest, server: StandIn, litellm_process: Share
         each.close()
 
 
-def problem(transport: Transport, timeout_s: float = 20) -> Problem:
+def problem(transport: Transport, timeout_s: float = 120) -> Problem:
     with pytest.raises(Problem) as caught:
         transport.embed(["secret text"], timeout_s)
     return caught.value
 
 
 def test_it_sends_model_texts_and_key_and_returns_a_vector_for_each_text(make: Make, server: StandIn) -> None:
-    found = make().embed(["one", "二"], 20)
+    found = make().embed(["one", "二"], 120)
     assert [index for index, _ in found] == [0, 1]
     for text, (_, vector) in zip(["one", "二"], found, strict=True):
         np.testing.assert_allclose(np.frombuffer(vector, np.float32), service.vector(text), atol=1e-6)
@@ -59,8 +59,8 @@ def test_it_sends_model_texts_and_key_and_returns_a_vector_for_each_text(make: M
 
 
 def test_it_asks_for_fewer_dimensions_only_where_the_model_can_be_shortened(make: Make, server: StandIn) -> None:
-    make("text-embedding-3-small", dimensions=DIMENSION).embed(["a"], 20)
-    make("other", dimensions=DIMENSION).embed(["a"], 20)
+    make("text-embedding-3-small", dimensions=DIMENSION).embed(["a"], 120)
+    make("other", dimensions=DIMENSION).embed(["a"], 120)
     assert [body.get("dimensions") for body in server.asked] == [DIMENSION, None]
 
 
@@ -119,17 +119,17 @@ def test_a_service_that_is_not_there_cannot_be_reached(make: Make) -> None:
 
 def test_a_slow_service_is_a_problem_after_the_timeout(make: Make, server: StandIn) -> None:
     released = threading.Event()
-    server.behave = lambda body: (released.wait(30), correct(body))[1]
+    server.behave = lambda body: (released.wait(120), correct(body))[1]
     assert "does not answer in time" in str(problem(make(), 0.3))
     released.set()
 
 
 def test_a_quick_request_overtakes_a_slow_one(make: Make, server: StandIn) -> None:
     released, transport = threading.Event(), make()
-    server.behave = lambda body: (body["input"] == ["slow"] and released.wait(30), correct(body))[1]
+    server.behave = lambda body: (body["input"] == ["slow"] and released.wait(120), correct(body))[1]
     with ThreadPoolExecutor(1) as threads:
-        slow = threads.submit(transport.embed, ["slow"], 30)
-        assert len(transport.embed(["quick"], 20)) == 1
+        slow = threads.submit(transport.embed, ["slow"], 120)
+        assert len(transport.embed(["quick"], 120)) == 1
         assert not slow.done()
         released.set()
         assert len(slow.result()) == 1

@@ -11,6 +11,7 @@ from tests.embedding import service
 from tests.embedding.service import StandIn
 
 MakeEmbedder = Callable[..., ServiceEmbedder]
+PATIENCE_S = 120.0  # longer than the product waits: the machine may be busy
 
 
 @pytest.fixture(scope="session")
@@ -38,6 +39,7 @@ def make_embedder(server: StandIn, pauses: list[float]) -> Iterator[MakeEmbedder
 
     def make(**changes: object) -> ServiceEmbedder:
         given = {"model": "m", "base_url": server.url, "api_key": "secret", "dimensions": service.DIMENSION}
+        given |= {"query_timeout_s": PATIENCE_S, "batch_timeout_s": PATIENCE_S}
         settings = Service(**{**given, **changes})  # type: ignore[arg-type]
         made.append(ServiceEmbedder("openai", settings, OpenAiTransport(settings), pause=pauses.append))
         return made[-1]

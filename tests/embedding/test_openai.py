@@ -17,7 +17,7 @@ from tests.embedding.service import Reply, StandIn, correct
 def test_without_a_base_url_the_service_is_openai(server: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(openai, "BASE_URL", server.url)
     transport = OpenAiTransport(Service("m"))
-    assert len(transport.embed(["a"], 20)) == 1
+    assert len(transport.embed(["a"], 120)) == 1
     transport.close()
     assert server.asked == [{"model": "m", "input": ["a"], "encoding_format": "float"}]
     assert server.keys == [None]  # Ollama and others need no key
@@ -25,7 +25,7 @@ def test_without_a_base_url_the_service_is_openai(server: StandIn, monkeypatch: 
 
 def test_a_base_url_may_end_with_a_slash(server: StandIn) -> None:
     transport = OpenAiTransport(Service("m", f"{server.url}/"))
-    assert len(transport.embed(["a"], 20)) == 1
+    assert len(transport.embed(["a"], 120)) == 1
     transport.close()
     assert server.paths == ["/v1/embeddings"]
 
@@ -63,7 +63,7 @@ def test_a_request_that_cannot_be_cancelled_fails_after_the_timeout(monkeypatch:
         waiting = threads.submit(transport.embed, ["a"], 0.1)
         try:
             with pytest.raises(Problem, match="does not answer in time"):
-                waiting.result(30)
+                waiting.result(120)
         finally:
             released.set()
     transport.close()
@@ -82,7 +82,7 @@ def test_a_client_that_cannot_be_set_up_is_an_unavailable_service(
     with monkeypatch.context() as environment, ThreadPoolExecutor(1) as threads:
         environment.setenv(variable, value)
         with pytest.raises(FindspotError, match="cannot be set up") as caught:
-            threads.submit(embedder.query, "a").result(30)
+            threads.submit(embedder.query, "a").result(120)
     assert caught.value.code == "EMBEDDING_UNAVAILABLE"
     assert key not in caught.value.message.split()
     if key == "k":  # the cause is gone: the next request sets the client up
@@ -95,18 +95,18 @@ def test_closing_ends_a_request_in_progress_and_refuses_later_ones(server: Stand
 
     def reply(body: dict[str, object]) -> Reply:
         asked.set()
-        released.wait(30)
+        released.wait(120)
         return correct(body)
 
     server.behave = reply
     transport = OpenAiTransport(Service("m", server.url))
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(transport.embed, ["a"], 60)
-        assert asked.wait(30)
+        assert asked.wait(120)
         transport.close()
         with pytest.raises(Problem, match="was closed"):
             waiting.result()
     released.set()
     with pytest.raises(Problem, match="was closed"):
-        transport.embed(["a"], 20)
+        transport.embed(["a"], 120)
     assert len(server.asked) == 1

@@ -191,7 +191,7 @@ def test_a_service_that_refuses_everything_is_unavailable(server: StandIn, make_
 
 def test_a_query_fails_after_its_timeout(server: StandIn, make_embedder: MakeEmbedder) -> None:
     late = threading.Event()
-    server.behave = lambda body: (late.wait(20), correct(body))[1]
+    server.behave = lambda body: (late.wait(120), correct(body))[1]
     with pytest.raises(FindspotError) as caught:
         make_embedder(query_timeout_s=0.3).query("why")
     assert caught.value.code == "EMBEDDING_UNAVAILABLE"
@@ -206,14 +206,14 @@ def test_a_query_does_not_wait_while_the_dimension_is_asked(server: StandIn, mak
     def reply(body: dict[str, Any]) -> Reply:
         if body["input"] == ["dimension"]:
             asked.set()
-            assert query_is_done.wait(20)
+            assert query_is_done.wait(120)
         return correct(body)
 
     server.behave = reply
     embedder = make_embedder(dimensions=None)
     finding_out = threading.Thread(target=lambda: embedder.dimension)
     finding_out.start()
-    assert asked.wait(20)
+    assert asked.wait(120)
     np.testing.assert_allclose(embedder.query("quick"), unit("quick"), atol=1e-6)
     assert embedder.fingerprint == make_embedder().fingerprint
     assert finding_out.is_alive()
@@ -223,7 +223,7 @@ def test_a_query_does_not_wait_while_the_dimension_is_asked(server: StandIn, mak
 
 def test_a_quick_request_overtakes_a_slow_one(server: StandIn, make_embedder: MakeEmbedder) -> None:
     quick_is_done = threading.Event()
-    server.behave = lambda body: (body["input"] == ["slow"] and quick_is_done.wait(20), correct(body))[1]
+    server.behave = lambda body: (body["input"] == ["slow"] and quick_is_done.wait(120), correct(body))[1]
     embedder, found = make_embedder(), []
     slow = threading.Thread(target=lambda: found.append(embedder.documents(["slow"])))
     slow.start()

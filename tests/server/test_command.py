@@ -14,7 +14,7 @@ from findspot.server.api_process import uvicorn_options
 from findspot.settings import Settings
 from tests.cli.command import findspot, findspot_process
 from tests.scrapes import processes
-from tests.servers import Server
+from tests.servers import Server, lasting_port
 
 Start = Callable[..., Server]
 _END_S = 120
@@ -154,7 +154,8 @@ def test_two_workers_share_the_work_and_end_with_their_parent(
     start_server: Start, new_postgres_database: Callable[[], str]
 ) -> None:
     settings = _SHARED | {"FINDSPOT_DATABASE_URL": new_postgres_database()}
-    server = start_server("--workers", "2", **settings)
+    options = ("--workers", "2", "--port", lasting_port())
+    server = start_server(*options, **settings)
     with server.client() as client:
         assert client.post("/api/v1/projects", json={"name": "shared"}).status_code == 201
     wait_for_both_workers(server)
@@ -162,7 +163,7 @@ def test_two_workers_share_the_work_and_end_with_their_parent(
     assert server.reader
     server.reader.join(_END_S)
     assert not server.reader.is_alive()  # no process has its output open any more
-    again = start_server("--workers", "2", "--port", server.url.rpartition(":")[2], **settings)
+    again = start_server(*options, **settings)
     with again.client() as client:
         assert client.get("/api/v1/projects").json()["projects"][0]["name"] == "shared"
     stop(again)

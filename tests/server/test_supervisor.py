@@ -19,7 +19,7 @@ import pytest
 
 from findspot.runtime.data_folder import DataFolder, FolderInUse
 from tests.cli.command import Terminal, findspot
-from tests.servers import Server, serving_under
+from tests.servers import Server, lasting_port, serving_under
 
 Start = Callable[..., Server]
 _END_S = 120
@@ -124,12 +124,13 @@ def test_the_data_folder_stays_locked_during_a_restart(start_server: Start, tmp_
 def test_the_api_process_ends_with_a_killed_supervisor_and_a_new_server_can_start(
     start_server: Start, tmp_path: Path
 ) -> None:
-    server = start_server(data=tmp_path / "data")
+    port = lasting_port()
+    server = start_server("--port", port, data=tmp_path / "data")
     table = new_table(server)
     with writing(server, table) as acknowledged:
         server.process.kill()
         server.process.wait(_END_S)
-        again = start_server("--port", server.url.rpartition(":")[2], data=tmp_path / "data")
+        again = start_server("--port", port, data=tmp_path / "data")
     assert ended(server) == -signal.SIGKILL
     with again.client() as client:
         assert client.get(f"/api/v1/tables/{table}").json()["data"] in (acknowledged[-1], acknowledged[-1] + 1)
