@@ -3,11 +3,13 @@
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # every server under test would compile all modules again
 os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp())  # where the PostgreSQL package keeps its lock
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp()  # where commands keep the project that was used last
 
@@ -28,6 +30,7 @@ from tests.databases import Databases, SqliteTemplate
 from tests.kept_helpers import KeptHelpers
 from tests.servers import Server
 
+sys.dont_write_bytecode = False
 # A run in the background of a shell ignores Ctrl-C, and so would the commands under test.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
