@@ -34,7 +34,10 @@ sys.dont_write_bytecode = False
 # A run in the background of a shell ignores Ctrl-C, and so would the commands under test.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-hypothesis.settings.register_profile("findspot", deadline=None)  # no timing is asserted in a test
+# No timing is asserted in a test. Every run tries other examples, so a run does not need many.
+hypothesis.settings.register_profile(
+    "findspot", deadline=None, max_examples=100 if "FINDSPOT_TORTURE" in os.environ else 50
+)
 hypothesis.settings.load_profile("findspot")
 
 for name in [name for name in os.environ if name.startswith(("FINDSPOT_", "SEARCH_", "TURBOPUFFER_"))]:

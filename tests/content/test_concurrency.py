@@ -11,7 +11,7 @@ import pytest
 from tests.http.test_tables import make_table
 from tests.servers import Server
 
-WRITERS = 12
+WRITERS = 8
 
 
 async def test_concurrent_changes_of_one_table_are_all_kept(owner: httpx2.AsyncClient) -> None:

@@ -12,7 +12,7 @@ from tests.servers import Server
 
 FILE_COUNT = 2000
 FILES = {
-    **{f"{number // 100}/{number}.md": b"# Note %d\n\n" % number + b"some words " * 50 for number in range(FILE_COUNT)},
+    **{f"{number // 100}/{number}.md": b"# Note %d\n\n" % number + b"some words " * 5 for number in range(FILE_COUNT)},
     "big.json": b'["' + b"x" * 2_000_000 + b'"]',
 }
 

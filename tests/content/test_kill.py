@@ -13,7 +13,7 @@ import pytest
 
 from tests.servers import Server
 
-ROUNDS = int(os.environ.get("FINDSPOT_TORTURE", "2"))
+ROUNDS = int(os.environ.get("FINDSPOT_TORTURE", "1"))
 WRITERS = 4
 
 
@@ -69,6 +69,8 @@ def test_every_acknowledged_write_survives_kill_9(
         for thread in threads:
             thread.start()
         watched = ledgers[-1 - number % WRITERS]
+        for ledger in ledgers:
+            _wait_until(ledger, 1, threads)
         _wait_until(watched, watched.acknowledged + chance.randint(1, 5), threads)
         server.kill()
         for thread in threads:

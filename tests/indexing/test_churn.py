@@ -21,7 +21,7 @@ from findspot.store.schema import documents, tables
 from tests import flows
 from tests.flows import FakeEmbedder, add_tool, make_document, make_project, make_table, save, search, settle
 
-EDITS = 20 * int(os.environ.get("FINDSPOT_TORTURE", "5"))  # a hundred in `make test`, a thousand in `make torture`
+EDITS = 20 * int(os.environ.get("FINDSPOT_TORTURE", "3"))  # sixty in `make test`, a thousand in `make torture`
 EDITORS, SEARCHERS = 4, 3
 NODES = 12
 LISTED = 8

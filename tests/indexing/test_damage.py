@@ -26,7 +26,8 @@ from tests.servers import Server
 Start = Callable[..., Server]
 
 DOCUMENTS, PARAGRAPHS = 400, 11  # a chunk each; enough that their vectors are mapped into memory
-ROUNDS = 3  # searches of each kind that a thread makes while the damage is fresh
+IS_TORTURE = "FINDSPOT_TORTURE" in os.environ
+ROUNDS = 3 if IS_TORTURE else 1  # searches of each kind that a thread makes while the damage is fresh
 KINDS = FILES | {"tantivy's own": "gen-*/work-*/*.*"}
 PLACES = ("harbour", "lighthouse", "orchard", "monastery", "虾塘", "古桥", "茶園", "灯塔")
 ABOUT = (
@@ -59,7 +60,6 @@ def deleted(file: Path) -> None:
 CASES = [(kind, damage) for kind in KINDS for damage in (truncated, zeroed, deleted)]
 SAMPLE = [("postings", truncated), ("numbers", zeroed), ("codes", zeroed)]
 FOLDERS = ("of the documents", "of the project", "of all projects")
-IS_TORTURE = "FINDSPOT_TORTURE" in os.environ
 
 
 def texts() -> dict[str, str]:

@@ -33,7 +33,7 @@ from tests.engines.embedded.damage import (
     zeroed,
 )
 
-ROUNDS = 4 * int(os.environ.get("FINDSPOT_TORTURE", "1"))
+ROUNDS = 2 * int(os.environ.get("FINDSPOT_TORTURE", "1"))
 DAMAGES = (truncated_to_nothing, cut_in_half, one_byte_short, one_bit_flipped, zeroed, missing)
 ALL_DAMAGES = [(file, damage) for file in FILES for damage in DAMAGES]
 
@@ -102,7 +102,7 @@ async def test_after_kill_9_at_any_time_store_and_engine_hold_the_same_chunks(tm
 @pytest.mark.torture
 @pytest.mark.parametrize(
     ("file", "damage"),
-    ALL_DAMAGES if "FINDSPOT_TORTURE" in os.environ else random.Random(5).sample(ALL_DAMAGES, 6),
+    ALL_DAMAGES if "FINDSPOT_TORTURE" in os.environ else random.Random(5).sample(ALL_DAMAGES, 4),
     ids=lambda each: each if isinstance(each, str) else each.__name__,
 )
 async def test_damage_is_repaired_and_searches_are_answered_or_told_to_retry(

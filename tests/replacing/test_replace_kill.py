@@ -15,7 +15,7 @@ import pytest
 
 from tests.servers import Server
 
-ROUNDS = int(os.environ.get("FINDSPOT_TORTURE", "2"))
+ROUNDS = int(os.environ.get("FINDSPOT_TORTURE", "1"))
 DOCUMENTS = 40
 WORDS = ("zyzzyva", "quagga")
 PATIENCE_S = 120.0

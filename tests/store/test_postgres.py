@@ -19,7 +19,7 @@ from findspot.store.database import Store
 from tests.flows import PATIENCE_S
 
 _NO_FILE = Path("unused")
-PROCESSES = 8
+PROCESSES = 4
 
 
 _OPEN_A_STORE = """\
