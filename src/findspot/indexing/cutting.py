@@ -205,9 +205,9 @@ def _node_chunks(table_id: int, node: Node, chunks: "NodeChunks") -> Iterator[No
 
 def index_terms(texts: list[str]) -> list[str]:
     """Return the terms of each text, separated by blanks."""
-    from findspot.words import joined_terms
+    from findspot.words import joined_terms_of
 
-    return [joined_terms(text) for text in texts]
+    return joined_terms_of(texts)
 
 
 def _parts(rows: Iterable[T]) -> Iterator[list[T]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from findspot.words.analyser import Token, joined_terms, terms, tokens, units
 from findspot.words.coverage import Coverage, MatchCount, measure_coverage, surface_form
+from findspot.words.many_texts import joined_terms_of
 from findspot.words.matching import Acceptance, Highlights, accepts
 from findspot.words.query import Phrase, Query, parse, query_terms
 
@@ -17,6 +18,7 @@ __all__ = [
     "Token",
     "accepts",
     "joined_terms",
+    "joined_terms_of",
     "measure_coverage",
     "parse",
     "query_terms",

@@ -45,7 +45,7 @@ def fold_run(run: str) -> str:
     points = np.frombuffer(run.encode(_UTF_32, "surrogatepass"), np.uint32)
     if points.max() >= _PLANE:
         return run.translate(_characters())
-    return _folded_points().take(points).tobytes().decode(_UTF_32, "surrogatepass")
+    return folded_points().take(points).tobytes().decode(_UTF_32, "surrogatepass")
 
 
 def are_folded(characters: set[str]) -> bool:
@@ -71,7 +71,7 @@ def _characters() -> _Characters:
 
 
 @cache
-def _folded_points() -> npt.NDArray[np.uint32]:
+def folded_points() -> npt.NDArray[np.uint32]:
     """Return what each character of the first plane is folded to, by code point."""
     import numpy as np
 
@@ -107,7 +107,7 @@ class _Characters(dict[int, str]):
         folded = normal if len(normal) == 1 else chr(point)
         if ord(folded) != point and ord(folded) in self:
             folded = self[ord(folded)]
-        if ord(folded) == point or not folded.isalnum():  # punctuation is not part of any word
+        if ord(folded) == point:
             self.unchanged.add(chr(point))
         self[point] = folded
         return folded

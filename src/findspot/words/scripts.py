@@ -47,17 +47,17 @@ ASCII_UNIT = re.compile(r"[A-Za-z]+|[0-9]+")
 def word_pattern() -> re.Pattern[str]:
     """Match a word in any script with spaces between words."""
     letter = rf"[^\W_{RUN_CHARACTERS}]"
-    return _pattern(rf"{letter}++(?:{_mark()}{letter}*+)*+", letter)
+    return _pattern(rf"{letter}++(?:{mark()}{letter}*+)*+", letter)
 
 
 @cache
 def unit_pattern() -> re.Pattern[str]:
     """Match consecutive letters, or consecutive digits, inside a word."""
-    return re.compile(rf"[^\W\d_]++(?:{_mark()}[^\W\d_]*+)*+|\d++(?:{_mark()}\d*+)*+")
+    return re.compile(rf"[^\W\d_]++(?:{mark()}[^\W\d_]*+)*+|\d++(?:{mark()}\d*+)*+")
 
 
 @cache
-def _mark() -> str:
+def mark() -> str:
     """Match a combining mark, a joiner or a soft hyphen. `re` has no class for them, and `\\w` excludes them."""
     points = [0xAD, 0x200C, 0x200D]
     points += [point for point in range(0x300, 0x1E94B) if unicodedata.category(chr(point)).startswith("M")]
