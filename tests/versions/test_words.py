@@ -40,3 +40,17 @@ def test_the_parts_joined_together_are_the_text(text: str) -> None:
 @given(st.text(alphabet="ab中' .,1_\u0301\u200d"))
 def test_the_word_count_is_at_most_the_number_of_parts(text: str) -> None:
     assert word_count(text) <= len(words(text))
+
+
+LONG = "word " * 2000  # a long text is counted in another way
+
+
+@given(st.text() | st.text("ab中あアé1_\u0301\u3099\u200d٣ '’.·,;-"))
+def test_a_text_has_as_many_words_in_a_long_text_as_alone(text: str) -> None:
+    assert word_count(f"{text} {LONG}{text}") == 2 * word_count(text) + 2000
+
+
+def test_every_character_counts_in_a_long_text_as_it_does_alone() -> None:
+    for point in (point for point in range(0x20, 0x10100, 101) if not 0xD800 <= point < 0xE000):
+        text = f"a{chr(point)}b {chr(point)} 1{chr(point)}2 中{chr(point)}国 "
+        assert word_count(text * 200) == 200 * word_count(text), hex(point)
