@@ -72,6 +72,28 @@ async def test_a_statement_of_a_reader_is_stopped_and_the_connection_stays_usabl
     await store.close()
 
 
+@pytest.mark.parametrize("trusted_s", [3600.0, 0.0])
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+async def test_connections_that_the_database_has_ended_are_replaced(
+    database_url: str, trusted_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "TRUSTED_S", trusted_s)
+    store, other = await Store.open(database_url, _NO_FILE), await Store.open(database_url, _NO_FILE)
+    pid = sa.text("SELECT pg_backend_pid()")
+    for way in (store.read, store.write, store.lookup):
+        async with way() as connection:
+            ended = (await connection.execute(pid)).scalar_one()
+        async with other.write() as connection:
+            waiting = sa.text("SELECT pg_terminate_backend(:pid, CAST(:longest_ms AS bigint))")
+            assert (
+                await connection.execute(waiting, {"pid": ended, "longest_ms": round(PATIENCE_S * 1000)})
+            ).scalar_one()
+        async with way() as connection:
+            assert (await connection.execute(pid)).scalar_one() != ended
+    await store.close()
+    await other.close()
+
+
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 async def test_readers_that_use_all_their_connections_do_not_keep_a_writer_waiting(database_url: str) -> None:
     limits = postgres.PoolLimits(2, 2, 1, 0, read_statement_s=30)
