@@ -261,7 +261,8 @@ class _Changes(NamedTuple):
     """The changes that make the chunk rows of a document fit its passages. A chunk with the same text keeps its id.
 
     `gone` are replaced by `new`, or deleted if there are none. `back` are replaced chunks whose text is part of the
-    document again. `elsewhere` are the chunks whose title or headings have changed: they are indexed again.
+    document again. `elsewhere` are the chunks whose title or headings have changed, and those that are now the first,
+    which the title names, or no longer: they are indexed again.
     """
 
     gone: list[int]
@@ -286,7 +287,8 @@ def _changes(key: NamespaceKey, known: dict[str, Any], found: Sequence[cutting.P
     elsewhere = [
         {"which": old.id, "where": each.context}
         for each in found
-        if (old := known.get(each.doc_id)) is not None and old.context != each.context
+        if (old := known.get(each.doc_id)) is not None
+        and (old.context, old.chunk_index == 0) != (each.context, each.index == 0)
     ]
     back = [old.id for name, old in known.items() if name in names and old.last_revision is not None]
     return _Changes(gone, new, moved, back, elsewhere, len(found))

@@ -90,7 +90,7 @@ class Feeding:
                         continue
                     if not await may_continue(key):
                         break
-                    writing = asyncio.create_task(self._write(key, batch))
+                    writing = asyncio.create_task(self._write(key, some, batch))
                     done += len(some)
                     await self._show_rate(key, done, time.monotonic() - began)
             return done > 0
@@ -149,11 +149,12 @@ class Feeding:
             self._namespaces.apply(transitions.fed, key, done, elapsed_s)
             await self._namespaces.save_progress()
 
-    async def _write(self, key: NamespaceKey, batch: Batch) -> None:
+    async def _write(self, key: NamespaceKey, some: Sequence[ChunkToIndex], batch: Batch) -> None:
+        """Write a batch, and mark its chunks. One that was renamed since it was read goes on waiting."""
         fingerprint = await self.fingerprint()
         await self._call_engine(key, self._engine.write, key.namespace, fingerprint, self._fenced(key, batch))
         async with self._leases.write(key) as connection:
-            await chunk_rows.mark(connection, list(batch.ids), indexed=True)
+            await chunk_rows.mark_written(connection, some)
         self._keyword_only[key].difference_update(batch.ids)
 
     def _fenced(self, key: NamespaceKey, batch: Batch) -> Batch:

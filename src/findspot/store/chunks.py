@@ -109,7 +109,7 @@ async def move(connection: AsyncConnection, rows: Sequence[Mapping[str, Any]]) -
 
 
 async def set_contexts(connection: AsyncConnection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Update the contexts of chunks whose text has not changed, `{which, where}`, and have them indexed again."""
+    """Set the contexts of chunks whose text has not changed, `{which, where}`, and have them indexed again."""
     query = sa.update(chunks).where(chunks.c.id == sa.bindparam("which"))
     for some in _groups(rows, _AT_ONCE):
         await connection.execute(query.values(context=sa.bindparam("where"), indexed=False), list(some))
@@ -202,8 +202,24 @@ async def _to_index(connection: AsyncConnection, query: sa.Select[Any]) -> list[
 
 
 async def mark(connection: AsyncConnection, ids: Sequence[int], *, indexed: bool) -> None:
-    """Note that the engine holds these chunks, or that it does not."""
+    """Note that the engine holds these chunks, or that it does not, whatever has changed since they were read."""
     await driver.run(connection, "UPDATE chunks SET indexed = ? WHERE id IN (??)", indexed, among=ids)
+
+
+# What the engine holds of a chunk depends on its context, and on whether it is the first one of its document.
+_MARK_WITHOUT_CONTEXT = "UPDATE chunks SET indexed = ? WHERE context IS NULL AND id IN (??)"
+_MARK_WITH_CONTEXT = """\
+UPDATE chunks SET indexed = ? FROM (VALUES (??)) AS written
+WHERE chunks.id = written.column1 AND chunks.context = written.column2
+  AND (chunks.chunk_index = 0) = (written.column3 = 0)"""
+
+
+async def mark_written(connection: AsyncConnection, written: Sequence[ChunkToIndex]) -> None:
+    """Note that the engine holds these chunks, except those that have changed since they were read."""
+    bare = [row.id for row in written if row.context is None]
+    placed = [(row.id, row.context.encode(), row.chunk_index) for row in written if row.context is not None]
+    await driver.run(connection, _MARK_WITHOUT_CONTEXT, True, among=bare)
+    await driver.run(connection, _MARK_WITH_CONTEXT, True, among=placed)
 
 
 async def ids(connection: AsyncConnection, namespace: str) -> list[int]:
