@@ -1,6 +1,7 @@
 """Leases: one worker at a time, expiry, take-over, and no change by a worker that has lost its lease."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -199,3 +200,71 @@ async def test_a_comparison_of_namespaces_that_others_hold_waits_for_any_worker(
         assert two[KEY].phase is Phase.UNCHECKED
         assert [(state.key, state.phase) for state in await one.unfinished()] == [(OTHER, Phase.UNCHECKED)]
     assert {state.key for state in await one.unfinished()} == {KEY, OTHER}
+
+
+# ── two rebuilds of a project at once, in all workers together ──
+
+
+def queued(states: NamespaceStates, key: NamespaceKey) -> None:
+    states.want_rebuild(key, RebuildReason.REQUESTED)
+
+
+async def is_waiting_for_a_lock(store: Store) -> bool:
+    query = sa.text(
+        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND "
+        "database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
+    async with store.read() as connection:
+        return bool((await connection.execute(query)).scalar_one())
+
+
+async def test_a_worker_counts_rebuilds_after_the_one_that_is_about_to_begin(stores: tuple[Store, Store]) -> None:
+    states = NamespaceStates(stores[0], SharedLeases(stores[0], "one"))
+    other = NamespaceStates(stores[1], SharedLeases(stores[1], "two"))
+    async with states.hold(KEY), other.hold(OTHER):
+        queued(other, OTHER)
+        queued(states, KEY)
+        async with stores[1].write() as connection:
+            assert await namespace_states.lock_other_rebuilds(connection, OTHER) == 0
+            beginning = asyncio.create_task(states.begin_rebuild(KEY, 9, most=1))
+            async with asyncio.timeout(120):
+                while not await is_waiting_for_a_lock(stores[1]):
+                    assert not beginning.done()
+            await namespace_states.save(connection, [transitions.rebuild_began(other[OTHER], 9)])
+        assert not await beginning
+        assert states[KEY].phase is Phase.QUEUED
+
+
+async def test_of_many_rebuilds_that_begin_at_once_two_go_on(stores: tuple[Store, Store]) -> None:
+    workers = [
+        NamespaceStates(stores[number % 2], SharedLeases(stores[number % 2], str(number))) for number in range(4)
+    ]
+    keys = [NamespaceKey(1, number) for number in range(1, 5)]
+    elsewhere = NamespaceKey(2, 5)  # of another project
+    async with contextlib.AsyncExitStack() as held:
+        for states, key in zip(workers, keys, strict=True):
+            await held.enter_async_context(states.hold(key))
+            queued(states, key)
+        await held.enter_async_context(workers[0].hold(elsewhere))
+        queued(workers[0], elsewhere)
+        begun = await asyncio.gather(
+            *(states.begin_rebuild(key, 9, most=2) for states, key in zip(workers, keys, strict=True))
+        )
+        assert sorted(begun) == [False, False, True, True]
+        assert await workers[0].begin_rebuild(elsewhere, 9, most=2)
+        phases = [states[key].phase for states, key in zip(workers, keys, strict=True)]
+        assert phases == [Phase.REBUILDING if each else Phase.QUEUED for each in begun]
+        first, refused = begun.index(True), begun.index(False)
+        workers[first].apply(transitions.rebuilt, keys[first], "one")
+        await workers[first].save()
+        assert await workers[refused].begin_rebuild(keys[refused], 9, most=2)
+
+
+async def test_a_rebuild_whose_worker_is_dead_does_not_count(stores: tuple[Store, Store]) -> None:
+    dead = NamespaceStates(stores[0], SharedLeases(stores[0], "dead", lease_s=0.0))
+    states = NamespaceStates(stores[1], SharedLeases(stores[1], "two"))
+    async with dead.hold(OTHER), states.hold(KEY):
+        queued(dead, OTHER)
+        queued(states, KEY)
+        assert await dead.begin_rebuild(OTHER, 9, most=1)
+        assert await states.begin_rebuild(KEY, 9, most=1)

@@ -64,7 +64,8 @@ class Client:
             except httpx2.TransportError as error:
                 self.refusals[type(error).__name__] += 1
                 is_repeated = True
-            assert time.monotonic() < until and not self._is_over, f"{method} {path}: {problem}"
+            assert not self._is_over, "the run is over"
+            assert time.monotonic() < until, f"{method} {path}: {problem}"
             time.sleep(0.05)
 
     def give_up(self) -> None:

@@ -24,8 +24,12 @@ from findspot.store.namespace_states import Phase, RebuildReason
 log = logging.getLogger(__name__)
 
 
+class _ProjectBusy(Exception):
+    """Other workers use up the rebuilds that a project may have at once."""
+
+
 class Rebuilds:
-    """The tasks that rebuild namespaces. Two at a time run in a project; the others wait for their turn."""
+    """The tasks that rebuild namespaces. Two at a time run in a project, in all workers together; the others wait."""
 
     def __init__(
         self,
@@ -83,8 +87,8 @@ class Rebuilds:
         await self._status.announce()
 
     async def _is_project_busy(self, key: NamespaceKey) -> bool:
-        """Return whether other workers use up the rebuilds that a project may have at once. They are counted without a
-        lock: for a moment there may be one more."""
+        """Return whether other workers use up the rebuilds that a project may have at once. It spares a new index that
+        could not be written: `begin_rebuild` decides."""
         mine = sum(state.key.project_id == key.project_id for state in self._namespaces.in_phase(Phase.REBUILDING))
         elsewhere = await self._namespaces.rebuilding_elsewhere(key.project_id)
         return elsewhere > 0 and mine + elsewhere >= REBUILDS
@@ -99,6 +103,8 @@ class Rebuilds:
             self._retries.succeeded(key)
         except (LeaseLost, StaleFence) as error:
             log.warning("the rebuild of %s ends: %s", key.namespace, error)
+        except _ProjectBusy:  # another worker was faster
+            self._denied.failed(key)
         except Abandoned:  # the namespace was dropped, or an update could not write to the new index
             log.info("the rebuild of %s begins again: its new index was abandoned", key.namespace)
             self._namespaces.apply(transitions.rebuild_interrupted, key)
@@ -117,8 +123,8 @@ class Rebuilds:
             total, _ = (await chunk_rows.counts(connection, [key.namespace])).get(key.namespace, (0, 0))
         build = await self._threads.run(self._engine.build, key.namespace, fingerprint, dimension)
         try:
-            self._namespaces.apply(transitions.rebuild_began, key, total)
-            await self._namespaces.save()
+            if not await self._namespaces.begin_rebuild(key, total, REBUILDS):
+                raise _ProjectBusy
             self._store.written.set()  # chunks that wait can be written from now on
             await self._status.announce()
             await self._copy(key, build, dimension, or_keywords=is_damaged)

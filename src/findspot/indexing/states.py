@@ -174,6 +174,22 @@ class NamespaceStates:
             states = (await rows.of_project(connection, project_id)).values()
         return sum(state.phase is Phase.REBUILDING and state.key not in self._states for state in states)
 
+    async def begin_rebuild(self, key: NamespaceKey, total: int, most: int) -> bool:
+        """Note that a new index of `total` chunks is being written; return False if workers are rebuilding `most` other
+        namespaces of the project. That is decided for one namespace after the other, whichever worker asks."""
+        if not self._leases.is_shared:
+            self.apply(transitions.rebuild_began, key, total)
+            await self.save()
+            return True
+        async with self._saving:
+            async with self._leases.write(key) as connection:
+                if await rows.lock_other_rebuilds(connection, key) >= most:
+                    return False
+                began = transitions.rebuild_began(self[key], total)
+                await rows.save(connection, [began])
+            self._states[key] = self._saved[key] = began
+        return True
+
     async def unfinished(self) -> list[NamespaceState]:
         """Return the states of namespaces to compare or rebuild, also of those that wait for any worker."""
         others = [state for state in await self._leases.waiting() if state.key not in self._states]

@@ -109,6 +109,23 @@ async def any_not_in_service(connection: AsyncConnection) -> bool:
     return (await connection.execute(query)).first() is not None
 
 
+# The lock ends with the transaction. The count is a statement of its own, so that it sees what the last holder wrote.
+_LOCK_REBUILDS = sa.text("SELECT pg_advisory_xact_lock(hashtextextended('findspot rebuilds', :project_id))")
+_OTHER_REBUILDS = sa.text(
+    "SELECT count(*) FROM namespace_states JOIN leases USING (namespace) "
+    "WHERE project_id = :project_id AND phase = 'rebuilding' AND namespace <> :namespace "
+    "AND holder IS NOT NULL AND expires_at > clock_timestamp()"
+)
+
+
+async def lock_other_rebuilds(connection: AsyncConnection, key: NamespaceKey) -> int:
+    """Return how many other namespaces of a project workers are rebuilding, and let no other begin until the
+    transaction ends. PostgreSQL only."""
+    await connection.execute(_LOCK_REBUILDS, {"project_id": key.project_id})
+    values = {"project_id": key.project_id, "namespace": key.namespace}
+    return int((await connection.execute(_OTHER_REBUILDS, values)).scalar_one())
+
+
 async def save(connection: AsyncConnection, states: Sequence[NamespaceState]) -> None:
     """Insert states, or update the rows that the namespaces have."""
     if not states:
