@@ -87,6 +87,7 @@ class Ledger:
     deleted: set[str] = field(default_factory=set)  # paths
     uncertain: set[str] = field(default_factory=set)
     writes: Counter[str] = field(default_factory=Counter)
+    count: int = 0  # of all writes; other threads read it
 
 
 class Editor(threading.Thread):
@@ -159,6 +160,7 @@ class Editor(threading.Thread):
         else:
             return
         ledger.writes[kind] += 1
+        ledger.count += 1
 
     def _create_document(self) -> None:
         title, content = self._title(), self._text()

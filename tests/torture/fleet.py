@@ -3,6 +3,7 @@
 import os
 import random
 import re
+import secrets
 import signal
 import subprocess
 import sys
@@ -14,12 +15,13 @@ from pathlib import Path
 import httpx2
 
 PATIENCE_S = 120.0
+_MARK = "KILLS_START"
 _LINK = re.compile(r"(http://\S+)/\?token=")
 
 
 @dataclass
 class Member:
-    """A command that is to run. It is the first process of a session of its own, so that its children are known."""
+    """A command that is to run. Each start has a mark in its environment, by which all its processes are known."""
 
     name: str
     arguments: list[str]
@@ -27,24 +29,25 @@ class Member:
     folder: Path  # of its logs
     serves: bool = True  # an API
     process: "subprocess.Popen[bytes] | None" = None
-    sessions: list[int] = field(default_factory=list)
+    marks: list[str] = field(default_factory=list)  # of all its starts
 
     def start(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / f"{len(self.sessions)}.log").open("wb") as output:
+        mark = secrets.token_hex(8)
+        with (self.folder / f"{len(self.marks)}.log").open("wb") as output:
             self.process = subprocess.Popen(
                 [sys.executable, *self.arguments],
                 stdout=output,
                 stderr=output,
-                env={**os.environ, **self.environment},
+                env={**os.environ, **self.environment, _MARK: mark},
                 start_new_session=True,
             )
-        self.sessions.append(self.process.pid)
+        self.marks.append(mark)
 
     @property
     def log(self) -> str:
         """What it has printed since its last start."""
-        return (self.folder / f"{len(self.sessions) - 1}.log").read_text(errors="replace")
+        return (self.folder / f"{len(self.marks) - 1}.log").read_text(errors="replace")
 
     @property
     def url(self) -> str | None:
@@ -73,7 +76,7 @@ class Fleet:
     def kill_one(self, chance: random.Random) -> None:
         """Kill the first process of a member, or one that it has started."""
         member = chance.choice(self.members)
-        found = sorted(processes(member.sessions[-1:]))
+        found = sorted(processes(member.marks[-1:]))
         if found:
             pid, name = chance.choice(found)
             self.killed[f"{member.name.partition(' ')[0]}: {name}"] += 1
@@ -85,7 +88,7 @@ class Fleet:
             code = member.exit_code
             if code is not None:
                 if code != -signal.SIGKILL and not self._is_stopped:
-                    self.odd_ends.append(f"{member.name} {len(member.sessions) - 1}: {code}")
+                    self.odd_ends.append(f"{member.name} {len(member.marks) - 1}: {code}")
                 member.start()
         self._is_stopped = False
 
@@ -105,21 +108,18 @@ class Fleet:
         return [url for member in self.members if (url := member.url)]
 
     def stop(self) -> None:
-        """Stop all members with SIGTERM, and require that each stops properly. `revive` starts them again."""
-        codes, self._is_stopped = {}, True
-        for member in self.members:
-            assert member.process is not None
-            if member.exit_code is None:
-                member.process.terminate()
-        for member in self.members:
-            assert member.process is not None
-            codes[member.name] = member.process.wait(PATIENCE_S)
-        assert set(codes.values()) == {0}, codes
+        """Stop all members with SIGTERM. `revive` starts them again."""
+        self._is_stopped = True
+        running = [member.process for member in self.members if member.process is not None]
+        for process in running:
+            process.terminate()
+        for process in running:
+            process.wait(PATIENCE_S)
 
     def close(self) -> None:
         """Kill every process that is left."""
         for member in self.members:
-            for pid, _ in processes(member.sessions):
+            for pid, _ in processes(member.marks):
                 _kill(pid)
             if member.process is not None:
                 member.process.wait()
@@ -128,10 +128,10 @@ class Fleet:
         """Require that nothing is left of members that have ended: processes end with the one that started them."""
         until = time.monotonic() + PATIENCE_S
         ended = [
-            session
+            mark
             for member in self.members
-            for session in member.sessions
-            if member.exit_code is not None or session != member.sessions[-1]
+            for mark in member.marks
+            if member.exit_code is not None or mark != member.marks[-1]
         ]
         while left := processes(ended):
             assert time.monotonic() < until, f"these processes are left: {left}"
@@ -146,18 +146,16 @@ class Fleet:
         )
 
 
-def processes(sessions: list[int]) -> set[tuple[int, str]]:
-    """Return the processes of sessions that run, with their names."""
-    wanted, found = set(sessions), set()
+def processes(marks: list[str]) -> set[tuple[int, str]]:
+    """Return the running processes that have one of the marks, with their names."""
+    wanted, found = {f"{_MARK}={mark}".encode() for mark in marks}, set()
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
-                name, _, rest = folder.joinpath("stat").read_text().partition("(")[2].rpartition(")")
-            except (FileNotFoundError, ProcessLookupError):  # it has just ended
+                if wanted.intersection(folder.joinpath("environ").read_bytes().split(b"\0")):
+                    found.add((int(folder.name), folder.joinpath("comm").read_text().strip()))
+            except (FileNotFoundError, ProcessLookupError, PermissionError):  # it has just ended, or is another user's
                 continue
-            state, _, _, session = rest.split()[:4]
-            if int(session) in wanted and state not in "ZX":
-                found.add((int(folder.name), name))
     return found
 
 

@@ -110,10 +110,10 @@ class Run:
 
     def _wait_for_progress(self, editors: list[Editor]) -> None:
         """Wait for a random time, and for a write at least, so that there is something to lose."""
-        before = sum(each.ledger.writes.total() for each in editors)
+        before = sum(each.ledger.count for each in editors)
         until = time.monotonic() + self._chance.random() * self._plan.longest_pause_s
         limit = time.monotonic() + 120
-        while time.monotonic() < until or sum(each.ledger.writes.total() for each in editors) == before:
+        while time.monotonic() < until or sum(each.ledger.count for each in editors) == before:
             assert time.monotonic() < limit, "nothing is acknowledged any more"
             failed = [each.error for each in editors if each.error is not None]
             if failed:

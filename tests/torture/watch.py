@@ -33,8 +33,15 @@ def query(database: str | Path, *statements: str) -> list[list[Any]]:
     if isinstance(database, str):
         with psycopg.connect(database, autocommit=True) as connection:
             return [connection.execute(each).fetchall() for each in statements]
-    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=PATIENCE_S)) as opened:
-        return [opened.execute(each).fetchall() for each in statements]
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=PATIENCE_S)) as opened:
+                return [opened.execute(each).fetchall() for each in statements]
+        except sqlite3.OperationalError:  # all processes were killed, and the next one has to recover the file
+            if time.monotonic() > until:
+                raise
+            time.sleep(_EVERY_S)
 
 
 def work(database: str | Path) -> dict[str, tuple[Any, ...]]:
