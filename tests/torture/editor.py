@@ -122,8 +122,11 @@ class Editor(threading.Thread):
             self._client.close()
 
     def pause(self) -> None:
-        """Let the change in progress end, and make no other one."""
+        """Make no other change after the one in progress."""
         self._may_go.clear()
+
+    def wait_until_idle(self) -> None:
+        """Wait for the change in progress. Raise the error of an editor that has failed."""
         assert self._is_idle.wait(2 * PATIENCE_S), "an edit does not end"
         if self.error is not None:
             raise self.error
@@ -153,7 +156,7 @@ class Editor(threading.Thread):
             self._create_table()
         elif kind == "rebuild":
             self._rebuild()
-        elif kind.endswith("document") and ledger.documents:
+        elif kind.endswith("document") and len(ledger.documents) > (kind == "delete document"):  # one is left
             self._change_document(kind, self._chance.choice(list(ledger.documents)))
         elif kind.endswith("table") and ledger.tables:
             self._change_table(kind, self._chance.choice(list(ledger.tables)))

@@ -101,19 +101,27 @@ class Run:
                     self._fleet.kill_one(self._chance)
                     self._fleet.revive()
                     self.report.rounds += 1
-            self._fleet.revive_until_ready()
             for each in editors:
                 each.pause()
+            self._fleet.revive_until_ready()
+            for each in editors:
+                each.wait_until_idle()
             watch.wait_until_at_rest(self._database)
             agreement.require_acknowledged(self._client, project, [each.ledger for each in editors])
             self.report.chunks = max(self.report.chunks, self._examine())
 
     def _wait_for_progress(self, editors: list[Editor]) -> None:
-        """Wait for a random time, and for a write at least, so that there is something to lose."""
+        """Wait for a random time, for a write, and for a document of each editor: there has to be something to lose."""
         before = sum(each.ledger.count for each in editors)
         until = time.monotonic() + self._chance.random() * self._plan.longest_pause_s
         limit = time.monotonic() + 120
-        while time.monotonic() < until or sum(each.ledger.count for each in editors) == before:
+
+        def has_written() -> bool:
+            return sum(each.ledger.count for each in editors) > before and all(
+                each.ledger.documents for each in editors
+            )
+
+        while time.monotonic() < until or not has_written():
             assert time.monotonic() < limit, "nothing is acknowledged any more"
             failed = [each.error for each in editors if each.error is not None]
             if failed:
