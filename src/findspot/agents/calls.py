@@ -12,7 +12,7 @@ from findspot.agents.budget import encode, fit, summarize_cuts
 from findspot.agents.cards import MAX_OFFSET, MAX_QUERY
 from findspot.agents.context import Context, Contexts
 from findspot.agents.document_calls import DocumentCalls
-from findspot.agents.hits import Detail, fit_hits, search_answer
+from findspot.agents.hits import Detail, fit_hits, search_answer, short_enough
 from findspot.agents.replace_calls import ReplaceCalls
 from findspot.agents.retrieval_calls import RetrievalCalls
 from findspot.agents.schemas import SearchConfig
@@ -229,16 +229,21 @@ class ToolCalls:
             parsed.query, found, tool.json_pointer, await self._context(tool, found, config), notice,
             detail=Detail.LEAN if tool.lean else Detail.TEXT if config.include_metadata is False else Detail.ALL,
         )  # fmt: skip
-        return await asyncio.to_thread(fit_hits, answer, self._settings.answer_tokens, language)
+        return short_enough(answer, self._settings.answer_tokens) or await asyncio.to_thread(
+            fit_hits, answer, self._settings.answer_tokens, language
+        )
 
     async def _index_state(self, tool: Tool) -> TableIndexState:
-        async with self._store.lookup() as connection:
-            state = await connection.run_sync(states.table_index_state, tool.table)
+        state = await self._store.remembered.get(("index state", tool.table), lambda: self._looked_up_state(tool.table))
         if state.status != "indexing":
             return state
         async with self._store.read() as connection:  # counts rows, of which there may be many
             waiting = await states.count_waiting(connection, table_namespace(tool.project_id, tool.table))
         return replace(state, indexed=max(0, state.total - waiting))
+
+    async def _looked_up_state(self, table_id: int) -> TableIndexState:
+        async with self._store.lookup() as connection:
+            return await connection.run_sync(states.table_index_state, table_id)
 
     async def _context(self, tool: Tool, found: Found, config: SearchConfig) -> dict[str, Context]:
         if not found.hits:

@@ -8,7 +8,7 @@ import msgspec
 
 from findspot.agents import document_texts
 from findspot.agents.budget import encode, token_cost
-from findspot.agents.hits import fit_hits
+from findspot.agents.hits import fit_hits, short_enough
 from findspot.agents.reading import Slice
 from findspot.engines.protocol import EVERYTHING, Within
 from findspot.errors import FindspotError, invalid, quoted, shortened
@@ -58,7 +58,9 @@ class DocumentCalls:
             answer["fallback"] = found.degraded.fallback
         if notices:
             answer["notice"] = " ".join(notices)
-        return await asyncio.to_thread(fit_hits, answer, self._settings.answer_tokens, language)
+        return short_enough(answer, self._settings.answer_tokens) or await asyncio.to_thread(
+            fit_hits, answer, self._settings.answer_tokens, language
+        )
 
     async def _results(self, project_id: int, found: Found) -> list[dict[str, Any]]:
         async with self._store.read() as connection:

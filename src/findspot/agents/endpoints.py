@@ -21,7 +21,7 @@ PREFIX = "fse_"  # only endpoint keys have it, so that people recognise them
 
 
 class Endpoints:
-    """The endpoints of every project. Every call reads from the store, so changes take effect at once."""
+    """The endpoints of every project. A call sees all changes that were committed before it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -71,8 +71,12 @@ class Endpoints:
 
     async def opened_by(self, secret: str) -> tuple[Endpoint, list[Tool]] | None:
         """Return the endpoint of a key with its enabled tools, or None if the key is invalid."""
+        digest = hashed(secret)
+        return await self._store.remembered.get(("endpoint", digest), lambda: self._opened_by(digest))
+
+    async def _opened_by(self, key_hash: str) -> tuple[Endpoint, list[Tool]] | None:
         async with self._store.lookup() as connection:
-            found = await rows.opened_by(connection, hashed(secret))
+            found = await rows.opened_by(connection, key_hash)
         return (found[0], _shown_at(found[0], found[1])) if found else None
 
     async def listed(self, ids: Collection[int]) -> dict[int, tuple[str, list[Tool]]]:

@@ -104,16 +104,25 @@ def _document_hit(result: Mapping[str, Any]) -> tuple[str, str, str]:
     return place, " > ".join([result["path"] or result["title"], *result["heading_path"]]), result["text"]
 
 
+def short_enough(answer: dict[str, Any], budget: int) -> bytes | None:
+    """Return the JSON text of an answer if it fits into the budget without counting tokens, else None.
+
+    Counting takes as long as a keyword search. This takes less than the way to another thread.
+    """
+    text = encode(answer)
+    return text if surely_fits(text, budget - _LINK_TOKENS * len(answer["results"])) else None
+
+
 def fit_hits(answer: dict[str, Any], budget: int, language: str) -> bytes:
     """Return the JSON text of an answer with as many hits as fit into the budget, the best first.
 
     If not even one fits, its text and its range are cut.
     """
-    text = encode(answer)
-    if surely_fits(text, budget - _LINK_TOKENS * len(answer["results"])):
-        return text  # counting tokens takes as long as a keyword search
-    if _cost(answer) <= budget:
+    text = short_enough(answer, budget)
+    if text is not None:
         return text
+    if _cost(answer) <= budget:
+        return encode(answer)
     results = answer["results"]
     frame = {**answer, "results": [], "truncated": True}
     left = budget - _cost(frame) - _NOTICE_TOKENS

@@ -43,6 +43,9 @@ class Keys:
         digest = hashed(secret)
         if hmac.compare_digest(digest, self._token):
             return OWNER
+        return await self._store.remembered.get(("key", digest), lambda: self._holder(digest))
+
+    async def _holder(self, digest: str) -> Caller | None:
         async with self._store.lookup() as connection:
             key = await rows.by_hash(connection, digest)
         return Caller(key.role, key.name, key.project_id, key.id) if key else None

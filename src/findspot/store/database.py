@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from findspot.store import migrate, postgres
 from findspot.store.failures import database_errors, is_locked, raised_as_findspot_errors
 from findspot.store.files import DatabaseFiles, disk_full, make_room_to_open
+from findspot.store.remembered import Remembered
 from findspot.store.replica import SAVED, Replica
 from findspot.store.sqlite_connection import connector
 
@@ -108,6 +109,7 @@ class Store:
 
     def __init__(self, engines: _Engines) -> None:
         self._engines = engines
+        self.remembered = Remembered(engines.lookups)  # look-ups that every request repeats
         self._was_reached = False  # the database has answered before
         self._is_full = False  # the last write failed because the disk is full
         self.written = asyncio.Event()  # set by every durable write; the task that waits for it clears it
@@ -286,6 +288,7 @@ class Store:
                 await migrate.upgrade(connection)
 
     async def close(self) -> None:
+        self.remembered.close()
         await self._engines.reader.dispose()
         await self._engines.writer.dispose()
         if self._engines.replica is not None:

@@ -112,8 +112,12 @@ async def _project_of(app: App, request: Request, scope: Scope) -> int | None:
     else:
         target = int(request.path_params[f"{scope.name.lower()}_id"])
     owned = Owned.PROJECT if scope is Scope.BODY else Owned[scope.name]
+    return await app.store.remembered.get((owned, target), lambda: _looked_up(app, owned, target))
+
+
+async def _looked_up(app: App, owned: Owned, id: int) -> int | None:
     async with app.store.lookup() as connection:
-        return await connection.run_sync(project_of, owned, target)
+        return await connection.run_sync(project_of, owned, id)
 
 
 class _ProjectInBody(msgspec.Struct):

@@ -163,13 +163,17 @@ async def call_tool(request: Request, tool_id: int) -> Response:
     except (msgspec.DecodeError, RecursionError) as error:
         refuse_lone_surrogates(body, "arguments")
         raise invalid("body", f"must be {{arguments}}: {error}") from None
-    async with app.store.lookup() as connection:
-        tool = await rows.get(connection, tool_id)
+    tool = await app.store.remembered.get(("tool", tool_id), lambda: _looked_up(app, tool_id))
     if tool is None:
         raise not_found("tool")
     access = access_of(request.scope)
     answer = await app.tool_calls.call_text(tool, bytes(call.arguments), access.caller, access.language)
     return Response(answer, media_type="application/json")
+
+
+async def _looked_up(app: App, tool_id: int) -> Tool | None:
+    async with app.store.lookup() as connection:
+        return await rows.get(connection, tool_id)
 
 
 # ── for operators ──
