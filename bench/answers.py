@@ -81,7 +81,7 @@ def _mean(rows: list[dict[str, int]], column: str) -> float:
 
 async def _answer(app: App, tool: Tool, query: str) -> dict[str, int]:
     answer = await app.tool_calls.call_text(tool, json.dumps({"query": query}).encode(), OWNER)
-    shown = answers.answered(tool, answer).model_dump(mode="json", by_alias=True, exclude_none=True)
+    shown = answers.answered(tool, answer)
     hits = shown["structuredContent"]["results"]
     return {
         "hits": len(hits),

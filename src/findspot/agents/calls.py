@@ -229,9 +229,9 @@ class ToolCalls:
             parsed.query, found, tool.json_pointer, await self._context(tool, found, config), notice,
             detail=Detail.LEAN if tool.lean else Detail.TEXT if config.include_metadata is False else Detail.ALL,
         )  # fmt: skip
-        return short_enough(answer, self._settings.answer_tokens) or await asyncio.to_thread(
-            fit_hits, answer, self._settings.answer_tokens, language
-        )
+        budget = self._settings.answer_tokens
+        text = short_enough(answer, budget)
+        return text if text is not None else await asyncio.to_thread(fit_hits, answer, budget, language)
 
     async def _index_state(self, tool: Tool) -> TableIndexState:
         state = await self._store.remembered.get(("index state", tool.table), lambda: self._looked_up_state(tool.table))

@@ -58,9 +58,9 @@ class DocumentCalls:
             answer["fallback"] = found.degraded.fallback
         if notices:
             answer["notice"] = " ".join(notices)
-        return short_enough(answer, self._settings.answer_tokens) or await asyncio.to_thread(
-            fit_hits, answer, self._settings.answer_tokens, language
-        )
+        budget = self._settings.answer_tokens
+        text = short_enough(answer, budget)
+        return text if text is not None else await asyncio.to_thread(fit_hits, answer, budget, language)
 
     async def _results(self, project_id: int, found: Found) -> list[dict[str, Any]]:
         async with self._store.read() as connection:

@@ -50,14 +50,14 @@ def arguments(body: bytes) -> bytes:
     return b"{}" if bytes(sent) == b"null" else bytes(sent)
 
 
-def answered(called: Tool, answer: bytes) -> types.CallToolResult:
-    """Return an answer as structured content and as a text block.
+def answered(called: Tool, answer: bytes) -> dict[str, Any]:
+    """Return an answer as the result of a call, as it is sent: structured content and a text block.
 
     The text block of a search is a short list with links to the hits, that of a reading tool the text that was read.
     Otherwise it is the same JSON.
     """
     content = structured(answer)
-    links: list[types.ResourceLink] = []
+    links: list[dict[str, Any]] = []
     text = answer.decode()
     if called.type is ToolType.SEARCH:
         text, links = readable(content), _links(called, content)
@@ -67,28 +67,33 @@ def answered(called: Tool, answer: bytes) -> types.CallToolResult:
         text = readable_passages(content)
     elif called.type in (ToolType.READ, ToolType.READ_DOCUMENT):
         text = readable_slice(content)
-    return types.CallToolResult(content=[types.TextContent(text=text), *links], structured_content=content)
+    return {"content": [_text(text), *links], "isError": False, "structuredContent": content}
 
 
-def _links(called: Tool, answer: dict[str, Any]) -> list[types.ResourceLink]:
+def _text(text: str) -> dict[str, Any]:
+    return {"text": text, "type": "text"}
+
+
+def _links(called: Tool, answer: dict[str, Any]) -> list[dict[str, Any]]:
     """Return a link to the text of each hit, which begins where the hit begins."""
     return [
-        types.ResourceLink(
-            uri=NodeAddress(called.table, called.json_pointer + hit["json_path"], hit["chunk"]["char_start"]).text,
-            name=f"hit {number}",
-            mime_type="text/plain",
-        )
+        {
+            "mimeType": "text/plain",
+            "name": f"hit {number}",
+            "type": "resource_link",
+            "uri": NodeAddress(called.table, called.json_pointer + hit["json_path"], hit["chunk"]["char_start"]).text,
+        }
         for number, hit in enumerate(answer["results"], 1)
     ]
 
 
-def refused(error: FindspotError) -> types.CallToolResult:
+def refused(error: FindspotError) -> dict[str, Any]:
     """Return an error as a sentence that an agent can act on, with its code and fields in `_meta`."""
-    return types.CallToolResult(
-        content=[types.TextContent(text=sentence(error))],
-        is_error=True,
-        _meta={"findspot/error": {"code": error.code, **error.fields}},
-    )
+    return {
+        "_meta": {"findspot/error": {"code": error.code, **error.fields}},
+        "content": [_text(sentence(error))],
+        "isError": True,
+    }
 
 
 def sentence(error: FindspotError) -> str:

@@ -8,11 +8,12 @@ import msgspec
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from findspot.errors import FindspotError
 from findspot.jsontext.check import depth
 from findspot.surfaces.mcp import answers
+from findspot.surfaces.mcp.replay import replay
 
 MAX_ANSWER = 250
 MAX_OLDER_REQUEST = 200
@@ -38,7 +39,7 @@ class DepthLimit:
             if _deeper(body, MAX_OLDER_REQUEST) and (call := _tool_call(body)) is not None:
                 await _refusal(call)(scope, receive, send)
                 return
-            receive = _replay(body, receive)
+            receive = replay(body, receive)
         await self._inner(scope, receive, send)
 
 
@@ -58,23 +59,8 @@ def _tool_call(body: bytes) -> _ToolCall | None:
 def _refusal(call: _ToolCall) -> Response:
     message = f"The call is nested more than {MAX_OLDER_REQUEST} levels deep, which MCP cannot carry."
     error = FindspotError("CONTENT_TOO_LARGE", f"{message} Send the value in parts. Nothing was changed.")
-    result = answers.refused(error).model_dump(mode="json", by_alias=True, exclude_none=True)
-    body = {"jsonrpc": "2.0", "id": call.id, "result": result}
+    body = {"jsonrpc": "2.0", "id": call.id, "result": answers.refused(error)}
     return Response(msgspec.json.encode(body), media_type="application/json")
-
-
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that gives the body again, then what comes after it."""
-    sent = False
-
-    async def again() -> Message:
-        nonlocal sent
-        if sent:
-            return await receive()
-        sent = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return again
 
 
 def _deeper(text: bytes, limit: int) -> bool:

@@ -35,6 +35,7 @@ from findspot.surfaces.access import Access, access_of
 from findspot.surfaces.mcp import answers, nodes
 from findspot.surfaces.mcp.changes import Changes, ListsServer, Subscription
 from findspot.surfaces.mcp.depth import DepthLimit, require_shallow
+from findspot.surfaces.mcp.direct import Call, DirectCalls, in_newest_revision
 from findspot.surfaces.mcp.instructions import INSTRUCTIONS
 from findspot.surfaces.mcp.progress import with_progress
 
@@ -71,7 +72,8 @@ class AgentServer:
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard checks it
             max_request_body_size=app.settings.max_body,
         )
-        self._serve = DepthLimit(self._manager.handle_request)
+        self._stamp = server.server_info_stamp
+        self._serve = DirectCalls(DepthLimit(self._manager.handle_request), self._call_directly)
         self._ready, self._end = asyncio.Event(), asyncio.Event()
         self._running = asyncio.create_task(self._run())
 
@@ -103,23 +105,36 @@ class AgentServer:
 
     async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
         access = _access(ctx)
-        tool = self._named(access.tools, params.name)
+        tool = _named(access.tools, params.name)
+        if tool is None:
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name[:200]}. Use tools/list to see the tools.")
+        called = await with_progress(ctx, tool.name, self._called(access, tool, await _request(ctx).body()))
+        return CallToolResult.model_validate(called)
+
+    def _call_directly(self, scope: Scope, call: Call) -> Awaitable[dict[str, Any]] | None:
+        access = access_of(scope)
+        tool = _named(access.tools, call.name)
+        return None if tool is None else self._answered(access, tool, call)
+
+    async def _answered(self, access: Access, tool: Tool, call: Call) -> dict[str, Any]:
+        """Return the answer of a call as the SDK would make it."""
         try:
-            arguments = answers.arguments(await _request(ctx).body())
-            work = self._app.tool_calls.call_text(tool, arguments, access.caller, access.language)
-            answer = await with_progress(ctx, tool.name, work)
+            result = await self._called(access, tool, call.body)
+        except Exception:  # noqa: BLE001
+            return {"error": {"code": INTERNAL_ERROR, "message": _log_fault()}}
+        return {"result": in_newest_revision(result, self._stamp)}
+
+    async def _called(self, access: Access, tool: Tool, body: bytes) -> dict[str, Any]:
+        """Call a tool with the arguments in a body. Return the result of the call, as it is sent."""
+        try:
+            arguments = answers.arguments(body)
+            answer = await self._app.tool_calls.call_text(tool, arguments, access.caller, access.language)
             require_shallow(answer)
         except FindspotError as error:
             if error.kind.status >= 500:
                 _log.error("call_failed", code=error.code, cause=repr(error.__cause__))
             return answers.refused(error)
         return answers.answered(tool, answer)
-
-    def _named(self, tools: Sequence[Tool], name: str) -> Tool:
-        for tool in tools:
-            if mcp_name(tool) == name:
-                return tool
-        raise MCPError(INVALID_PARAMS, f"Unknown tool: {name[:200]}. Use tools/list to see the tools.")
 
     # ── resources ──
 
@@ -164,6 +179,10 @@ class AgentServer:
         }
 
 
+def _named(tools: Sequence[Tool], name: str) -> Tool | None:
+    return next((tool for tool in tools if mcp_name(tool) == name), None)
+
+
 def _request(ctx: Context) -> Request:
     assert isinstance(ctx.request, Request)
     return ctx.request
@@ -187,8 +206,13 @@ def _hiding_faults(handle: Callable[[Context, P], Awaitable[R]]) -> Callable[[Co
         except MCPError:
             raise
         except Exception:  # noqa: BLE001
-            _log.exception("unexpected_error")
-            request_id = structlog.contextvars.get_contextvars().get("request_id", "unknown")
-            raise MCPError(INTERNAL_ERROR, f"Something went wrong (request {request_id}). Try again.") from None
+            raise MCPError(INTERNAL_ERROR, _log_fault()) from None
 
     return handler
+
+
+def _log_fault() -> str:
+    """Log the error that is being handled. Return what an agent is told of it."""
+    _log.exception("unexpected_error")
+    request_id = structlog.contextvars.get_contextvars().get("request_id", "unknown")
+    return f"Something went wrong (request {request_id}). Try again."
