@@ -11,7 +11,7 @@ UV := $(BIN)/uv pip --quiet
 COMPILE := $(BIN)/uv pip compile -q $(ARGS) --universal --generate-hashes --no-emit-index-url --no-annotate \
   --custom-compile-command "make lock"
 
-.PHONY: help run install install-litellm test check format torture bench bench-relevance bench-passages bench-retrieval bench-speed bench-workspace bench-fairness bench-workers bench-agents bench-redaction bench-replace bench-scale scenarios docs lock clean profile bench-peers bench-capacity install-turbopuffer
+.PHONY: help run install install-litellm test check format torture bench bench-relevance bench-passages bench-retrieval bench-speed bench-workspace bench-fairness bench-workers bench-agents bench-agents-load bench-redaction bench-replace bench-scale scenarios docs lock clean profile bench-peers bench-capacity install-turbopuffer
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -108,6 +108,9 @@ bench-fairness: .venv/.installed-dev ## measure searches, saves and health check
 
 bench-workers: .venv/.installed-dev ## measure searches per second with one API process and with two; ARGS="--chunks 5000 --seconds 5"
 	$(BIN)/python -m bench.workers --write $(ARGS)
+
+bench-agents-load: .venv/.installed-dev ## measure fifty agents that search at once, with two API processes; ARGS="--chunks 5000 --seconds 5"
+	$(BIN)/python -m bench.agents_load --write $(ARGS)
 
 bench-redaction: .venv/.installed-dev ## measure what redaction finds, what it spares and what it costs; ARGS="--data DIR"
 	$(BIN)/python -m bench.redaction --write $(ARGS)

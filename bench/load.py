@@ -38,6 +38,7 @@ class Group:
     calls: list[Call]
     patient: bool = True  # wait as long as a refusal asks for
     pause_s: float = 0.0  # between an answer and the next request
+    headers: dict[str, str] = field(default_factory=dict)  # of every request, besides those that all clients send
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +87,10 @@ class _Refusal(msgspec.Struct):
 class _Connection:
     """A connection that is opened again when the server has closed it."""
 
-    def __init__(self, host: str, port: int, key: str) -> None:
+    def __init__(self, host: str, port: int, key: str, headers: dict[str, str]) -> None:
         self._address = host, port
-        self._head = f"Host: {host}:{port}\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\n"
+        own = {"Host": f"{host}:{port}", "Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        self._head = "".join(f"{name}: {value}\r\n" for name, value in (own | headers).items())
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self.closed = 0
 
@@ -134,7 +136,7 @@ class _Clients:
         return outcome
 
     async def _client(self, group: Group, client: int, outcome: Outcome) -> None:
-        connection, place = _Connection(*self._address), client
+        connection, place = _Connection(*self._address, group.headers), client
         while (began := time.perf_counter()) < self._end:
             call = group.calls[place % len(group.calls)]
             place += 1

@@ -70,7 +70,7 @@ def run() -> Report:
 
 
 async def _one_at_a_time(report: Report, server: Server, folder: Path) -> None:
-    url, key = _endpoint(server, {"type": "query_data"}, {"name": "t", "data": _TABLE})
+    url, key = make_endpoint(server, {"type": "query_data"}, {"name": "t", "data": _TABLE})
     async with (
         open_app(Settings(data=folder)) as app,
         plain(url, key, "tool") as by_http,
@@ -147,7 +147,7 @@ def _many_at_once(report: Report, server: Server) -> None:
     corpus = speed_data.corpus(None, CHUNKS)
     texts = [json.loads(line) for line in corpus.texts.read_text(encoding="utf-8").splitlines()]
     made = {"type": "search", "search_config": {"chunk_threshold": 1}}
-    url, key = _endpoint(server, made, {"name": "texts", "data": texts}, chunks=CHUNKS)
+    url, key = make_endpoint(server, made, {"name": "texts", "data": texts}, chunks=CHUNKS)
     for kind, name in (("plain", "plain"), ("sdk", "SDK")):
         order = Order(url, key, "tool", corpus.asked(), AGENTS // PROCESSES, SECONDS)
         before = _cpu_s(server)
@@ -183,7 +183,7 @@ def _work(order: Order, kind: str) -> Outcome:
     return whole
 
 
-def _endpoint(server: Server, tool: dict[str, Any], table: dict[str, Any], chunks: int = 0) -> tuple[str, str]:
+def make_endpoint(server: Server, tool: dict[str, Any], table: dict[str, Any], chunks: int = 0) -> tuple[str, str]:
     """Create a project with one table, one tool and one endpoint. Return its URL and key."""
     with server.client() as owner:
         owner.timeout = 600

@@ -89,9 +89,9 @@ def _measure_one(report: Report, section: str, folder: Path, load: Load, process
     server = Server.start(folder, "--workers", str(processes), FINDSPOT_LOG_LEVEL="warning")
     try:
         load.send(server)  # opens the index and fills the caches
-        before_s = _processor_s(server)
+        before_s = processor_s(server)
         outcome, own_s = load.send(server)
-        served_s = _processor_s(server) - before_s
+        served_s = processor_s(server) - before_s
     finally:
         server.stop()
     taken = [each * 1000 for each in outcome.latencies("search")]
@@ -106,7 +106,7 @@ def _measure_one(report: Report, section: str, folder: Path, load: Load, process
     return rate
 
 
-def _processor_s(server: Server) -> float:
+def processor_s(server: Server) -> float:
     """Return the processor time of all processes of a server."""
     children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
     stats = [Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split() for child in children]
