@@ -131,10 +131,15 @@ class Contexts:
     async def _from_pieces(
         self, table_id: int, revision: int, places: Sequence[str], names: tuple[str, ...]
     ) -> dict[str, Context]:
-        """Return the contexts that pieces of the text are enough for."""
+        """Return the contexts that pieces of the text are enough for. A text that is itself an element of a list has
+        nothing beside it, so it needs none."""
         lists = {place: self._list_around(table_id, revision, place, names) for place in places}
         known = {place: records for place, records in lists.items() if records is not None}
-        spans = {place: span for place, records in known.items() if (span := records.span(place)) is not None}
+        spans = {
+            place: span
+            for place, records in known.items()
+            if records.path_of(place)[1:] and (span := records.span(place)) is not None
+        }
         made = {place: records.around for place, records in known.items() if place not in spans}
         numbers = piece_numbers([*spans.values()], PIECE)
         if not numbers or len(numbers) > _MAX_PIECES:
