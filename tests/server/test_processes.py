@@ -119,6 +119,31 @@ def test_what_is_saved_through_one_process_is_found_through_the_other(
             wait_until(lambda there=there, document=document: not finds(there, project, query, document))  # type: ignore[misc]
 
 
+def test_a_change_of_access_through_one_process_holds_in_the_other_at_once(server: Server, project: int) -> None:
+    """Each process remembers keys that it has looked up."""
+    with client_of(server, 1) as one, client_of(server, 2) as other:
+
+        def status(key: str) -> int:
+            return other.get(f"/api/v1/projects/{project}", headers={"Authorization": f"Bearer {key}"}).status_code
+
+        def call(key: str, endpoint: int) -> int:
+            body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+            headers = {"Authorization": f"Bearer {key}", "Accept": "application/json, text/event-stream"}
+            return other.post(f"/mcp/{endpoint}", json=body, headers=headers).status_code
+
+        made = one.post(f"/api/v1/projects/{project}/keys", json={"name": "钥匙", "role": "read"}).json()
+        assert [status(made["key"]) for _ in range(3)] == [200] * 3
+        assert one.delete(f"/api/v1/projects/{project}/keys/{made['id']}").status_code == 204
+        assert status(made["key"]) == 401
+
+        endpoint = one.post("/api/v1/mcp", json={"project_id": project, "name": "e", "tool_ids": []}).json()
+        assert [call(endpoint["api_key"], endpoint["id"]) for _ in range(3)] == [200] * 3
+        new = one.post(f"/api/v1/mcp/{endpoint['id']}/rotate-key").json()["api_key"]
+        assert (call(endpoint["api_key"], endpoint["id"]), call(new, endpoint["id"])) == (401, 200)
+        assert one.delete(f"/api/v1/projects/{project}").status_code == 204
+        assert (call(new, endpoint["id"]), status(server.token)) == (401, 404)
+
+
 def saved_many(server: Server, project: int) -> list[int]:
     """Documents of which each is one hit."""
     with server.client() as client:
