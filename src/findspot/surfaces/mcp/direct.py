@@ -2,7 +2,7 @@
 
 Only requests of the plain form that clients send are answered here; every other one is left to the SDK, and so is
 everything that it refuses. The SDK checks and copies an answer three times, in two tasks of its own. Without it, a
-search with five hits takes 1 ms of processor time less.
+search with five hits takes 0.7 to 1.1 ms of processor time less.
 """
 
 import asyncio
