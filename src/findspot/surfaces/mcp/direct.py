@@ -25,6 +25,7 @@ from findspot.surfaces.mcp.replay import replay
 PING_S = 15.0  # after which a client that still waits gets an event stream with pings, as from the SDK
 _METHOD = "tools/call"
 _ROUTING = (b"mcp-protocol-version", b"mcp-method", b"mcp-name")
+_MAX_BODY = 64 * 1024  # bytes that are parsed between other requests in well under 10 ms
 _MAX_META = 2_000  # characters
 _ENVELOPE = {"jsonrpc", "id", "method", "params"}
 _PARAMS = {"name", "arguments", "_meta"}
@@ -123,6 +124,8 @@ def _called(headers: Sequence[tuple[bytes, bytes]]) -> str | None:
 
 def plain_call(name: str, body: bytes) -> Call | None:
     """Return the call in a body that names this tool in the plain form; None for any other body."""
+    if len(body) > _MAX_BODY:
+        return None
     try:
         sent = json.loads(body)
     except (ValueError, RecursionError):
