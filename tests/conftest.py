@@ -17,17 +17,17 @@ import httpx2
 import hypothesis
 import pytest
 
-from findspot.app import App, open_app
+from findspot.app import App
 from findspot.runtime import helpers as helper_pool
 from findspot.runtime.embedders import litellm_process as litellm_process_of_its_own
 from findspot.runtime.processes import SharedProcess
 from findspot.runtime.threads import Threads
 from findspot.settings import Settings
 from findspot.store.database import Store
-from findspot.surfaces.http.api import create_api
 from tests import flows
 from tests.databases import Databases, SqliteTemplate
 from tests.kept_helpers import KeptHelpers
+from tests.processes import open_apps, open_client
 from tests.servers import Server
 
 sys.dont_write_bytecode = False
@@ -47,6 +47,14 @@ for name in [name for name in os.environ if name.startswith(("FINDSPOT_", "SEARC
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--engine", choices=("embedded", "turbopuffer"), default="embedded", help="of apps under test")
+    parser.addoption(
+        "--processes", type=int, default=1, help="apps that a test uses in turn"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--processes") > 1:
+        config.option.engine = "turbopuffer"
 
 
 def _service(request: pytest.FixtureRequest) -> dict[str, Any]:
@@ -68,15 +76,21 @@ def _parameters(item: pytest.Item) -> list[Any]:
     return list(callspec.params.values()) if callspec else []
 
 
+def _runs(item: pytest.Item, *, has_files: bool, processes: int) -> bool:
+    """Return whether a test is for these options: see the markers in pyproject.toml."""
+    is_postgres = "postgres" in _parameters(item)
+    if item.get_closest_marker("one_database") and is_postgres and processes == 1:
+        return False
+    if item.get_closest_marker("local_files") and not has_files:
+        return False
+    fixtures = getattr(item, "fixturenames", ())
+    is_shared = is_postgres and ("app" in fixtures or "owner" in fixtures)  # others open what they need themselves
+    return processes == 1 or (is_shared and item.get_closest_marker("one_process") is None)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run tests that are marked as `one_database` on SQLite only, and `local_files` with the embedded engine only."""
-    has_files = config.getoption("--engine") == "embedded"
-    items[:] = [
-        item
-        for item in items
-        if (item.get_closest_marker("one_database") is None or "postgres" not in _parameters(item))
-        and (has_files or item.get_closest_marker("local_files") is None)
-    ]
+    has_files, processes = config.getoption("--engine") == "embedded", config.getoption("--processes")
+    items[:] = [item for item in items if _runs(item, has_files=has_files, processes=processes)]
 
 
 @pytest.fixture(scope="session")
@@ -183,8 +197,9 @@ async def threads() -> AsyncIterator[Threads]:
 
 
 @pytest.fixture
-async def app(settings: Settings) -> AsyncIterator[App]:
-    async with open_app(settings) as opened:
+async def app(settings: Settings, request: pytest.FixtureRequest) -> AsyncIterator[App]:
+    """An app; with `--processes`, several that are used in turn."""
+    async with open_apps(settings, request.config.getoption("--processes")) as opened:
         yield opened
 
 
@@ -194,14 +209,10 @@ async def project(app: App) -> int:
 
 
 @pytest.fixture
-async def owner(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
+async def owner(settings: Settings, request: pytest.FixtureRequest) -> AsyncIterator[httpx2.AsyncClient]:
     """The owner as a client of the API, in this process, on each database."""
-    api = create_api(settings)
-    async with api.router.lifespan_context(api):
-        transport = httpx2.ASGITransport(app=api, raise_app_exceptions=True)
-        headers = {"Authorization": f"Bearer {api.state.app.token}"}
-        async with httpx2.AsyncClient(base_url="http://localhost", transport=transport, headers=headers) as client:
-            yield client
+    async with open_client(settings, request.config.getoption("--processes")) as client:
+        yield client
 
 
 @pytest.fixture
