@@ -8,10 +8,11 @@ CLIENT_SOURCES := $(shell find web/src web/index.html web/vite.config.ts -type f
 NO_NODE := Node.js 20.19 or newer is not installed
 BIN := .venv/bin
 UV := $(BIN)/uv pip --quiet
+FLOWS := $(addprefix tests/,store indexing search agents retrieval replacing content http)
 COMPILE := $(BIN)/uv pip compile -q $(ARGS) --universal --generate-hashes --no-emit-index-url --no-annotate \
   --custom-compile-command "make lock"
 
-.PHONY: help run install install-litellm test check format torture bench bench-relevance bench-passages bench-retrieval bench-speed bench-workspace bench-fairness bench-workers bench-agents bench-agents-load bench-redaction bench-replace bench-scale scenarios docs lock clean profile bench-peers bench-capacity install-turbopuffer
+.PHONY: help run install install-litellm test check format torture bench bench-relevance bench-passages bench-retrieval bench-speed bench-workspace bench-fairness bench-workers bench-agents bench-agents-load bench-redaction bench-replace bench-scale scenarios docs lock clean profile bench-peers bench-capacity install-turbopuffer test-shared
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -37,6 +38,10 @@ test: .venv/.installed-dev ## every test, on SQLite and on a real PostgreSQL, an
 	$(BIN)/pytest -n 3 --dist worksteal $(ARGS) \
 	  || { [ $$? = 1 ] && $(BIN)/pytest --last-failed --last-failed-no-failures none; }
 	@$(MAKE) --no-print-directory test-web
+
+test-shared: .venv/.installed-dev ## the flows on PostgreSQL and a stand-in of turbopuffer: with one process, then with two
+	$(BIN)/pytest -n 3 --dist worksteal --engine turbopuffer -k postgres $(FLOWS) $(ARGS)
+	$(BIN)/pytest -n 3 --dist worksteal --processes 2 $(FLOWS) $(ARGS)
 
 check: .venv/.installed-dev ## format, lint, strict types, direction of imports
 	$(BIN)/ruff format --check .
