@@ -16,7 +16,7 @@ from cachetools import LRUCache, TTLCache
 
 from findspot.engines.protocol import Damaged, Engine, Status
 from findspot.errors import Failure, FindspotError
-from findspot.models import NamespaceKey, documents_namespace
+from findspot.models import NamespaceKey
 from findspot.runtime.limits import REBUILDS
 from findspot.settings import Settings
 from findspot.store import chunks as chunk_rows
@@ -25,10 +25,9 @@ from findspot.store import index_states, namespace_states
 from findspot.store.database import Store
 from findspot.store.index_requests import IndexRequest, RequestKind
 from findspot.store.index_states import SourceGroup
-from findspot.store.namespace_states import NamespaceState, Phase, RebuildReason, phase, rebuilding
+from findspot.store.namespace_states import NamespaceState, Phase, RebuildReason, rebuilding
 
 if TYPE_CHECKING:
-    import sqlalchemy as sa
     from sqlalchemy.ext.asyncio import AsyncConnection
 
 __all__ = ["DocumentIndexState", "IndexStatus", "NamespaceReport", "Problem", "Step", "rebuilding"]
@@ -220,13 +219,9 @@ class IndexStatus:
 
     async def of_documents(self, project_id: int) -> DocumentIndexState:
         """Return whether everything that has been saved in a project's documents can be found by a search now."""
-        namespace = documents_namespace(project_id)
-
-        def read(connection: "sa.Connection") -> tuple[bool, Phase]:
-            return index_states.any_document_behind(connection, project_id), phase(connection, namespace)
-
-        async with self._store.lookup() as connection:
-            is_behind, found = await connection.run_sync(read)
+        async with self._store.lookup(one=True) as connection:
+            phase, is_behind = await connection.run_sync(index_states.of_documents, project_id)
+        found = Phase(phase or Phase.IN_SERVICE)
         if found is not Phase.REBUILDING and not is_behind and found is not Phase.UNCHECKED:
             return DocumentIndexState("ready")
         state: Literal["indexing", "rebuilding"] = "rebuilding" if found is Phase.REBUILDING else "indexing"

@@ -121,7 +121,7 @@ class RankingFiles:
 
 
 class RankingRows:
-    """Rankings as rows of the store."""
+    """Rankings as rows of the store, in a table that is not logged: a commit does not wait for the disk."""
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
         self._store = store
@@ -132,14 +132,15 @@ class RankingRows:
         if len(content) > MAX_PROJECT_BYTES:
             return
         now = self._now()
-        async with self._store.write(durable=False) as connection:
+        async with self._store.statement() as connection:
             await rows.put(connection, project_id, name, content, now)
-            if self._sweeping.is_due(len(content)):
+        if self._sweeping.is_due(len(content)):
+            async with self._store.write(durable=False) as connection:
                 await rows.sweep(connection, now - timedelta(seconds=KEPT_S), MAX_PROJECT_BYTES)
 
     async def get(self, project_id: int, name: str) -> bytes | None:
         now = self._now()
-        async with self._store.write(durable=False) as connection:
+        async with self._store.statement() as connection:
             return await rows.use(connection, project_id, name, now, now - timedelta(seconds=KEPT_S))
 
     def _now(self) -> datetime:

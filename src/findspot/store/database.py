@@ -182,15 +182,15 @@ class Store:
         return engine.connect()
 
     @contextlib.asynccontextmanager
-    async def lookup(self) -> AsyncIterator[Reader]:
-        """Give a small snapshot, for at most LOOKUP_ROWS rows by their keys.
+    async def lookup(self, *, one: bool = False) -> AsyncIterator[Reader]:
+        """Give a small snapshot, for at most LOOKUP_ROWS rows by their keys. `one` statement needs no transaction.
 
         On SQLite the queries run in the thread of the event loop, because the way to another thread and back takes
         longer than they do: docs/decisions/010 has the figures. If the database is locked, they run in another thread.
         """
         async with database_errors():
             if self._engines.lookups is None:
-                async with self._connected(self._engines.snapshots) as connection:
+                async with self.statement() if one else self._connected(self._engines.snapshots) as connection:
                     yield connection
                 return
             direct = _begin_snapshot(self._engines.lookups)
@@ -202,6 +202,13 @@ class Store:
                 yield _SameThreadReader(direct)
             finally:
                 _end_snapshot(direct)
+
+    @contextlib.asynccontextmanager
+    async def statement(self) -> AsyncIterator[AsyncConnection]:
+        """Give a connection for one short statement, which takes one round trip and commits itself. PostgreSQL only."""
+        engine = self._engines.reader.execution_options(isolation_level="AUTOCOMMIT")
+        async with database_errors(), self._connected(engine) as connection:
+            yield connection
 
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncConnection]:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.errors import Failure
-from findspot.models import Backoff, NamespaceKey, SourceState, TableIndexState
+from findspot.models import Backoff, NamespaceKey, SourceState, TableIndexState, documents_namespace
 from findspot.store import driver
 from findspot.store.schema import changes, chunks, documents, index_states, installation, tables
 
@@ -181,14 +181,18 @@ async def count_waiting(connection: AsyncConnection, namespace: str) -> int:
     return int((await connection.execute(query)).scalar_one())
 
 
-_ANY_BEHIND = """\
-SELECT 1 FROM index_states
-WHERE project_id = ? AND document_id IS NOT NULL AND status IN (??) LIMIT 1"""
+_OF_DOCUMENTS = """\
+SELECT (SELECT phase FROM namespace_states WHERE namespace = ?), EXISTS (
+  SELECT 1 FROM index_states WHERE project_id = ? AND document_id IS NOT NULL AND status IN (??))"""
 
 
-def any_document_behind(connection: sa.Connection, project_id: int) -> bool:
-    """Return whether a saved document of a project is not searchable yet. Reads an index: every search asks."""
-    return bool(driver.rows(connection, _ANY_BEHIND, project_id, among=("pending", "indexing", "error")))
+def of_documents(connection: sa.Connection, project_id: int) -> tuple[str | None, bool]:
+    """Return the phase of the documents' namespace, if it has one, and whether a saved document is not searchable yet.
+
+    One statement that reads two indexes: every search asks."""
+    namespace, unfinished = documents_namespace(project_id), ("pending", "indexing", "error")
+    ((phase, is_behind),) = driver.rows(connection, _OF_DOCUMENTS, namespace, project_id, among=unfinished)
+    return phase, bool(is_behind)
 
 
 async def indexed_documents(connection: AsyncConnection, project_id: int) -> tuple[int, int]:
