@@ -47,9 +47,7 @@ for name in [name for name in os.environ if name.startswith(("FINDSPOT_", "SEARC
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--engine", choices=("embedded", "turbopuffer"), default="embedded", help="of apps under test")
-    parser.addoption(
-        "--processes", type=int, default=1, help="apps that a test uses in turn"
-    )
+    parser.addoption("--processes", type=int, default=1, help="apps that a test uses in turn")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -27,7 +27,7 @@ STORIES = ("The old warehouse stands at the pier, 废弃仓库。", "那座废�
 def server(postgres: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The server with two API processes. Two workers run beside it, each with a data folder of its own."""
     standin, address, data = StandIn(), postgres.empty(), tmp_path_factory.mktemp("shared")
-    variables = {
+    variables: dict[str, Any] = {
         "FINDSPOT_DATABASE_URL": address,
         "FINDSPOT_ENGINE": "turbopuffer",
         "TURBOPUFFER_API_KEY": standin.api_key,

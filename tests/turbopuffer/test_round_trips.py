@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,8 +12,11 @@ import sqlalchemy as sa
 
 from findspot.app import App, open_app
 from findspot.engines.protocol import Within
-from findspot.search.request import SearchRequest
+from findspot.runtime import engine_catalog
+from findspot.search import origins
+from findspot.search.request import SearchRequest, Strategy
 from findspot.settings import Settings
+from findspot.store.schema import documents
 from tests import flows
 from tests.turbopuffer.server import StandIn
 
@@ -35,6 +39,12 @@ def counted(standin: StandIn) -> Iterator[tuple[dict[str, int], list[str]]]:
     finally:
         sa.event.remove(sa.Engine, "before_cursor_execute", note)
         requests |= standin.service.requests - before
+
+
+@pytest.fixture(autouse=True)
+def placements_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where an index is, is read every few seconds. Have no test run into that."""
+    monkeypatch.setattr(engine_catalog, "KEPT_S", 1000.0)
 
 
 async def prepared(app: App) -> tuple[int, int]:
@@ -65,12 +75,45 @@ async def test_a_search_of_a_table_takes_one_request_and_at_most_two_statements(
         assert len(statements) <= 2, statements
 
 
-async def test_a_search_of_documents_takes_one_request_with_its_count(remote: Settings, standin: StandIn) -> None:
+@pytest.mark.parametrize("strategy", Strategy)
+@pytest.mark.parametrize("query", ["harbour 港口", "港口"])
+async def test_a_first_page_of_documents_takes_one_request_and_two_reads(
+    remote: Settings, standin: StandIn, strategy: Strategy, query: str
+) -> None:
     async with open_app(remote) as app:
         project, _ = await prepared(app)
         with counted(standin) as (requests, statements):
-            page = await app.workspace_search.search(SearchRequest(project, "harbour 港口", low_scores=True))
-        assert (len(page.results), page.total.exact) == (20, True)
+            page = await app.workspace_search.search(SearchRequest(project, query, strategy, low_scores=True))
+        assert len(page.results) == 20
+        assert page.index.state == "ready"
         assert requests == {"query": 1}
-        reads = [each for each in statements if each.startswith("SELECT")]  # the cursor is written for other processes
-        assert len(reads) <= 4, statements  # state of the index (2), dates of the documents, chunks
+        reads = [each for each in statements if each.startswith(("SELECT", "WITH"))]
+        assert len(reads) <= 2, reads  # the state of the index; dates, chunks and lines
+        writes = [each for each in statements if each not in reads]
+        assert [each.split("(")[0].strip() for each in writes] == ["INSERT INTO search_cursors"]  # for other processes
+
+
+async def test_the_database_chooses_the_best_hits_by_the_dates_of_their_documents(
+    remote: Settings, standin: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_app(remote) as app:
+        project = await flows.make_project(app)
+        for number in range(5):
+            await flows.make_document(app, project, *(f"harbour {number} {part} 港口" for part in range(20)))
+        await flows.settle(app)
+        ages = sa.case({number: timedelta(days=10 * number) for number in range(6)}, value=documents.c.id % 6)
+        async with app.store.write() as connection:
+            await connection.execute(sa.update(documents).values(updated_at=documents.c.updated_at - ages))
+        await flows.settle(app)
+        await app.index_worker.close()
+        request = SearchRequest(project, "harbour 港口", low_scores=True, page_size=50, duplicates=True)
+        await app.workspace_search.search(request)
+        with counted(standin) as (_, statements):
+            page = await app.workspace_search.search(request)
+        monkeypatch.setattr(origins, "READ_AT_ONCE", 1)  # the others are read when they are needed
+        with counted(standin) as (_, more_statements):
+            again = await app.workspace_search.search(request)
+        assert len(page.results) == 50
+        assert page.results == again.results
+        assert len({each.score.recency for each in page.results}) > 1
+        assert (len(statements), len(more_statements) > 3) == (3, True), statements

@@ -1,7 +1,7 @@
 """The candidates of a workspace search: what the legs recalled, with the documents that it belongs to."""
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -24,15 +24,15 @@ class Candidates:
 
     limit: int
     recall: Recall
-    origins: Mapping[int, Origin]  # of the candidates that may be hits
-    rejected: Set[int]  # candidates without a phrase of the query, or with what it excludes
     full: Set[int]  # candidates with every word of the query
     more_full: bool  # chunks that are no candidates may have every word too
-    matches: int  # how many could be recalled by keyword; for a semantic search, by vector
-    capped: bool  # that is more than MAX_CANDIDATES
     by_keyword: bool
     by_vector: bool
     degraded: Degradation | None
+    origins: Mapping[int, Origin] = field(default_factory=dict)  # of the candidates that may be hits
+    rejected: Set[int] = frozenset()  # candidates without a phrase of the query, or with what it excludes
+    matches: int = 0  # how many could be recalled by keyword; for a semantic search, by vector
+    capped: bool = False  # that is more than MAX_CANDIDATES
 
     @property
     def keywords_exhausted(self) -> bool:

@@ -1,6 +1,6 @@
 """Reads the rows of hits. The closer look, folding and the results of one page share them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from findspot.models import FoundChunk
@@ -8,6 +8,7 @@ from findspot.sources.lines import PIECE
 from findspot.store import chunks as rows
 from findspot.store import document_lines
 from findspot.store.database import Store
+from findspot.store.document_lines import Piece
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -36,13 +37,15 @@ class HitRows:
     async def texts(self, ids: Sequence[int]) -> dict[int, str]:
         return {id: each.chunk.text for id, each in (await self.read(ids)).items()}
 
-    def _read(self, connection: "sa.Connection", ids: Sequence[int]) -> None:
-        found = rows.found(connection, ids)
-        wanted = {line_key(each, number) for each in found.values() for number in _line_pieces(each)}
-        lines = document_lines.read(connection, {(id, number) for id, _, number in wanted})
-        self.lines |= {key: lines[key[0], key[2]] for key in wanted if (key[0], key[2]) in lines}
+    def add(self, ids: Sequence[int], found: Mapping[int, FoundChunk], lines: Mapping[Piece, bytes]) -> None:
+        """Keep what was read of these chunks, in one step with their lines. Those not found are deleted."""
+        self.lines |= {key: lines[key[0], key[2]] for key in _line_keys(found) if (key[0], key[2]) in lines}
         self.found |= found
         self._asked.update(ids)
+
+    def _read(self, connection: "sa.Connection", ids: Sequence[int]) -> None:
+        found = rows.found(connection, ids)
+        self.add(ids, found, document_lines.read(connection, {(id, number) for id, _, number in _line_keys(found)}))
 
 
 def is_behind(found: FoundChunk) -> bool:
@@ -53,6 +56,10 @@ def is_behind(found: FoundChunk) -> bool:
 def line_key(found: FoundChunk, number: int) -> LineKey:
     """Return the key of a piece of the line index that fits the text of this chunk."""
     return found.chunk.document_id or 0, CURRENT if is_behind(found) else found.revision, number
+
+
+def _line_keys(found: Mapping[int, FoundChunk]) -> set[LineKey]:
+    return {line_key(each, number) for each in found.values() for number in _line_pieces(each)}
 
 
 def _line_pieces(found: FoundChunk) -> range:

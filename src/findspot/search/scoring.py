@@ -26,6 +26,11 @@ def score(ranking: Ranking, found: Candidates, similarity: Callable[[float], flo
     )
 
 
+def date_weight(request: SearchRequest, found: Candidates) -> float:
+    """Return the weight of a document's date in the score of its chunks."""
+    return workspace.scaled_up(_weights(request, found), keyword=found.by_keyword, vector=found.by_vector).recency
+
+
 def look_closer(
     hits: Sequence[Scored[int]], ranking: Ranking, found: Candidates, similarity: Callable[[float], float]
 ) -> list[Scored[int]]:

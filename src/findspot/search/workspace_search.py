@@ -7,19 +7,19 @@ candidates are recalled when a page needs them, and come after those that were r
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from findspot.engines.protocol import Recall, Vectors, Within
+from findspot.engines.protocol import Vectors, Within
 from findspot.errors import FindspotError
 from findspot.indexing.status import DocumentIndexState, IndexStatus
 from findspot.ranking import workspace
 from findspot.ranking.fusion import LOOKED_AT
 from findspot.ranking.normal import bm25_norm
 from findspot.ranking.scores import Look
-from findspot.ranking.workspace import Origin, Scored
+from findspot.ranking.workspace import Scored
 from findspot.runtime import metrics
 from findspot.runtime.embeddings import Embeddings
 from findspot.runtime.limits import Deadline, Gate
@@ -33,6 +33,7 @@ from findspot.search.folding import BLOCK
 from findspot.search.hit_rows import HitRows
 from findspot.search.listing import list_results
 from findspot.search.looks import Looks
+from findspot.search.origins import Origins
 from findspot.search.paging import Cursor, Cursors, RankedHit, Ranking, extended
 from findspot.search.recall import Degradation, Recalled, Recaller, words_of
 from findspot.search.request import SearchRequest, Sort, Strategy
@@ -40,12 +41,9 @@ from findspot.search.results import ReadResults, Result, Results
 from findspot.search.scoring import look_closer, score
 from findspot.search.shared_cursors import SharedCursors
 from findspot.search.total import Total
-from findspot.store import chunks as chunk_rows
-from findspot.store.database import LOOKUP_ROWS, Store
+from findspot.store.database import Store
 
 if TYPE_CHECKING:
-    import sqlalchemy as sa
-
     from findspot.words import Query
 
 log = logging.getLogger(__name__)
@@ -107,6 +105,7 @@ class WorkspaceSearch:
         self._index_status = index_status
         self._results = results
         self._filters = DocumentFilters(store)
+        self._origins = Origins(store, threads.search, lambda cosine: embeddings.embedder.calibration.score(cosine))
         self._gate = gate
         self._threads = threads.search
         self._looks = looks
@@ -256,10 +255,10 @@ class WorkspaceSearch:
         ranking = cursor.ranking
         first = candidates.MAX_CANDIDATES if ranking.request.needs_every_hit else recall.CANDIDATES
         limit = min(ranking.limit * WIDENING or first, candidates.MAX_CANDIDATES)
-        found = await self._candidates(ranking, limit, deadline, turn)
+        found = await self._candidates(ranking, limit, deadline, turn, rows)
         if found.capped and ranking.request.sort is Sort.DATE:
             within = await self._newest(ranking, found)
-            fewer = await self._candidates(replace(ranking, within=within), limit, deadline, turn)
+            fewer = await self._candidates(replace(ranking, within=within), limit, deadline, turn, rows)
             found = replace(fewer, matches=found.matches, capped=True)
         ranking, hits = await self._rank(ranking, found, rows)
         complete = found.degraded is None and self._is_complete(ranking.request, found)
@@ -278,7 +277,9 @@ class WorkspaceSearch:
 
     # ── candidates ──
 
-    async def _candidates(self, ranking: Ranking, limit: int, deadline: Deadline, turn: Turn) -> Candidates:
+    async def _candidates(
+        self, ranking: Ranking, limit: int, deadline: Deadline, turn: Turn, rows: HitRows
+    ) -> Candidates:
         """Recall up to `limit` candidates per leg.
 
         A semantic search for a phrase asks keywords for every chunk with the words of the phrase, and takes the
@@ -295,23 +296,20 @@ class WorkspaceSearch:
         legs, by_keyword = recalled.recall, recalled.by_keyword
         if by_phrase:
             legs, by_keyword = best_with_phrase(legs, limit, by_vector=recalled.by_vector), not recalled.by_vector
-        matches, (origins, rejected) = await asyncio.gather(
-            self._count(asked, query, recalled, wide), self._read_origins(ranking, legs, deadline)
-        )
         full, more_full = full_matches(query, legs) if by_keyword else (frozenset[int](), False)
-        return Candidates(
+        found = Candidates(
             limit=limit,
             recall=legs,
-            origins=origins,
-            rejected=rejected,
             full=full,
             more_full=more_full,
-            matches=matches,
-            capped=matches >= wide >= candidates.MAX_CANDIDATES,
             by_keyword=by_keyword,
             by_vector=recalled.by_vector,
             degraded=recalled.degraded,
         )
+        matches, found = await asyncio.gather(
+            self._count(asked, query, recalled, wide), self._origins.read(ranking, found, deadline, rows)
+        )
+        return replace(found, matches=matches, capped=matches >= wide >= candidates.MAX_CANDIDATES)
 
     async def _count(self, request: SearchRequest, query: "Query", recalled: Recalled, limit: int) -> int:
         """Return how many chunks match by keyword; for a search by vector, how many have a vector."""
@@ -321,36 +319,6 @@ class WorkspaceSearch:
         if recalled.recall.matches is not None:
             return recalled.recall.matches
         return await self._recaller.count(request, words_of(query) if recalled.by_keyword else None)
-
-    async def _read_origins(
-        self, ranking: Ranking, legs: Recall, deadline: Deadline
-    ) -> tuple[dict[int, Origin], Set[int]]:
-        """Return the documents of the candidates that may be hits, and the candidates whose texts do not match."""
-        request, query = ranking.request, ranking.query
-        ids = legs.keyword.keys() | legs.vector.keys()
-        if query.phrases and request.strategy is Strategy.HYBRID:  # others lack a word of the phrase
-            ids &= legs.keyword.keys() | legs.keyword_also.keys()
-        ids -= ranking.rejected
-        documents = {id: document_id for id, document_id in legs.documents.items() if id in ids}
-        document_ids = list(set(documents.values()))
-        unchecked = list(documents.keys() - set(ranking.ids)) if query.needs_text_check else []
-
-        def read(connection: "sa.Connection") -> tuple[dict[int, datetime], dict[int, str]]:
-            changed_at = chunk_rows.changed_at(connection, request.project_id, document_ids)
-            return changed_at, chunk_rows.texts(connection, unchecked) if unchecked else {}
-
-        many = len(document_ids) + len(unchecked) > LOOKUP_ROWS
-        async with self._store.read() if many else self._store.lookup() as connection:
-            changed_at, texts = await connection.run_sync(read)
-        rejected: Set[int] = frozenset()
-        if unchecked:
-            rejected = await self._threads.run(candidates.rejected, query, unchecked, texts, deadline)
-        origins = {
-            id: Origin(document_id, changed_at[document_id])
-            for id, document_id in documents.items()
-            if document_id in changed_at and id not in rejected
-        }
-        return origins, rejected
 
     # ── ranking ──
 

@@ -305,25 +305,31 @@ async def forgotten(connection: AsyncConnection, ids: Sequence[int]) -> None:
 # ── hits of a search ──
 
 
-_FOUND = f"""\
-SELECT {", ".join(f"chunks.{column.name}" for column in _columns)},
+FOUND_COLUMNS = f"""\
+{", ".join(f"chunks.{column.name}" for column in _columns)},
   COALESCE(tables.revision, documents.revision),
   COALESCE(chunks.last_revision, of_table.indexed_revision, of_document.indexed_revision, 0),
-  documents.title, documents.type, import_files.path, documents.updated_at
-FROM chunks
+  documents.title, documents.type, import_files.path, documents.updated_at"""
+FOUND_WIDTH = len(_columns) + 6  # columns
+FOUND_SOURCES = """\
 LEFT JOIN tables ON tables.id = chunks.table_id
 LEFT JOIN documents ON documents.id = chunks.document_id
 LEFT JOIN import_files ON import_files.document_id = chunks.document_id
 LEFT JOIN index_states of_table ON of_table.table_id = chunks.table_id
-LEFT JOIN index_states of_document ON of_document.document_id = chunks.document_id
-WHERE chunks.id IN (??)"""  # index_states is joined twice: a join with OR would be slow
+LEFT JOIN index_states of_document ON of_document.document_id = chunks.document_id"""  # a join with OR would be slow
+_FOUND = f"SELECT {FOUND_COLUMNS} FROM chunks {FOUND_SOURCES} WHERE chunks.id IN (??)"
 
 
 def found(connection: sa.Connection, ids: Sequence[int]) -> dict[int, FoundChunk]:
     """Return chunks by id, each with the current state of its source. Deleted ones are left out."""
+    return found_chunks(driver.rows(connection, _FOUND, among=ids))
+
+
+def found_chunks(rows: Sequence[Sequence[Any]]) -> dict[int, FoundChunk]:
+    """Return chunks by id, of rows with FOUND_COLUMNS."""
     last, read = len(_columns) - 1, _Timestamps()
     answer: dict[int, FoundChunk] = {}
-    for row in driver.rows(connection, _FOUND, among=ids):
+    for row in rows:
         context = Context.of_row(None if row[last - 1] is None else bytes(row[last - 1]).decode(), row[3])
         columns = (*row[: last - 1], context, bytes(row[last]).decode())
         source = (*row[last + 1 : -1], read[row[-1]])
