@@ -204,6 +204,24 @@ async def test_requests_are_taken_by_the_worker_that_gets_the_lease(apps: tuple[
     await agree(apps[0], key.namespace)
 
 
+async def test_a_namespace_whose_state_was_never_written_is_compared_too(apps: tuple[App, App]) -> None:
+    project = await make_project(apps[0])
+    await make_document(apps[0], project, *MIXED)
+    await settle(apps[0])
+    key = NamespaceKey(project, None)
+    indexed = flows.held(apps[0], key.namespace)
+    await flows.lose(apps[0], key.namespace, indexed[:2])
+    await NamespaceStates(apps[0].store, SharedLeases(apps[0].store, "after a restart")).compare([key])
+    apps[0].store.written.set()
+
+    async def is_repaired() -> bool:
+        return flows.held(apps[0], key.namespace) == indexed
+
+    await flows.until(apps[0], is_repaired)
+    await settle(apps[0])
+    await agree(apps[0], key.namespace)
+
+
 async def everything(app: App) -> list[Any]:
     async with app.store.read() as connection:
         return [

@@ -163,7 +163,8 @@ class NamespaceStates:
         if len(mine) < len(keys):
             others = set(keys) - set(mine)
             async with self._store.write(durable=False) as connection:
-                states = [state for state in await rows.every(connection) if state.key in others]
+                known = {state.key: state for state in await rows.every(connection)}
+                states = [known.get(key) or transitions.initial(key) for key in others]  # some have no row yet
                 await rows.save(connection, [transitions.comparison_wanted(state) for state in states])
 
     async def rebuilding_elsewhere(self, project_id: int) -> int:
