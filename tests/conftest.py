@@ -79,7 +79,7 @@ def _runs(item: pytest.Item, *, has_files: bool, processes: int) -> bool:
     is_postgres = "postgres" in _parameters(item)
     if item.get_closest_marker("one_database") and is_postgres and processes == 1:
         return False
-    if item.get_closest_marker("local_files") and not has_files:
+    if not has_files and (item.get_closest_marker("local_files") or item.get_closest_marker("lists_terms")):
         return False
     fixtures = getattr(item, "fixturenames", ())
     is_shared = is_postgres and ("app" in fixtures or "owner" in fixtures)  # others open what they need themselves

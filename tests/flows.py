@@ -117,7 +117,7 @@ class Watched:
 
     @property
     def files(self) -> Any:
-        return Watched(self.engine.files, self.instead)
+        return None if self.engine.files is None else Watched(self.engine.files, self.instead)
 
 
 def use(monkeypatch: pytest.MonkeyPatch, embedder: FakeEmbedder | None = None) -> None:

@@ -103,6 +103,7 @@ async def test_a_tool_created_without_waiting_is_pending_and_becomes_ready(app: 
     assert (await app.tools.get(made.tool.id)).metadata["search_index"] == index
 
 
+@pytest.mark.one_process  # the worker of the other app has an embedder that works
 async def test_the_index_status_shows_an_unavailable_embedder(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     embedder = flows.FakeEmbedder()
     embedder.fails_on = "tide"

@@ -90,6 +90,7 @@ async def test_bad_input_is_refused_and_the_field_named(
     assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (422, "INVALID_ARGUMENT", field)
 
 
+@pytest.mark.lists_terms
 async def test_neither_a_reason_nor_a_correction_names_a_part_of_a_private_value(
     owner: httpx2.AsyncClient, project: int
 ) -> None:

@@ -190,6 +190,7 @@ def files(folder: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.local_files
 @pytest.mark.scenario("004.security.isolation")
 async def test_the_indexes_of_two_projects_share_no_folder_no_namespace_and_no_file(
     app: App, settings: Settings

@@ -221,6 +221,7 @@ async def test_without_vectors_keywords_decide_and_the_answer_says_so(
 
 
 @pytest.mark.fake_embedder
+@pytest.mark.one_process  # apps of one test do not count together; tests/server/test_shared_flows.py has processes
 async def test_more_retrievals_than_a_project_may_run_are_refused_at_once(app: App, project: int) -> None:
     await write(app, project, "a", "The keeper of the lighthouse polishes the lamp.")
     await settle(app)
