@@ -25,7 +25,7 @@ from findspot.runtime.threads import Threads
 from findspot.settings import Settings
 from findspot.store import leases as lease_rows
 from findspot.store.database import Store
-from findspot.store.schema import chunks, index_states
+from findspot.store.schema import chunks, index_states, namespace_states
 from tests import flows
 from tests.flows import MIXED, FakeEmbedder, add_tool, make_document, make_project, make_table, settle, texts
 from tests.indexing.test_leases import LONG_S, steal
@@ -211,6 +211,8 @@ async def test_a_namespace_whose_state_was_never_written_is_compared_too(apps: t
     key = NamespaceKey(project, None)
     indexed = flows.held(apps[0], key.namespace)
     await flows.lose(apps[0], key.namespace, indexed[:2])
+    async with apps[0].store.write() as connection:
+        await connection.execute(sa.delete(namespace_states))
     await NamespaceStates(apps[0].store, SharedLeases(apps[0].store, "after a restart")).compare([key])
     apps[0].store.written.set()
 
