@@ -81,6 +81,7 @@ def test_a_query_of_unknown_words_only_corrects_the_first_eight() -> None:
 
 @pytest.mark.fake_embedder
 @pytest.mark.one_database
+@pytest.mark.lists_terms
 async def test_a_search_shows_the_correction_and_can_be_exact(app: App) -> None:
     project = await make_project(app)
     await make_document(app, project, *TEXTS)

@@ -259,6 +259,7 @@ async def test_a_deleted_table_has_no_hits(app: App, table: Table) -> None:
 
 
 @pytest.mark.one_database
+@pytest.mark.one_process  # apps of one test do not count together
 async def test_of_120_searches_at_once_64_are_answered_and_56_are_refused_immediately(app: App, document: Any) -> None:
     release = threading.Event()
 

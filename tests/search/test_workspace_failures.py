@@ -102,6 +102,7 @@ WRITES: list[tuple[object, str]] = [
 
 @pytest.mark.scenario("004.matrix.index-write-fails")
 @pytest.mark.parametrize("where", WRITES, ids=lambda each: each[1])
+@pytest.mark.local_files
 async def test_with_a_full_disk_saves_and_searches_work_and_the_index_catches_up_later(
     app: App, project: int, monkeypatch: pytest.MonkeyPatch, where: tuple[object, str]
 ) -> None:

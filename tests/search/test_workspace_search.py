@@ -330,6 +330,7 @@ async def test_a_total_is_exact_or_a_lower_bound(app: App, project: int) -> None
 
 
 @pytest.mark.one_database
+@pytest.mark.local_files
 async def test_a_semantic_total_counts_chunks_with_a_vector(app: App, project: int) -> None:
     one = await make_document(app, project, *(f"heron number {number}" for number in range(60)))
     await make_document(app, project, "another heron")
@@ -506,6 +507,7 @@ async def test_the_old_index_answers_during_a_rebuild(app: App, project: int) ->
 
 @pytest.mark.one_database
 @pytest.mark.scenario("004.concurrency.sixty-four", "004.concurrency.back-pressure")
+@pytest.mark.one_process  # apps of one test do not count together
 async def test_searches_over_the_limit_are_refused_immediately(app: App, project: int, document: Any) -> None:
     answers = await asyncio.gather(
         *(find(app, project, f"pool {number}", "hybrid", low_scores=True) for number in range(120)),
