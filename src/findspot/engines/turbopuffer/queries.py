@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from findspot.engines.protocol import HEADINGS_WEIGHT, NAME_WEIGHT, TITLE_WEIGHT, Vector, Within, Words
@@ -26,6 +27,7 @@ class Keywords:
     """The expressions of a keyword query: what matches, and what it scores."""
 
     def __init__(self, words: Words) -> None:
+        words = replace(words, named=tuple(_short(words.named)), none_of=tuple(_short(words.none_of)))
         self._variants = dict(words.variants)
         all_of = tuple(dict.fromkeys(words.all_of))
         any_of = tuple(_short(dict.fromkeys((*words.any_of, *all_of))))
