@@ -192,7 +192,7 @@ async def test_a_rebuild_that_the_end_of_the_process_interrupts_is_queued_in_the
         assert await app.index_status.is_rebuild_due(key.namespace)
 
 
-@pytest.mark.one_process  # workers count the rebuilds of others without a lock, so that there may be more at first
+@pytest.mark.one_process  # two workers may prepare more and give them up: test_leases.py counts over both
 async def test_at_most_two_namespaces_of_a_project_are_rebuilt_at_once(
     app: App, project: int, embedder: FakeEmbedder
 ) -> None:

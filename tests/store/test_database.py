@@ -10,7 +10,8 @@ import sqlalchemy as sa
 
 from findspot.errors import FindspotError
 from findspot.store import projects as rows
-from findspot.store.database import Reader, Store
+from findspot.store.database import Store
+from findspot.store.reader import Reader
 from findspot.store.schema import projects
 
 

@@ -10,7 +10,8 @@ from cachetools import LRUCache
 from findspot.models import Caller
 from findspot.retrieval.redaction_rules import DEFAULT_RULES, CustomPattern, Rules, custom_rules
 from findspot.store import retrieval_configs as rows
-from findspot.store.database import Reader, Store
+from findspot.store.database import Store
+from findspot.store.reader import Reader
 from findspot.store.retrieval_configs import RetrievalConfig
 
 DEFAULTS = RetrievalConfig()

@@ -22,7 +22,8 @@ from findspot.search.recall import Degradation, Recalled, Recaller, words_of
 from findspot.search.request import SearchRequest, Strategy
 from findspot.search.segments import Segments
 from findspot.store import chunks as rows
-from findspot.store.database import LOOKUP_ROWS, Reader, Store
+from findspot.store.database import LOOKUP_ROWS, Store
+from findspot.store.reader import Reader
 
 if TYPE_CHECKING:
     from findspot.words import Query

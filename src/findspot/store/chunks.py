@@ -12,7 +12,7 @@ from findspot.context import Context
 from findspot.models import ChunkRow, ChunkToIndex, FoundChunk
 from findspot.store import driver
 from findspot.store.column_types import Timestamp
-from findspot.store.database import Reader
+from findspot.store.reader import Reader
 from findspot.store.schema import changes, chunks, gone_chunks, index_states
 
 _AT_ONCE = 250  # rows in one statement or one part of an answer: the event loop is free in between

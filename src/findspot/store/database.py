@@ -6,10 +6,10 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
@@ -17,14 +17,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from findspot.store import migrate, postgres
 from findspot.store.failures import database_errors, is_locked, raised_as_findspot_errors
 from findspot.store.files import DatabaseFiles, disk_full, make_room_to_open
+from findspot.store.reader import Reader, SameThreadReader
 from findspot.store.remembered import Remembered
 from findspot.store.replica import SAVED, Replica
 from findspot.store.sqlite_connection import connector
 
 _log = logging.getLogger(__name__)
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 LOOKUP_ROWS = 500  # more rows than this are for `read`: they would keep the event loop busy
 
@@ -44,32 +42,6 @@ _SQLITE_PRAGMAS = (
 )
 # Of the writer: new chunks go to random pages of their indexes, which 2 MB do not hold (-15 % of processor time).
 _CACHE_KIB = 64 << 10
-
-
-class Reader(Protocol):
-    """A connection that runs queries. `read`, `lookup` and `write` all give one."""
-
-    async def execute(
-        self, statement: sa.Executable, parameters: Mapping[str, Any] | None = None, /
-    ) -> sa.CursorResult[*tuple[Any, ...]]: ...
-
-    async def run_sync(self, fn: Callable[Concatenate[sa.Connection, P], T], *arg: P.args, **kw: P.kwargs) -> T:
-        """Return what a function returns that queries a synchronous connection."""
-
-
-class _SameThreadReader:
-    """A reader that runs its queries in the thread of the event loop."""
-
-    def __init__(self, connection: sa.Connection) -> None:
-        self._connection = connection
-
-    async def execute(
-        self, statement: sa.Executable, parameters: Mapping[str, Any] | None = None, /
-    ) -> sa.CursorResult[*tuple[Any, ...]]:
-        return self._connection.execute(statement, parameters)
-
-    async def run_sync(self, fn: Callable[Concatenate[sa.Connection, P], T], *arg: P.args, **kw: P.kwargs) -> T:
-        return fn(self._connection, *arg, **kw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +171,7 @@ class Store:
                     yield connection
                 return
             try:
-                yield _SameThreadReader(direct)
+                yield SameThreadReader(direct)
             finally:
                 _end_snapshot(direct)
 

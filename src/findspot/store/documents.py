@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Document
 from findspot.store import driver
-from findspot.store.database import Reader
+from findspot.store.reader import Reader
 from findspot.store.schema import documents
 
 _AT_ONCE = 5_000  # ids in one part of an answer: the event loop is free in between

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Binding, Endpoint, Tool
 from findspot.store import tools as tool_rows
-from findspot.store.database import Reader
+from findspot.store.reader import Reader
 from findspot.store.schema import bindings, endpoints, tools
 
 _columns = (

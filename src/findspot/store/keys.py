@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Key, Role
-from findspot.store.database import Reader
+from findspot.store.reader import Reader
 from findspot.store.schema import keys
 
 _columns = (keys.c.id, keys.c.project_id, keys.c.name, keys.c.role, keys.c.hint, keys.c.created_at)

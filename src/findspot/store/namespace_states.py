@@ -13,8 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from findspot.errors import Failure
 from findspot.models import NamespaceKey
 from findspot.store import driver
-from findspot.store.database import Reader
 from findspot.store.index_states import error_columns, error_of
+from findspot.store.reader import Reader
 from findspot.store.schema import namespace_states
 
 

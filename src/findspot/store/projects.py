@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Project
-from findspot.store.database import Reader
+from findspot.store.reader import Reader
 from findspot.store.schema import projects
 
 _columns = (projects.c.id, projects.c.name, projects.c.created_at)

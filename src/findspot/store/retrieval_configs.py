@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from findspot.store.database import Reader
+from findspot.store.reader import Reader
 from findspot.store.schema import retrieval_configs as configs
 
 KEPT = 100  # changes of a project; older ones are deleted

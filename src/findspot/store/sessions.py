@@ -6,7 +6,7 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from findspot.store.database import Reader
+from findspot.store.reader import Reader
 from findspot.store.schema import sessions
 
 

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Table
 from findspot.store import driver
-from findspot.store.database import Reader
+from findspot.store.reader import Reader
 from findspot.store.schema import pieces, tables
 
 Text: TypeAlias = bytes | bytearray

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Tool, ToolType
-from findspot.store.database import Reader
+from findspot.store.reader import Reader
 from findspot.store.schema import chunks, tools
 
 columns: tuple[sa.ColumnElement[Any], ...] = (

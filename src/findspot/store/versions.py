@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Caller, Document, Version
-from findspot.store.database import Reader
+from findspot.store.reader import Reader
 from findspot.store.schema import documents, versions
 
 _columns = (
