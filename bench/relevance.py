@@ -115,7 +115,7 @@ def _ways(embedder: OfflineEmbedder) -> dict[str, Way]:
     def by_workspace(asked: Asked, documents: Sequence[int], looked_at: int = LOOKED_AT) -> list[int]:
         cosines = asked.vector.all()
         origins = {id: Origin(documents[id], NOW) for id in asked.keyword.all().keys() | cosines.keys()}
-        hits = workspace.rank(asked.keyword, asked.vector, similarity, origins, NOW)
+        hits = workspace.rank(asked.keyword, asked.vector, embedder.calibration.scores, origins, NOW)
         looks = asked.look([hit.id for hit in hits[:looked_at]])
         hits = workspace.look_closer(hits, looks, cosines, similarity, origins, HYBRID["vector"])
         return [hit.id for hit in hits]

@@ -35,7 +35,7 @@ def test_a_score_is_between_0_and_1_and_keeps_the_order(one: float, two: float, 
     calibration = Calibration(a, b)
     low, high = sorted((one, two))
     assert 0 <= calibration.score(low) <= calibration.score(high) <= 1
-    assert calibration.scores(np.array([one], np.float64))[0] == pytest.approx(calibration.score(one), abs=1e-6)
+    assert calibration.scores(np.array([one, two])).tolist() == [calibration.score(one), calibration.score(two)]
 
 
 def test_cosine_is_the_inverse_of_score() -> None:

@@ -1,12 +1,12 @@
 """Find the documents of candidates and when they changed, and drop candidates whose texts do not match."""
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from findspot.ranking.normal import HALF_LIFE
-from findspot.ranking.workspace import Origin
+from findspot.ranking.workspace import ALL, Origin
 from findspot.runtime.limits import Deadline
 from findspot.runtime.threads import ThreadPool
 from findspot.search import candidates
@@ -26,6 +26,8 @@ from findspot.store.database import LOOKUP_ROWS, Store
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
+    from findspot.ranking.workspace import Similarities
+
 READ_AT_ONCE = BLOCK + 8  # the database may round scores otherwise, so it chooses a few more than are needed
 _NONE: Set[int] = frozenset()
 
@@ -33,10 +35,10 @@ _NONE: Set[int] = frozenset()
 class Origins:
     """Reads the documents of candidates. On PostgreSQL, rows that a first page needs are read along with them."""
 
-    def __init__(self, store: Store, threads: ThreadPool, similarity: Callable[[float], float]) -> None:
+    def __init__(self, store: Store, threads: ThreadPool, similarities: "Similarities") -> None:
         self._store = store
         self._threads = threads
-        self._similarity = similarity
+        self._similarities = similarities
 
     async def read(self, ranking: Ranking, found: Candidates, deadline: Deadline, rows: HitRows) -> Candidates:
         """Return the candidates with the documents of those that may be hits, and without those that do not match."""
@@ -45,10 +47,11 @@ class Origins:
             changed_at = await self._read_best(ranking, found, documents, rows)
         else:
             changed_at, rejected = await self._read_dates(ranking, documents, deadline)
+        origin_of = {document_id: Origin(document_id, at) for document_id, at in changed_at.items()}
         origins = {
-            id: Origin(document_id, changed_at[document_id])
+            id: origin_of[document_id]
             for id, document_id in documents.items()
-            if document_id in changed_at and id not in rejected
+            if document_id in origin_of and id not in rejected
         }
         return replace(found, origins=origins, rejected=rejected)
 
@@ -62,7 +65,7 @@ class Origins:
         self, ranking: Ranking, found: Candidates, documents: Mapping[int, int], rows: HitRows
     ) -> Mapping[int, datetime]:
         of_now = {id: Origin(document_id, ranking.now) for id, document_id in documents.items()}
-        hits = score(ranking, replace(found, origins=of_now), self._similarity)
+        hits = score(ranking, replace(found, origins=of_now), self._similarities, ALL)
         asked = [Candidate(hit.id, documents[hit.id], hit.score.keyword + hit.score.vector) for hit in hits]
         by_date = ByDate(ranking.now, date_weight(ranking.request, found), HALF_LIFE.total_seconds())
         async with self._store.statement() as connection:

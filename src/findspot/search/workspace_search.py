@@ -4,7 +4,6 @@ A ranking is kept under a cursor. The next page continues that ranking, whatever
 candidates are recalled when a page needs them, and come after those that were ranked before.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +37,7 @@ from findspot.search.paging import Cursor, Cursors, RankedHit, Ranking, extended
 from findspot.search.recall import Degradation, Recalled, Recaller, words_of
 from findspot.search.request import SearchRequest, Sort, Strategy
 from findspot.search.results import ReadResults, Result, Results
-from findspot.search.scoring import look_closer, score
+from findspot.search.scoring import least_shown, look_closer, score
 from findspot.search.shared_cursors import SharedCursors
 from findspot.search.total import Total
 from findspot.store.database import Store
@@ -105,7 +104,7 @@ class WorkspaceSearch:
         self._index_status = index_status
         self._results = results
         self._filters = DocumentFilters(store)
-        self._origins = Origins(store, threads.search, lambda cosine: embeddings.embedder.calibration.score(cosine))
+        self._origins = Origins(store, threads.search, lambda cosines: embeddings.embedder.calibration.scores(cosines))
         self._gate = gate
         self._threads = threads.search
         self._looks = looks
@@ -306,9 +305,8 @@ class WorkspaceSearch:
             by_vector=recalled.by_vector,
             degraded=recalled.degraded,
         )
-        matches, found = await asyncio.gather(
-            self._count(asked, query, recalled, wide), self._origins.read(ranking, found, deadline, rows)
-        )
+        matches = await self._count(asked, query, recalled, wide)
+        found = await self._origins.read(ranking, found, deadline, rows)
         return replace(found, matches=matches, capped=matches >= wide >= candidates.MAX_CANDIDATES)
 
     async def _count(self, request: SearchRequest, query: "Query", recalled: Recalled, limit: int) -> int:
@@ -327,19 +325,19 @@ class WorkspaceSearch:
 
         Many candidates are ranked in a thread.
         """
-        similarity = self._embeddings.embedder.calibration.score
+        calibration = self._embeddings.embedder.calibration
         if len(found.origins) <= 2 * recall.CANDIDATES:
-            hits = score(ranking, found, similarity)
+            hits = score(ranking, found, calibration.scores)
         else:
-            hits = await self._threads.run(score, ranking, found, similarity)
+            hits = await self._threads.run(score, ranking, found, calibration.scores)
         if found.by_vector and ranking.request.strategy is Strategy.HYBRID:
             if not ranking.looks and self._looks.can_compare:
                 ids = [hit.id for hit in hits[:BLOCK]]
                 await rows.read(ids)  # all that the first page needs, not only those that are looked at
                 looks = await self._looks.of(ranking.query.positive_text, ids[:LOOKED_AT], rows)
                 ranking = replace(ranking, looks=looks)
-            hits = look_closer(hits, ranking, found, similarity)
-        least = workspace.HIDES_BELOW if ranking.request.hides_low_scores else workspace.LEAST
+            hits = look_closer(hits, ranking, found, calibration.score)
+        least = least_shown(ranking.request)
         shown = [hit for hit in hits if hit.score.total >= least]
         if ranking.request.sort is Sort.DATE:  # equal ones stay in their order
             shown.sort(key=lambda hit: found.origins[hit.id].updated_at, reverse=True)
