@@ -1,12 +1,13 @@
 """Where is a text cut into chunks? Pure functions from a text to spans of it; docs/chunking.md has the rules.
 
-`cut` is the chunker for any text. `cut_node` applies it to a string of a table, `cut_passages` to the paragraphs of a
-document. `identity` builds the ids of chunks, and `excerpt` cuts what is shown of a hit.
+`cut` is the chunker for any text, and `spans` returns the same without objects. `cut_node` applies it to a string of a
+table, `cut_passages` to the paragraphs of a document. `identity` builds the ids of chunks, and `excerpt` cuts what is
+shown of a hit.
 """
 
 from __future__ import annotations
 
-from findspot.chunking.cut import OVERLAP, SIZE, Chunk, cut
+from findspot.chunking.cut import OVERLAP, SIZE, Chunk, cut, spans
 from findspot.chunking.excerpt import excerpt
 from findspot.chunking.grouping import Paragraph
 from findspot.chunking.identity import content_hash, document_chunk_id, table_chunk_id
@@ -26,5 +27,6 @@ __all__ = [
     "cut_passages",
     "document_chunk_id",
     "excerpt",
+    "spans",
     "table_chunk_id",
 ]

@@ -47,7 +47,13 @@ class Chunk:
 
 
 def cut(text: str, size: int = SIZE, overlap: int = OVERLAP) -> Iterator[Chunk]:
-    """Yield the chunks of a text in order. Deterministic: the same text always has the same chunks.
+    """Yield the chunks of a text in order. Deterministic: the same text always has the same chunks."""
+    for index, (start, end) in enumerate(spans(text, size, overlap)):
+        yield Chunk(start, end, index)
+
+
+def spans(text: str, size: int = SIZE, overlap: int = OVERLAP) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the chunks of a text.
 
     `uncovered` is the first visible character that is in no chunk yet.
     """
@@ -55,17 +61,15 @@ def cut(text: str, size: int = SIZE, overlap: int = OVERLAP) -> Iterator[Chunk]:
         raise ValueError("size must be at least 1, and overlap less than half of it")
     stop = len(text.rstrip())
     start = uncovered = _first_visible(text, 0, stop)
-    index = 0
     while uncovered < stop:
         if stop - start <= size:
-            yield Chunk(start, stop, index)
+            yield start, stop
             return
         end = _end(text, start, uncovered, start + size)
         if end is None:  # a grapheme cluster as long as the window leaves no room for overlap
             start = uncovered
             continue
-        yield Chunk(start, end, index)
-        index += 1
+        yield start, end
         uncovered = _first_visible(text, end, stop)
         start = _next_start(text, start, end, uncovered, size, overlap)
 
@@ -78,10 +82,11 @@ def _first_visible(text: str, start: int, stop: int) -> int:
 def _end(text: str, start: int, uncovered: int, limit: int) -> int | None:
     """Return the end of the chunk that begins at `start`. It must include the character at `uncovered`."""
     late = max(start + (limit - start) // 2, uncovered + 1)
+    may_have_lines = not text[late : limit + 2].isprintable()  # without line ends, cutting takes half the time
     end = (
-        _last_blank(_BLANK_LINE, text, late, limit, width=2)
+        (may_have_lines and _last_blank(_BLANK_LINE, text, late, limit, width=2))
         or _last_sentence_end(text, start, late, limit)
-        or _last_blank(_LINE_END, text, late, limit)
+        or (may_have_lines and _last_blank(_LINE_END, text, late, limit))
         or _last_blank(_WORD_END, text, late, limit)
     )
     if end:

@@ -51,12 +51,12 @@ class Segments:
         return dict(zip(found, table.compare(query, vector, list(found.values())), strict=True))
 
     def _made(self, texts: Mapping[int, str]) -> "dict[int, SegmentRows]":
-        from findspot.chunking import cut
+        from findspot.chunking import spans
 
         table = self._embedder.word_table
         if table is None or not texts:
             return {}
-        segments = [[text[each.start : each.end] for each in cut(text, SEGMENT_LENGTH, 0)] for text in texts.values()]
+        segments = [[text[start:end] for start, end in spans(text, SEGMENT_LENGTH, 0)] for text in texts.values()]
         made = dict(zip(texts, table.segment_rows(segments), strict=True))
         with self._lock:
             for id, rows in made.items():
