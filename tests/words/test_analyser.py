@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from findspot.words import query_terms, terms, tokens, units
-from findspot.words.analyser import TermSpans
+from findspot.words.analyser import TermSpans, fold_keeping_offsets
 from findspot.words.parts import LONGEST
 from tests.chunking.texts import texts
 
@@ -211,6 +211,16 @@ def test_term_spans_are_those_of_the_matching_tokens(text: str, others: str, typ
         if token.term in wanted or (prefix and token.kind == "unit" and token.exact.startswith(prefix))
     }
     assert set(TermSpans(wanted, prefix)(text)) == expected
+
+
+def test_a_long_text_is_folded_as_a_short_one_is() -> None:
+    points = (point for point in range(0x3FFFF) if not 0xD800 <= point < 0xE000)
+    regular = "".join(each for each in map(chr, points) if fold_keeping_offsets(each) is not None)
+    parts = (regular[start : start + 100] for start in range(0, len(regular), 100))
+    assert fold_keeping_offsets(regular) == "".join(fold_keeping_offsets(part) or "" for part in parts)
+    plane = "".join(each for each in regular if each < "\U00010000")
+    assert fold_keeping_offsets(plane) == fold_keeping_offsets(regular)[: len(plane)]  # type: ignore[index]
+    assert fold_keeping_offsets(plane + "é") is None
 
 
 @settings(deadline=None)

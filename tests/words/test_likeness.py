@@ -35,6 +35,13 @@ def test_spellings_of_the_same_words_are_folded_into_one(one: str, other: str) -
     assert containment(one, other) == 1.0
 
 
+@pytest.mark.parametrize("blank", [" ", "  ", "\n", "\t", "\x1c", "\x85", "\xa0", "\u2003", "\u2028", "\u3000"])
+def test_any_white_space_is_folded_into_one_space(blank: str) -> None:
+    for one, other in (("The heron", "waits"), ("苍鹭", "等待"), ("Café", "苍鹭")):
+        plain, spaced = fold_texts([f"{one} {other}", f"{blank}{one}{blank}{other}{blank}"])
+        assert plain == spaced
+
+
 @pytest.mark.parametrize(
     ("text", "edited"),
     [(ENGLISH, ENGLISH.replace("dusk", "dawn")), (CHINESE, CHINESE.replace("日记", "故事")), (CHINESE, CHINESE + "。")],

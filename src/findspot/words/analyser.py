@@ -11,13 +11,18 @@ import sys
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence, Set
+from functools import cache
 from itertools import accumulate, chain
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from findspot.words import scripts
 from findspot.words.folding import are_folded, fold_run
 from findspot.words.parts import LONGEST, Part, is_plain, split_word
 from findspot.words.stemming import stem
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 TokenKind = Literal["unit", "whole", "subword", "bigram"]
 
@@ -25,6 +30,8 @@ _CACHED_WORDS = 200_000  # about 40 MB
 _BREAK = "\x1f"  # separates runs; never part of one
 _UTF_32 = f"utf-32-{sys.byteorder[0]}e"
 _POINT = "I"  # four bytes
+_PLANE, _UNKNOWN = 0x10000, 0xFFFFFFFF
+_TABLE_FROM = 256  # characters
 
 
 class Token(NamedTuple):
@@ -133,7 +140,29 @@ class TermSpans:
         self._cache: dict[str, tuple[tuple[int, int], ...]] = {}  # spans in text without white space
 
     def __call__(self, text: str) -> Iterator[tuple[int, int]]:
-        folded = fold_keeping_offsets(text)
+        return self._spans(text, fold_keeping_offsets(text))
+
+    def in_each(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """Return the spans in each of these texts. They are searched as one, joined by line ends, which are part of no
+        word: that takes half the time for the fifty texts of a page. Texts that cannot be folded together with others
+        are searched alone."""
+        found: list[list[tuple[int, int]]] = [[] for _ in texts]
+        joined = "\n".join(texts)
+        folded = fold_keeping_offsets(joined)
+        if folded is None and len(texts) > 1:
+            alone = {place for place, text in enumerate(texts) if scripts.NEEDS_FOLDING.search(text)}
+            groups = [[place for place in range(len(texts)) if place not in alone], *([place] for place in alone)]
+            for places in groups:
+                for place, spans in zip(places, self.in_each([texts[place] for place in places]), strict=True):
+                    found[place] = spans
+            return found
+        starts = [0, *accumulate(len(text) + 1 for text in texts)]
+        for start, end in self._spans(joined, folded):
+            nth = bisect_right(starts, start) - 1
+            found[nth].append((start - starts[nth], end - starts[nth]))
+        return found
+
+    def _spans(self, text: str, folded: str | None) -> Iterator[tuple[int, int]]:
         if folded is None:
             yield from self._in_every_word(text)
         else:
@@ -142,25 +171,6 @@ class TermSpans:
             yield from self._in_runs(text, fold_run(text) if folded is None else folded)
             if self._emoji:
                 yield from (match.span() for match in scripts.EMOJI.finditer(text) if match[0] in self._emoji)
-
-    def in_each(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """Return the spans in each of these texts. Texts that are folded alike are searched as one, joined by line
-        ends, which are part of no word: that takes half the time for the fifty texts of a page."""
-        found: list[list[tuple[int, int]]] = [[] for _ in texts]
-        plain, regular, others = list[int](), list[int](), list[list[int]]()
-        for place, text in enumerate(texts):
-            if text.isascii():
-                plain.append(place)
-            elif scripts.NEEDS_FOLDING.search(text) is None:
-                regular.append(place)
-            else:
-                others.append([place])
-        for places in filter(None, (plain, regular, *others)):
-            starts = [0, *accumulate(len(texts[place]) + 1 for place in places)]
-            for start, end in self("\n".join(texts[place] for place in places)):
-                nth = bisect_right(starts, start) - 1
-                found[places[nth]].append((start - starts[nth], end - starts[nth]))
-        return found
 
     def _in_candidate_words(self, text: str, folded: str) -> Iterator[tuple[int, int]]:
         """Search only around the occurrences of the substrings that every matching word contains."""
@@ -205,9 +215,35 @@ def fold_keeping_offsets(text: str) -> str | None:
     """
     if text.isascii():
         return text.lower()
+    if len(text) >= _TABLE_FROM and (folded := _fold_by_table(text)) is not None:
+        return folded
     if scripts.NEEDS_FOLDING.search(text):
         return None
     return fold_run(text.lower().replace("’", "'"))
+
+
+def _fold_by_table(text: str) -> str | None:
+    """Fold a long text by one array lookup, in a quarter of the time. Return None if it has a character that the table
+    does not know."""
+    import numpy as np
+
+    folded = _folded_points().take(np.frombuffer(text.encode(_UTF_32, "surrogatepass"), np.uint32), mode="clip")
+    return None if folded.max() == _UNKNOWN else folded.tobytes().decode(_UTF_32, "surrogatepass")
+
+
+@cache
+def _folded_points() -> npt.NDArray[np.uint32]:
+    """Return what each character of the first plane is folded to, by code point; _UNKNOWN for those that need more, and
+    at the end for all others."""
+    import numpy as np
+
+    characters = "".join(map(chr, range(_PLANE)))
+    table = np.full(_PLANE + 1, _UNKNOWN, np.uint32)
+    table[:_PLANE] = [ord(folded) for folded in fold_run(characters)]
+    table[[match.start() for match in scripts.NEEDS_FOLDING.finditer(characters)]] = _UNKNOWN
+    table[:128] = list(map(ord, characters[:128].lower()))  # no other character that the table knows has a case
+    table[ord("’")] = ord("'")
+    return table
 
 
 def required_substring(term: str) -> str:

@@ -43,7 +43,15 @@ _NUMBER = re.compile(r"\d+")
 def fold_texts(texts: Sequence[str]) -> list[str]:
     """Return texts in which different spellings of the same words are equal. Many at once take little longer."""
     others = iter(_fold_others([text for text in texts if not text.isascii()]))
-    return [" ".join((text.lower() if text.isascii() else next(others)).split()) for text in texts]
+    return [_spaced(text.lower() if text.isascii() else next(others)) for text in texts]
+
+
+def _spaced(text: str) -> str:
+    """Return a text with single spaces. Most texts have no others; to check that first saves a third of the
+    time of folding (0.15 ms for 64 texts)."""
+    if text.isprintable() and "  " not in text:  # of all white space, only the space is printable
+        return text.strip()
+    return " ".join(text.split())
 
 
 def _fold_others(texts: Sequence[str]) -> list[str]:
@@ -54,7 +62,8 @@ def _fold_others(texts: Sequence[str]) -> list[str]:
     points = np.frombuffer(joined.encode(_UTF_32, "surrogatepass"), np.uint32)
     folded = _folded_points().take(points, mode="clip")
     irregular = np.flatnonzero(folded == _IRREGULAR)
-    found = np.where(folded == _IRREGULAR, points, folded).tobytes().decode(_UTF_32, "surrogatepass").split(_BREAK)
+    folded[irregular] = points[irregular]
+    found = folded.tobytes().decode(_UTF_32, "surrogatepass").split(_BREAK)
     for place in np.unique(np.searchsorted(np.flatnonzero(points == ord(_BREAK)), irregular)).tolist():
         found[place] = _folded(texts[place].replace(_BREAK, " "))
     return found
