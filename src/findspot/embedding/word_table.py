@@ -95,7 +95,7 @@ class WordTable:
 
         products = (known @ np.vstack((units, vector)).T).T  # one product for words and segments
         alike = np.maximum(products[:-1] / loaded.lengths.take(distinct), 0)
-        by_segment = np.maximum.reduceat(alike[:, place], starts, axis=1)
+        by_segment = np.maximum.reduceat(alike.take(place, axis=1), starts, axis=1)
         one = np.maximum.reduceat(weights @ by_segment, firsts)
         whole = weights @ np.maximum.reduceat(by_segment, firsts, axis=1)
         words = np.minimum((one + whole) / 2, 1)
