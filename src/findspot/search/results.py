@@ -139,6 +139,8 @@ class _Relocated:
 def _repeated(found: Mapping[int, FoundChunk], current: Mapping[int, FoundChunk]) -> set[int]:
     """Return the passages of earlier revisions that overlap a newer one of the same document, and the changed ones
     that overlap any other."""
+    if not any(map(is_behind, current.values())):
+        return set()
     ranges: dict[int | None, list[tuple[int, int, int]]] = {}
     repeated = set()
 

@@ -23,8 +23,8 @@ def snippet(text: str, spans: Sequence[tuple[int, int]], length: int = LENGTH) -
     from findspot.chunking import excerpt
 
     start, end = excerpt(text, *_best(text, spans), length)
-    inside = ((max(first, start) - start, min(last, end) - start) for first, last in spans)
-    return Snippet(start, end, tuple((first, last) for first, last in inside if first < last))
+    inside = [(first, last) for first, last in spans if first < end and last > start]
+    return Snippet(start, end, tuple([(max(first, start) - start, min(last, end) - start) for first, last in inside]))
 
 
 def _best(text: str, spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
