@@ -225,8 +225,8 @@ class Engine(Protocol):
         Both legs also score the chunks of `also`, whether recalled or not; the filter does not apply to them. With a
         limit of 0 nothing else is scored. Raises DimensionMismatch if the vector cannot be compared.
 
-        With `counting`, an engine for which a count would be another round trip counts the matches too. An engine that
-        waits for a service raises ENGINE_UNAVAILABLE after `timeout_s`.
+        With `counting`, an engine that does so in less time than a call of `count` takes counts the matches too. An
+        engine that waits for a service raises ENGINE_UNAVAILABLE after `timeout_s`.
         """
 
     def count(self, namespace: str, words: Words | None, within: Within = EVERYTHING) -> int:

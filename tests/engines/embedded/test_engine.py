@@ -11,7 +11,7 @@ import pytest
 
 from findspot.engines.embedded import index, manifest
 from findspot.engines.embedded.engine import EmbeddedEngine
-from findspot.engines.protocol import Batch, Source, Words
+from findspot.engines.protocol import Batch, Source, Within, Words
 from tests.engines.embedded.chunks import DIMENSION, MODEL, NAMESPACE, chunks, with_word
 
 
@@ -46,6 +46,17 @@ def test_both_legs_of_a_recall_see_the_same_state_during_writes(engine: Embedded
     for reader in readers:
         reader.join()
     assert not inconsistent
+
+
+@pytest.mark.parametrize("within", [Within(), Within(pointer="/rows/3")])
+def test_a_recall_counts_every_match_on_the_way(engine: EmbeddedEngine, within: Within) -> None:
+    engine.write(NAMESPACE, MODEL, chunks(range(200)))
+    vector = np.ones(DIMENSION, np.float32)
+    for words, asked in ((Words(("mark",)), vector), (Words(("索引", "cat")), None), (None, vector)):
+        for limit in (3, 1000):
+            counted = engine.recall(NAMESPACE, words, asked, limit=limit, within=within, counting=True).matches
+            assert counted == engine.count(NAMESPACE, words, within) > 3
+        assert engine.recall(NAMESPACE, words, asked, limit=3, within=within).matches is None
 
 
 def test_several_threads_may_write_at_the_same_time(engine: EmbeddedEngine) -> None:

@@ -65,7 +65,9 @@ class Queries(Generic[N]):
         def read(opened: OpenNamespace, snapshot: Snapshot) -> Recall:
             if vector is not None and len(vector) != snapshot.manifest.dimension:
                 raise DimensionMismatch(f"{namespace} has {snapshot.manifest.dimension} dimensions, not {len(vector)}")
-            recall = self._search(opened, snapshot, words, vector, limit, within, stop) if limit > 0 else Recall()
+            recall = Recall()
+            if limit > 0:
+                recall = self._search(opened, snapshot, words, vector, limit, within, stop, counting)
             if also:
                 recall = _with_scores_of(also, opened, snapshot, words, vector, recall)
             if namespace.endswith(_DOCUMENTS):
@@ -85,15 +87,16 @@ class Queries(Generic[N]):
         limit: int,
         within: Within,
         stop: Stop,
+        counting: bool,
     ) -> Recall:
         """Run both legs in parallel, then score what only one of them found with the other."""
         if vector is None:
-            keyword, full = _best(namespace, snapshot, words, limit, within)
-            return Recall(keyword, full_matches=full, more_full_matches=len(full) == limit)
-        running = self._pool.submit(_best, namespace, snapshot, words, limit, within)
+            keyword, full, matches = _best(namespace, snapshot, words, limit, within, counting)
+            return Recall(keyword, full_matches=full, more_full_matches=len(full) == limit, matches=matches)
+        running = self._pool.submit(_best, namespace, snapshot, words, limit, within, counting)
         try:
             found = _nearest(snapshot, vector, limit, within, stop)
-            keyword, full = running.result()
+            keyword, full, matches = running.result()
             stop()
         finally:
             running.cancel()
@@ -104,13 +107,13 @@ class Queries(Generic[N]):
         if words and more:
             with _reading(namespace):
                 full |= snapshot.keywords.full_matches(words, list(keyword_also))
-        return Recall(keyword, found, keyword_also, vector_also, full, more)
+        return Recall(keyword, found, keyword_also, vector_also, full, more, matches=matches)
 
     @translate_os_errors()
     def count(self, namespace: str, words: Words | None, within: Within = EVERYTHING) -> int:
         def read(opened: OpenNamespace, snapshot: Snapshot) -> int:
             if words is None:
-                return int(np.count_nonzero(snapshot.vectors.mask(within)))
+                return _vector_count(snapshot, within)
             with _reading(opened):
                 count = snapshot.keywords.count(words, within)
             opened.check_unchanged(snapshot)
@@ -186,11 +189,23 @@ def _status(snapshot: Snapshot) -> Status:
 
 
 def _best(
-    namespace: OpenNamespace, snapshot: Snapshot, words: Words | None, limit: int, within: Within
-) -> tuple[dict[int, float], set[int]]:
-    """Return the best chunks by keywords, and which of them are full matches."""
+    namespace: OpenNamespace, snapshot: Snapshot, words: Words | None, limit: int, within: Within, counting: bool
+) -> tuple[dict[int, float], set[int], int | None]:
+    """Return the best chunks by keywords, which of them are full matches and, if asked, how many chunks match.
+
+    To count here, beside the vector leg, saves a search a hop to a thread and back.
+    """
+    if words is None:
+        return {}, set(), _vector_count(snapshot, within) if counting else None
     with _reading(namespace):
-        return snapshot.keywords.best(words, limit, within) if words else ({}, set())
+        best, full = snapshot.keywords.best(words, limit, within)
+        if not counting:
+            return best, full, None
+        return best, full, len(best) if len(best) < limit else snapshot.keywords.count(words, within)
+
+
+def _vector_count(snapshot: Snapshot, within: Within) -> int:
+    return int(np.count_nonzero(snapshot.vectors.mask(within)))
 
 
 def _scores(namespace: OpenNamespace, snapshot: Snapshot, words: Words | None, ids: Sequence[int]) -> dict[int, float]:
