@@ -18,7 +18,7 @@ from tests.server.test_worker_process import working
 from tests.servers import Server
 from tests.turbopuffer.server import StandIn
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="one port of several processes")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="several processes share one port only on Linux")
 
 STORIES = ("The old warehouse stands at the pier, 废弃仓库。", "那座废弃仓库！ An old warehouse again.")
 

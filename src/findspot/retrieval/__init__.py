@@ -1,4 +1,4 @@
-"""What is a language model given? Passages that fit its budget, with nothing private in them."""
+"""Which passages does a language model get? Those that fit its budget, with private values removed."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

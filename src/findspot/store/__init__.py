@@ -1,1 +1,1 @@
-"""What is stored? All data that cannot be computed from other data. Every index is derived from it."""
+"""Where is the data? In one database, SQLite or PostgreSQL. Every index can be computed from it again."""

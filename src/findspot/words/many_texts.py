@@ -54,7 +54,7 @@ _terms_of = _PieceCache()
 
 
 class _Tables(NamedTuple):
-    """What is known of each character of the first plane, by code point. The last one stands for all others."""
+    """Properties of characters, by code point. The last row of each table stands for all characters after U+FFFF."""
 
     in_words: npt.NDArray[np.uint32]  # the character, or a space if it is part of no word
     is_run: npt.NDArray[np.bool_]
