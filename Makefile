@@ -96,7 +96,7 @@ bench-passages: .venv/.installed-dev ## measure what joined blocks, titles and h
 bench-speed: .venv/.installed-dev ## measure speed at several sizes; ARGS="--data DIR --sizes 10000"
 	$(BIN)/python -m bench.speed $(ARGS)
 
-bench-peers: .venv/.installed-dev .venv-peers/.installed ## compare with other products; ARGS="--data DIR --chunks 10000 --products lance"
+bench-peers: .venv/.installed-dev .venv-peers/.installed ## compare with other products; ARGS="--data DIR --chunks 10000 --products lance --folder DIR"
 	$(BIN)/python -m bench.peers $(ARGS)
 
 bench-capacity: .venv/.installed-dev ## measure 4.8 million chunks in one project; ARGS="--chunks 1000000 --data DIR --folder DIR"

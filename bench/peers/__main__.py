@@ -9,8 +9,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,26 @@ class Known:
         return sys.executable if self.name == tables.FINDSPOT else PEERS_PYTHON
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The results of earlier runs in a folder, so that a comparison that was interrupted continues."""
+
+    folder: Path | None
+
+    def get(self, name: str, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Return the kept result, or measure and keep it unless the product failed."""
+        if self.folder is None:
+            return measure()
+        file = self.folder / f"{name.replace(':', '.')}.json"
+        if file.exists():
+            return dict(json.loads(file.read_text()))
+        result = measure()
+        if "failed" not in result:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(result))
+        return result
+
+
 PRODUCTS = (
     Known(tables.FINDSPOT, "findspot:Findspot", ("findspot",), "findspot:FindspotTable"),
     Known("LanceDB", "lance:LanceDB", ("lancedb",)),
@@ -57,7 +78,7 @@ PRODUCTS = (
 )
 
 
-def run(data: Path | None, count: int, chosen: Sequence[Known], timeout_s: float) -> Report:
+def run(data: Path | None, count: int, chosen: Sequence[Known], timeout_s: float, kept: Kept) -> Report:
     corpus = speed_data.corpus(data, count)
     source = "the sets of a folder" if data else "the extracts in tests/fixtures"
     facts = {"count": count, "queries": len(corpus.asked()), "source": source, "load": os.getloadavg()[0]}
@@ -68,8 +89,9 @@ def run(data: Path | None, count: int, chosen: Sequence[Known], timeout_s: float
     for known in chosen:
         with tempfile.TemporaryDirectory(prefix="findspot-peers-") as folder:
             task = files | {"product": known.product, "relevance": False, "count": count, "folder": f"{folder}/data"}
-            measured[known.name] = _measure(known, task, Path(folder), timeout_s)
-    judged, late = _judge(data, chosen, timeout_s) if data else ({}, [])
+            measure = partial(_measure, known, task, Path(folder), timeout_s)
+            measured[known.name] = kept.get(f"{known.product}-{count}-{'sets' if data else 'extracts'}", measure)
+    judged, late = _judge(data, chosen, timeout_s, kept) if data else ({}, [])
     failed = [f"{name}: {each['failed']}" for name, each in measured.items() if "failed" in each]
     tables.fill(report, measured, judged, failed + late, corpus.cosines(count))
     return report
@@ -126,7 +148,7 @@ def _end(process: "subprocess.Popen[str]") -> None:
 
 
 def _judge(
-    data: Path, chosen: Sequence[Known], timeout_s: float
+    data: Path, chosen: Sequence[Known], timeout_s: float, kept: Kept
 ) -> tuple[dict[str, dict[str, dict[str, float]]], list[str]]:
     """Return the nDCG@10 by product, way and set, and why products have not answered every set."""
     found: dict[str, dict[str, dict[str, float]]] = {}
@@ -139,7 +161,7 @@ def _judge(
             place.mkdir()
             task = {"product": known.judged or known.product, "relevance": True}
             task["sets"] = {name: each | {"folder": str(place / name)} for name, each in files.items()}
-            answers = _measure(known, task, place, timeout_s)
+            answers = kept.get(f"{known.product}-relevance", partial(_measure, known, task, place, timeout_s))
             failed += [f"{known.name}, relevance: {answers['failed']}"] if "failed" in answers else []
             for name in answers.keys() & loaded.keys():
                 for way, hits in answers[name].items():
@@ -185,13 +207,14 @@ def main() -> int:
     parser.add_argument("--data", type=Path, help="a folder of question sets: their texts, and relevance on them")
     parser.add_argument("--chunks", type=int, default=CHUNKS)
     parser.add_argument("--products", help="names or parts of names, separated by commas; default: all")
+    parser.add_argument("--folder", type=Path, help="keep results there; a later run measures only what is missing")
     parser.add_argument("--timeout", type=float, default=TIMEOUT_S, help="seconds that one product may take")
     asked = parser.parse_args()
     wanted = [each.strip().lower() for each in (asked.products or "").split(",")]
     chosen = [
         each for each in PRODUCTS if each.name == tables.FINDSPOT or any(part in each.name.lower() for part in wanted)
     ]
-    report = run(asked.data, asked.chunks, chosen, asked.timeout)
+    report = run(asked.data, asked.chunks, chosen, asked.timeout, Kept(asked.folder))
     report.write(*plots.draw(report))
     return 0 if report.holds else 1
 
