@@ -93,6 +93,7 @@ async def test_damage_met_by_an_eviction_is_rebuilt_and_others_are_evicted(
         assert sum(report.vectors for report in await app.index_status.of_project(project)) == 9
 
 
+@pytest.mark.local_files
 async def test_an_index_is_rebuilt_although_eviction_fails(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     embedder, tries = FakeEmbedder(), list[int]()
     flows.use(monkeypatch, embedder)
