@@ -1,5 +1,6 @@
 """What tests share: real databases, the real API, and real servers in processes of their own."""
 
+import atexit
 import os
 import shutil
 import signal
@@ -10,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # every server under test would compile all modules again
-os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp())  # where the PostgreSQL package keeps its lock
-os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp()  # where commands keep the project that was used last
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="findspot-tests-")  # where commands keep the last project
+os.environ.setdefault("XDG_RUNTIME_DIR", os.environ["XDG_STATE_HOME"])  # where the PostgreSQL package keeps its lock
 
 import httpx2
 import hypothesis
@@ -31,6 +32,7 @@ from tests.processes import open_apps, open_client
 from tests.servers import Server
 
 sys.dont_write_bytecode = False
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 # A run in the background of a shell ignores Ctrl-C, and so would the commands under test.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
