@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 from pydantic import SecretStr
 
 from findspot.app import App, open_app
@@ -25,10 +27,12 @@ from findspot.engines.protocol import (
     Within,
     Words,
 )
+from findspot.engines.turbopuffer import queries
 from findspot.errors import FindspotError
 from findspot.models import documents_namespace
-from findspot.search.request import SearchRequest, Strategy
+from findspot.search.request import DocumentFilter, SearchRequest, Strategy
 from findspot.settings import Settings
+from findspot.store.schema import documents
 from findspot.words import query_terms, terms
 from tests import flows
 from tests.contracts.engines import DIMENSION, DOCUMENTS, MODEL
@@ -123,6 +127,26 @@ def test_keywords_find_the_same_chunks_in_the_same_order(
     same_order(ours, theirs)
     assert {**ours.documents} == {**theirs.documents}
     assert engines[0].count(DOCUMENTS, words, within) == engines[1].count(DOCUMENTS, words, within) == len(ours.keyword)
+
+
+def test_a_filter_with_many_documents_is_asked_in_parts_that_answer_like_one(
+    engines: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    within = Within("/a", document_ids=frozenset({0, 1, 2, 4, 6, 8, 10_000}))
+    words, vector = Words(any_of=query_terms("harbour 港口"), full_match=query_terms("harbour 港口")), _vectors(1, 3)[0]
+    whole, counted = (
+        engines[1].recall(DOCUMENTS, words, vector, limit=15, within=within, also=[1, 5], counting=True),
+        engines[0].count(DOCUMENTS, words, within),
+    )
+    monkeypatch.setattr(queries, "LEAST_RANGE", 2)
+    for most in (1, 3):
+        monkeypatch.setattr(queries, "MAX_IDS", most)
+        assert len(queries.filters(within)) > 1
+        parts = engines[1].recall(DOCUMENTS, words, vector, limit=15, within=within, also=[1, 5], counting=True)
+        assert parts == whole
+        assert parts.matches == engines[1].count(DOCUMENTS, words, within) == counted
+    ours = engines[0].recall(DOCUMENTS, words, None, limit=CHUNKS, within=within)
+    same_order(ours, engines[1].recall(DOCUMENTS, words, None, limit=CHUNKS, within=within))
 
 
 def test_scores_of_keywords_are_the_same_up_to_rounding(engines: tuple[Engine, Engine]) -> None:
@@ -237,6 +261,49 @@ async def test_searches_of_documents_have_the_same_hits(settings: Settings) -> N
             for one, other in zip(pages[0].results, pages[1].results, strict=True):
                 assert one.score.total == pytest.approx(other.score.total, abs=0.05), asked
                 assert (one.snippet, one.highlights) == (other.snippet, other.highlights)
+
+
+NOW = datetime(2026, 5, 17, 12, tzinfo=UTC)
+FILTERS = [
+    DocumentFilter(types=frozenset({"note"})),
+    DocumentFilter(path_prefix="手册/"),
+    DocumentFilter(path_prefix="guide/", types=frozenset({"note", "chapter"})),
+    DocumentFilter(updated_after=NOW - timedelta(days=2)),
+    DocumentFilter(updated_before=NOW - timedelta(days=2), types=frozenset({"chapter"})),
+    DocumentFilter(path_prefix="nowhere/"),
+]
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+async def test_filters_have_the_same_hits_and_totals_right_after_a_rename(settings: Settings) -> None:
+    """Path, type and date are those of the store, so a change counts before the index worker has heard of it."""
+    places = ["guide/a.md", "guide/b.md", "手册/甲.md", "手册/乙.md"]
+    async with AsyncExitStack() as closing:
+        apps = await both(settings, closing)
+        answered = []
+        for paths in (places, [*places[2:], *places[:2]]):  # as imported, and renamed
+            for app in apps:
+                await _describe(app, paths)
+            for filter in FILTERS:
+                for query in ("storm", "风暴 图书馆", "who counted the goods"):
+                    request = SearchRequest(1, query, low_scores=True, documents=filter)
+                    pages = [await app.workspace_search.search(request) for app in apps]
+                    ours, theirs = ([each.found.chunk.id for each in page.results] for page in pages)
+                    assert ours == theirs, (filter, query)
+                    assert pages[0].total == pages[1].total, (filter, query)
+                    answered.append(ours)
+        half = len(answered) // 2
+        assert answered[:half] != answered[half:]  # the renamed documents are found elsewhere
+        assert [bool(each) for each in answered[:half]] == [True] * (half - 3) + [False] * 3
+
+
+async def _describe(app: App, paths: Sequence[str]) -> None:
+    """Give the documents other paths, types and dates, as an import or plain SQL does."""
+    async with app.store.write() as connection:
+        await connection.execute(sa.update(documents).values(path=None))
+        for number, path in enumerate(paths):
+            values = {"path": path, "type": ("note", "chapter")[len(path) % 2], "updated_at": NOW - timedelta(number)}
+            await connection.execute(sa.update(documents).where(documents.c.id == number + 1).values(values))
 
 
 @pytest.mark.fake_embedder

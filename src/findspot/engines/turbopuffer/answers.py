@@ -28,11 +28,12 @@ def read(rows: Iterable[Row] | None, *, checked: bool) -> list[Scored]:
 def recalled(
     keyword: Sequence[Scored], vector: Sequence[Scored], also: Sequence[Scored], limit: int, matches: int | None
 ) -> Recall:
-    """Return what both legs recalled: the best `limit` by keyword, of those that its queries found, and by vector."""
+    """Return what both legs recalled: the best `limit` by keyword and by vector, of those that the queries found."""
     found = {each.id: each for each in keyword if each.keyword > 0}
     order = sorted(found.values(), key=lambda each: (not each.is_full, -each.keyword, each.id))[:limit]
     by_keyword = {each.id: each.keyword for each in order}
     near = sorted((each for each in vector if each.cosine is not None), key=lambda each: (-(each.cosine or 0), each.id))
+    del near[limit:]
     by_vector = {each.id: each.cosine for each in near if each.cosine is not None}
     legs = {each.id: each for each in (*order, *near)}
     full = {each.id for each in legs.values() if each.is_full}

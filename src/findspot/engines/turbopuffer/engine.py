@@ -22,7 +22,8 @@ from findspot.engines.protocol import (
     Within,
     Words,
 )
-from findspot.engines.turbopuffer import answers, queries, rows
+from findspot.engines.turbopuffer import queries, rows
+from findspot.engines.turbopuffer.asked import Asked
 from findspot.engines.turbopuffer.build import TurbopufferBuild
 from findspot.engines.turbopuffer.catalog import Catalog, Placement
 from findspot.engines.turbopuffer.queries import AGGREGATION, Keywords
@@ -202,7 +203,7 @@ class TurbopufferEngine:
         def ask(placement: Placement) -> Recall:
             if vector is not None and len(vector) != placement.dimension:
                 raise DimensionMismatch(f"{namespace} has {placement.dimension} dimensions, not {len(vector)}")
-            asked = _Asked(words, vector, limit, within, list(dict.fromkeys(also)), counting=counting)
+            asked = Asked(words, vector, limit, within, list(dict.fromkeys(also)), counting=counting)
             return asked.answer(self._transport, placement, timeout_s)
 
         recall = self._reading(namespace, ask, Recall(exists=False))
@@ -211,10 +212,10 @@ class TurbopufferEngine:
 
     def count(self, namespace: str, words: Words | None, within: Within = EVERYTHING) -> int:
         keywords = Keywords(words) if words is not None else None
-        if (keywords and not keywords.can_match) or within.document_ids == frozenset():
+        if keywords and not keywords.can_match:
             return 0
-        query = queries.count(keywords, queries.filters(within))
-        return self._reading(namespace, lambda placement: self._counts(placement, query)[0], 0)
+        asked = [queries.count(keywords, part) for part in queries.filters(within)]
+        return self._reading(namespace, lambda placement: sum(self._counts(placement, each)[0] for each in asked), 0)
 
     def frequencies(self, namespace: str, terms: Sequence[str], *, prefix: str | None = None) -> dict[str, int]:
         """Return nothing: the service does not tell its terms, and counting each would be a query of its own."""
@@ -276,62 +277,3 @@ class TurbopufferEngine:
             return read(placement)
         except Missing:
             return nothing
-
-
-class _Asked:
-    """The queries of one recall, and what each of them is for."""
-
-    def __init__(
-        self,
-        words: Words | None,
-        vector: Vector | None,
-        limit: int,
-        within: Within,
-        also: list[int],
-        *,
-        counting: bool,
-    ) -> None:
-        keywords = Keywords(words) if words is not None else None
-        self._keywords = keywords if keywords and keywords.can_match else None
-        self._vector = vector if vector is not None and vector.any() else None
-        self._limit = min(limit, queries.MAX_LIMIT)
-        self._also = also
-        self._is_empty = within.document_ids == frozenset()
-        self._within = queries.filters(within)
-        self._counting = counting
-
-    def answer(self, transport: Transport, placement: Placement, timeout_s: float | None) -> Recall:
-        computed: dict[str, queries.Expression] = {}
-        if self._keywords:
-            computed |= self._keywords.computed()
-        if self._vector is not None:
-            computed["distance"] = queries.distance(self._vector)
-        unchecked = {**computed, "is_match": self._keywords.match} if self._keywords else computed
-        searches = self._limit > 0 and not self._is_empty
-        keyword = self._keywords.queries(self._limit, self._within, computed) if searches and self._keywords else []
-        near = (
-            [queries.near(self._vector, self._limit, self._within, unchecked)]
-            if searches and self._vector is not None
-            else []
-        )
-        also = [
-            queries.these(self._also[start : start + queries.MAX_LIMIT], unchecked)
-            for start in range(0, len(self._also), queries.MAX_LIMIT)
-        ]
-        counted = (
-            [queries.count(self._keywords, self._within)] if searches and self._counting and (keyword or near) else []
-        )
-        asked = [*keyword, *near, *also, *counted]
-        if not asked:
-            return Recall(matches=0 if self._counting else None)
-        weight = len(asked) + (AGGREGATION - 1) * len(counted)
-        results = transport.query(placement.name, asked, weight, timeout_s).results
-        groups = [len(keyword), len(near), len(also)]
-        by_keyword, by_vector, scored = (
-            [each for result in results[start : start + size] for each in answers.read(result.rows, checked=checked)]
-            for start, size, checked in zip(
-                (0, groups[0], groups[0] + groups[1]), groups, (True, False, False), strict=True
-            )
-        )
-        matches = int(str((results[-1].aggregations or {})["count"])) if counted else None
-        return answers.recalled(by_keyword, by_vector, scored, self._limit, matches)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -12,6 +12,8 @@ from findspot.engines.turbopuffer.schema import HEADINGS, NAME, TERMS, TITLE, to
 
 MAX_LIMIT = 10_000  # rows of a query
 MAX_QUERY = 8000  # characters of the terms of a query; the service takes 8,192
+MAX_IDS = 20_000  # documents that one request names; docs/turbopuffer.md has the arithmetic
+LEAST_RANGE = 12  # consecutive ids; fewer are shorter as a list
 # What a completion of the word that is being typed counts. BM25 would need the number of its completions.
 PREFIX_WEIGHT = 2.0
 AGGREGATION = 4  # what a query counts among the 16 that may run at once; any other that is used here counts 1
@@ -137,8 +139,11 @@ def count(keywords: Keywords | None, within: Sequence[Expression]) -> Query:
 EVERY_ROW: Query = {"aggregate_by": {"count": ["Count"]}}
 
 
-def filters(within: Within) -> list[Expression]:
-    """Return the filters of a query. The caller has checked that `document_ids` is not empty."""
+def filters(within: Within) -> list[list[Expression]]:
+    """Return the filters of a query in parts: every chunk that the query may find passes exactly one of them.
+
+    There is one part, unless the query may find chunks of very many documents, and none if it may find nothing.
+    """
     found: list[Expression] = []
     if within.pointer:  # "0" is the character after "/"
         below = _and([["pointer", "Gte", within.pointer + "/"], ["pointer", "Lt", within.pointer + "0"]])
@@ -147,9 +152,38 @@ def filters(within: Within) -> list[Expression]:
         found.append(["cut", "Eq", schema.cut(*within.cut)])
     if within.least_length > 0:
         found.append(["length", "Gte", within.least_length])
-    if within.document_ids is not None:
-        found.append(["document_id", "In", sorted(within.document_ids)])
-    return found
+    if within.document_ids is None:
+        return [found]
+    return [[*found, documents] for documents in _documents(within.document_ids)]
+
+
+def _documents(ids: Set[int]) -> Iterator[Expression]:
+    """Yield the filters for these documents: ranges of consecutive ids, and lists of the others."""
+    ranges: list[Expression] = []
+    single: list[int] = []
+    for first, last in _runs(sorted(ids)):
+        if last - first + 1 < LEAST_RANGE:
+            single.extend(range(first, last + 1))
+        else:
+            ranges.append(_and([["document_id", "Gte", first], ["document_id", "Lte", last]]))
+        if len(single) + len(ranges) * LEAST_RANGE >= MAX_IDS:
+            yield _any_of(ranges, single)
+            ranges, single = [], []
+    if ranges or single:
+        yield _any_of(ranges, single)
+
+
+def _any_of(ranges: list[Expression], single: list[int]) -> Expression:
+    return _or([*ranges, *([["document_id", "In", single]] if single else [])])
+
+
+def _runs(ids: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last of consecutive numbers."""
+    start = 0
+    for position in range(1, len(ids) + 1):
+        if position == len(ids) or ids[position] != ids[position - 1] + 1:
+            yield ids[start], ids[position - 1]
+            start = position
 
 
 def ranked(rank: Expression, filters: Sequence[Expression], limit: int, computed: dict[str, Any]) -> Query:

@@ -37,7 +37,8 @@ def schema(dimension: int) -> dict[str, Any]:
 
 def _tokens(parameters: dict[str, float]) -> dict[str, Any]:
     """Tokens are made by Findspot, so that both engines match the same words, in any language."""
-    search = {"tokenizer": "pre_tokenized_array", "max_token_length": MAX_TOKEN, **parameters}
+    pinned = {"tokenizer": "pre_tokenized_array", "stemming": False, "remove_stopwords": False, "case_sensitive": True}
+    search = {**pinned, "max_token_length": MAX_TOKEN, **parameters}
     return {"type": "[]string", "full_text_search": search, "filterable": False}
 
 
