@@ -70,7 +70,7 @@ class Searches:
     database: Sample
     database_trips: int
     legs: Sequence[Sample]  # of the engine, which runs them at the same time
-    in_flight: int = 16  # queries that the engine runs at once in a namespace
+    in_flight: int  # searches that the engine runs at once in a namespace
 
 
 def search(searches: Searches, count: int, seed: int = 7) -> list[float]:

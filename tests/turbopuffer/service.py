@@ -34,6 +34,7 @@ class Service:
         self.namespaces: dict[str, Namespace] = {}
         self.faults = FaultPlan()
         self.requests: Counter[str] = Counter()  # by kind
+        self.heaviest = 0  # of the queries: what it counted for the limit of concurrent ones
         self.max_deleted, self.max_concurrent, self.wait_s, self.latency_s = MAX_DELETED, MAX_CONCURRENT, WAIT_S, 0.0
         self.unindexed = False  # more than 2 GB wait to be indexed: writes are refused (docs/write)
         self._lock = threading.RLock()
@@ -122,7 +123,9 @@ class Service:
             require(isinstance(queries, list) and 1 <= len(queries) <= MAX_QUERIES, f"at most {MAX_QUERIES} queries")
         else:
             queries = [{name: value for name, value in body.items() if name not in shared}]
-        with self._slots(name, sum(map(_weight, queries))):
+        weight = sum(map(_weight, queries))
+        self.heaviest = max(self.heaviest, weight)
+        with self._slots(name, weight):
             if self.latency_s:
                 time.sleep(self.latency_s)
             with self._lock:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from bench import scale
 
 from findspot.app import App, open_app
 from findspot.engines.protocol import Within
@@ -32,7 +33,7 @@ def counted(standin: StandIn) -> Iterator[tuple[dict[str, int], list[str]]]:
     def note(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
         statements.append(statement)
 
-    before = standin.service.requests.copy()
+    before, standin.service.heaviest = standin.service.requests.copy(), 0
     sa.event.listen(sa.Engine, "before_cursor_execute", note)
     try:
         yield requests, statements
@@ -72,6 +73,7 @@ async def test_a_search_of_a_table_takes_one_request_and_at_most_two_statements(
         assert found.hits
         assert found.degraded is None
         assert requests == {"query": 1}
+        assert standin.service.heaviest <= 3
         assert len(statements) <= 2, statements
 
 
@@ -87,6 +89,7 @@ async def test_a_first_page_of_documents_takes_one_request_and_two_reads(
         assert len(page.results) == 20
         assert page.index.state == "ready"
         assert requests == {"query": 1}
+        assert standin.service.heaviest <= scale.SEARCH_SLOTS
         reads = [each for each in statements if each.startswith(("SELECT", "WITH"))]
         assert len(reads) <= 2, reads  # the state of the index; dates, chunks and lines
         writes = [each for each in statements if each not in reads]
