@@ -169,6 +169,8 @@ class Namespace:
         return [(each, row) for each, _, row in best]
 
     def _computed(self, given: object) -> dict[str, Callable[[Row], float]]:
+        """Values that are computed on the rows of an answer: a distance, or anything that ranks texts, so filters too
+        (docs/query#param-compute_attributes; `Expr` in the SDK's types/custom.py)."""
         require(isinstance(given, dict) and len(given) <= MAX_COMPUTED, "compute_attributes must be an object")
         assert isinstance(given, dict)
         found: dict[str, Callable[[Row], float]] = {}
@@ -192,7 +194,7 @@ class Namespace:
     def _aggregate(self, body: Object) -> Object:
         only_fields(body, _AGGREGATION, "aggregation")
         wanted = body["aggregate_by"]
-        # The service takes one function per query, though the page shows none of this.
+        # The page allows several functions (docs/query#param-aggregate_by); Findspot needs one.
         require(isinstance(wanted, dict) and len(wanted) == 1, "aggregate_by requires exactly one function")
         (label, function), *_ = wanted.items()
         require(function == ["Count"], "the stand-in only counts")

@@ -60,7 +60,8 @@ class Corpus:
 
 
 def expression(given: object, attributes: Mapping[str, Attribute], corpus: Corpus) -> Score:
-    """Return the score of a text expression: BM25, Sum, Max, Product, or a filter, which scores 1 or 0."""
+    """Return the score of a text expression: BM25, Sum, Max, Product, or a filter, which scores 1 or 0
+    (docs/query#param-rank_by; `RankByText` in the SDK's types/custom.py)."""
     require(isinstance(given, list) and given, f"invalid expression {given!r}")
     assert isinstance(given, list)
     if given[0] in ("Sum", "Max") and len(given) == 2:

@@ -113,7 +113,10 @@ class Service:
         return {"status": "OK"}
 
     def _query(self, name: str, body: Object) -> Object:
-        """A multi-query is answered from one state of the namespace (docs/query#multi-queries)."""
+        """A multi-query is answered from one state of the namespace (docs/query#multi-queries).
+
+        Each of its queries counts for the limit of concurrent ones: assumed, because the pages do not say it.
+        """
         shared = {"consistency", "vector_encoding"}
         consistency = only_fields(body.get("consistency", {}), _CONSISTENCY, "consistency")
         require(consistency.get("level", "strong") in ("strong", "eventual"), "unknown consistency")

@@ -28,6 +28,9 @@ SCHEMA = {
 }
 
 
+PINNED = schema(2)["terms"]["full_text_search"]
+
+
 @pytest.fixture
 def namespace(standin: StandIn) -> Iterator[Any]:
     with turbopuffer.Turbopuffer(api_key=standin.api_key, base_url=standin.url, max_retries=0) as client:
@@ -70,6 +73,9 @@ def test_a_query_that_breaks_a_rule_is_refused(namespace: Any, query: dict[str, 
         {"upsert_rows": [{**ROW, "pointer": "x" * 5000}]},
         {"upsert_rows": [ROW, ROW]},
         {"schema": {"chunk_id": "string"}},
+        {"schema": {"other": {"type": "[]string", "full_text_search": {**PINNED, "stemming": True}}}},
+        {"schema": {"other": {"type": "[]string", "full_text_search": {**PINNED, "language": "english"}}}},
+        {"patch_by_filter": {"filters": ["chunk_id", "Eq", 1], "patch": {"chunk_id": 2}}},  # not built
         {"distance_metric": "euclidean_squared"},
         {"extra_body": {"unknown": 1}},
     ],
@@ -90,6 +96,18 @@ def test_namespaces_are_listed_in_pages_and_need_a_key(standin: StandIn, namespa
     with pytest.raises(turbopuffer.AuthenticationError):
         client.with_options(api_key="wrong").namespace("n").metadata()
     client.close()
+
+
+def test_a_namespace_has_half_precision_and_leaves_no_choice_about_words_to_the_service(standin: StandIn) -> None:
+    engine = ServiceEngines(standin).open()
+    engine.write(TABLE, MODEL, batch({1: "cat"}))
+    (held,) = standin.service.namespaces.values()
+    assert held.schema["vector"].type == f"[{DIMENSION}]f16"
+    assert held.metric == "cosine_distance"
+    chosen = {"tokenizer", "stemming", "remove_stopwords", "case_sensitive", "max_token_length", "k1", "b"}
+    for name in ("terms", "title", "headings", "name"):
+        assert held.schema[name].config["full_text_search"].keys() == chosen
+    engine.close()
 
 
 def test_deletes_go_on_until_nothing_remains(standin: StandIn) -> None:

@@ -1,4 +1,7 @@
-"""The attributes of a row. All settings that the service has a default for are set, because its defaults change."""
+"""The attributes of a row. All settings that the service has a default for are set, because its defaults change.
+
+Language and ASCII folding are not: they do not apply to tokens that the client makes.
+"""
 
 from __future__ import annotations
 
