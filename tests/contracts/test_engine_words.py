@@ -110,11 +110,11 @@ def test_the_terms_of_an_index_are_known_with_their_frequencies(engine: Engine) 
     assert engine.frequencies(TABLE, ["red"]) == {}
     engine.write(TABLE, MODEL, batch({1: "red apple red", 2: "red appliance", 3: "apply 苹果", 4: "蘋果"}))
     assert engine.frequencies(TABLE, ["red", "苹果", "nowhere", ""]) == {"red": 2, "苹果": 2}
-    assert engine.frequencies(TABLE, [], prefix="app").keys() == {"appl", "applianc", "appli"}
+    assert (engine.frequencies(TABLE, [], prefix="app") or {}).keys() == {"appl", "applianc", "appli"}
     assert engine.frequencies(TABLE, ["red"], prefix="zz") == {"red": 2}
     assert engine.frequencies(DOCUMENTS, ["red"], prefix="r") == {}
 
 
 def test_an_engine_that_does_not_know_its_terms_returns_none(engine: Engine) -> None:
     engine.write(TABLE, MODEL, batch({1: "red apple 苹果"}))
-    assert set(engine.frequencies(TABLE, ["red", "苹果"])) in ({"red", "苹果"}, set())
+    assert engine.frequencies(TABLE, ["red", "苹果"]) in ({"red": 1, "苹果": 1}, None)

@@ -68,6 +68,13 @@ def test_the_words_are_names_and_the_rarest_others_while_the_meaning_is_that_of_
     assert found.terms == found.complete_terms == found.content_terms
 
 
+def test_all_words_stay_if_the_engine_does_not_know_its_terms() -> None:
+    query, of_names = parse("He told Idris about 废弃仓库"), parse("Idris Quay")
+    found = focused(query, of_names, None)
+    assert set(found.content_terms) == {*query.content_terms, *of_names.content_terms}
+    assert (found.terms, found.positive_text) == (found.content_terms, query.positive_text)
+
+
 def test_words_that_occur_nowhere_are_left_out() -> None:
     query = parse("废弃仓库的 zeppelin")
     known = {term: 3 for term in query.content_terms if not term.startswith("zep")}

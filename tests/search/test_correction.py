@@ -107,3 +107,12 @@ async def test_a_search_shows_the_correction_and_can_be_exact(app: App) -> None:
             assert page.corrected_query is None
         page = await find(app, project, "服务器 nodejs", strategy)
         assert (page.results[0].snippet, page.corrected_query) == (TEXTS[2], None)
+
+
+def test_an_engine_that_does_not_know_its_terms_corrects_nothing_and_drops_joining_characters() -> None:
+    def unknown(wanted: Sequence[str], *, prefix: str | None = None) -> None: ...
+
+    for text, variants in (("node.js 服务器", {"node.js": ("nodej",)}), ("nodejs genrator", {})):
+        found = corrected(parse(text), text, parse, unknown)
+        assert found.corrected_text is None
+        assert dict(found.variants) == variants

@@ -30,6 +30,7 @@ from findspot.engines.protocol import (
 from findspot.engines.turbopuffer import queries
 from findspot.errors import FindspotError
 from findspot.models import documents_namespace
+from findspot.retrieval.request import EditingContext, RetrievalRequest
 from findspot.search.request import DocumentFilter, SearchRequest, Strategy
 from findspot.settings import Settings
 from findspot.store.schema import documents
@@ -220,6 +221,7 @@ ASKED: list[dict[str, Any]] = [
     {"query": '"旧图书馆" storm'},
     {"query": "storm -library"},
     {"query": "lighth", "typing": True},
+    {"query": "light-house keeper"},  # also `lighthouse`
     {"query": "harbour", "within": Within(document_ids=frozenset({2, 3}))},
     {"query": "nothing like this 不存在的词", "strategy": Strategy.KEYWORD},
 ]
@@ -261,6 +263,19 @@ async def test_searches_of_documents_have_the_same_hits(settings: Settings) -> N
             for one, other in zip(pages[0].results, pages[1].results, strict=True):
                 assert one.score.total == pytest.approx(other.score.total, abs=0.05), asked
                 assert (one.snippet, one.highlights) == (other.snippet, other.highlights)
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+async def test_what_somebody_writes_about_is_retrieved_by_its_words(settings: Settings) -> None:
+    """turbopuffer does not know which words are rare, so it is asked for all words of the sentence."""
+    async with AsyncExitStack() as closing:
+        apps = await both(settings, closing)
+        for sentence, word in (("They feared another storm in winter.", "storm"), ("他们害怕另一场风暴。", "风暴")):
+            request = RetrievalRequest(1, context=EditingContext(4, sentence, ""), min_score=0.0)
+            for app in apps:
+                found = await app.retriever.retrieve(request)
+                assert word in found.selected.chosen[0].passage.text
+                assert found.selected.chosen[0].passage.words
 
 
 NOW = datetime(2026, 5, 17, 12, tzinfo=UTC)

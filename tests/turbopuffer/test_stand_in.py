@@ -86,6 +86,21 @@ def test_a_write_that_breaks_a_rule_is_refused_as_a_whole(namespace: Any, write:
     assert namespace.metadata().approx_row_count == 1
 
 
+@pytest.mark.parametrize(
+    ("query", "weight"),
+    [
+        ({"rank_by": ["vector", "ANN", [1.0, 0.0]], "limit": 1}, 1),
+        ({"rank_by": ["vector", "kNN", [1.0, 0.0]], "limit": 1, "filters": ["chunk_id", "Eq", 1]}, 2),
+        ({"aggregate_by": {"n": ["Count"]}}, 4),
+    ],
+)
+def test_exact_queries_and_counts_weigh_more(
+    standin: StandIn, namespace: Any, query: dict[str, Any], weight: int
+) -> None:
+    namespace.multi_query(queries=[query])
+    assert standin.service.heaviest == weight
+
+
 def test_namespaces_are_listed_in_pages_and_need_a_key(standin: StandIn, namespace: Any) -> None:
     client = turbopuffer.Turbopuffer(api_key=standin.api_key, base_url=standin.url, max_retries=0)
     for name in ("m.1", "m.2", "m.3"):

@@ -232,11 +232,11 @@ class Engine(Protocol):
     def count(self, namespace: str, words: Words | None, within: Within = EVERYTHING) -> int:
         """Return how many chunks match; without words, how many have a vector."""
 
-    def frequencies(self, namespace: str, terms: Sequence[str], *, prefix: str | None = None) -> dict[str, int]:
+    def frequencies(self, namespace: str, terms: Sequence[str], *, prefix: str | None = None) -> dict[str, int] | None:
         """Return in how many chunks each of these terms, and each term with this prefix, occurs.
 
         Terms that occur nowhere are left out. Chunks that were deleted lately may be counted. An engine that does not
-        know its terms returns nothing; then no query is corrected.
+        know its terms returns None; then no query is corrected.
         """
 
     def ids(self, namespace: str) -> npt.NDArray[np.int64]:

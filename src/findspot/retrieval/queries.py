@@ -51,13 +51,21 @@ def names(sentence: str) -> Iterator[str]:
             yield found[0]
 
 
-def focused(query: "Query", names: "Query", frequencies: Mapping[str, int]) -> "Query":
+def focused(query: "Query", names: "Query", frequencies: Mapping[str, int] | None) -> "Query":
     """Return the query with the terms of its names and its rarest terms only. Its meaning stays that of the sentence.
 
-    `frequencies` says in how many chunks each term occurs. A term that occurs nowhere is not needed.
+    `frequencies` says in how many chunks each term occurs. A term that occurs nowhere is not needed. If nothing is
+    known of them, all terms stay.
     """
+    if frequencies is None:
+        return _only(query, tuple(dict.fromkeys((*query.content_terms, *names.content_terms))))
     of_names = [term for term in names.content_terms if term in frequencies]
     others = [term for term in query.content_terms if term in frequencies and term not in of_names]
     rarest = sorted(others, key=lambda term: (frequencies[term], term))[:RARE]
     terms = tuple(term for term in dict.fromkeys((*query.content_terms, *of_names)) if term in {*of_names, *rarest})
+    return _only(query, terms)
+
+
+def _only(query: "Query", terms: tuple[str, ...]) -> "Query":
+    """Return the query with these terms and no other condition."""
     return replace(query, terms=terms, content_terms=terms, complete_terms=terms, preferred=(), prefix=None, stems=())

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MAX_CORRECTED = 8  # words of a query; one with more unknown words is a text in another language
 MAX_RESPELT = 4  # words of a query for which other spellings are looked up
 
-Frequencies = Callable[..., Mapping[str, int]]  # the terms of an index, as Engine.frequencies returns them
+Frequencies = Callable[..., Mapping[str, int] | None]  # the terms of an index, as Engine.frequencies returns them
 
 
 class _Correction(NamedTuple):
@@ -27,12 +27,16 @@ class _Correction(NamedTuple):
 def corrected(query: "Query", text: str, parse: Callable[[str], "Query"], frequencies: Frequencies) -> "Query":
     """Return the query with unknown words corrected (`corrected_text`), and with other spellings of its words.
 
-    `parse` reads the corrected text. Words in required phrases, exclusions and the word that is being typed stay.
+    `parse` reads the corrected text. Words in required phrases, exclusions and the word that is being typed stay. If
+    the engine does not know its terms, no word is corrected, and `node.js` is also `nodejs`, but not the reverse: a
+    word has dozens of forms with a joining character.
     """
     from findspot.words.spelling import may_be_misspelt
 
     words, spellings = _plain_words(query, text), _other_spellings(query)
     known = frequencies([*(token.term for token in words), *chain.from_iterable(spellings.values())])
+    if known is None:
+        return replace(query, variants=tuple((term, tuple(others)) for term, others in _unjoined(query).items()))
     unknown = [token for token in words if token.term not in known and may_be_misspelt(token.exact)]
     found = {token.exact: _correction(token.exact, frequencies) for token in _distinct(unknown)[:MAX_CORRECTED]}
     made = {word: each for word, each in found.items() if each is not None}
@@ -41,7 +45,7 @@ def corrected(query: "Query", text: str, parse: Callable[[str], "Query"], freque
         query = replace(parse(text), corrected_text=text)
         spellings = _other_spellings(query)
         spellings |= {_term(each.word): [each.second] for each in made.values() if each.second}
-        known = frequencies(list(chain.from_iterable(spellings.values())))
+        known = frequencies(list(chain.from_iterable(spellings.values()))) or {}
     variants = {term: tuple(each for each in others if each in known) for term, others in spellings.items()}
     return replace(query, variants=tuple((term, others) for term, others in variants.items() if others))
 
@@ -80,7 +84,8 @@ def _correction(word: str, frequencies: Frequencies) -> _Correction | None:
         return best
     if len(word) < TWO_ERRORS_FROM:
         return None
-    near = {term: surface_near(word, term) for term in frequencies((), prefix=word[:SURE_LETTERS]) if term.isalpha()}
+    found = frequencies((), prefix=word[:SURE_LETTERS]) or {}
+    near = {term: surface_near(word, term) for term in found if term.isalpha()}
     return _most_frequent(word, {term: form for term, form in near.items() if form}, frequencies)
 
 
@@ -94,7 +99,7 @@ def _by_term(words: Iterable[str]) -> dict[str, str]:
 
 def _most_frequent(word: str, by_term: Mapping[str, str], frequencies: Frequencies) -> _Correction | None:
     """Return the best of these words that occur: with the same first letter, then the most frequent one."""
-    counts = frequencies(list(by_term))
+    counts = frequencies(list(by_term)) or {}
     best = sorted(counts, key=lambda term: (by_term[term][0] != word[0], -counts[term], term))[:2]
     if not best:
         return None
@@ -104,15 +109,26 @@ def _most_frequent(word: str, by_term: Mapping[str, str], frequencies: Frequenci
 
 def _other_spellings(query: "Query") -> dict[str, list[str]]:
     """Return the terms of a short query with those of the same words with, or without, a joining character."""
+    from findspot.words.spelling import joined_forms, may_be_misspelt
+
+    plain = [token for token in _few_words(query) if token.kind == "unit" and may_be_misspelt(token.exact)]
+    return {token.term: list(joined_forms(token.exact)) for token in plain} | _unjoined(query)
+
+
+def _unjoined(query: "Query") -> dict[str, list[str]]:
+    """Return the terms of a short query that have a joining character, with those of the same words without it."""
+    from findspot.words.spelling import unjoined_form
+
+    words = [token for token in _few_words(query) if token.kind == "whole"]
+    return {token.term: [_term(unjoined_form(token.exact))] for token in words}
+
+
+def _few_words(query: "Query") -> "list[Token]":
+    """Return the complete words of a query; none if there are many."""
     from findspot.words import tokens
-    from findspot.words.spelling import joined_forms, may_be_misspelt, unjoined_form
 
     words = [token for token in tokens(query.positive_text) if token.term in query.complete_terms]
-    if sum(token.kind == "unit" for token in words) > MAX_RESPELT:
-        return {}
-    spellings = {token.term: [_term(unjoined_form(token.exact))] for token in words if token.kind == "whole"}
-    plain = [token for token in words if token.kind == "unit" and may_be_misspelt(token.exact)]
-    return {token.term: list(joined_forms(token.exact)) for token in plain} | spellings
+    return [] if sum(token.kind == "unit" for token in words) > MAX_RESPELT else words
 
 
 def _term(word: str) -> str:

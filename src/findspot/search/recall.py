@@ -140,8 +140,8 @@ class Recaller:
         """Return how many chunks match these words or, without words, how many have a vector."""
         return await self._read(request, lambda: self._engine.count(request.namespace, words, request.within))
 
-    async def frequencies(self, request: SearchRequest, terms: Sequence[str]) -> Mapping[str, int]:
-        """Return in how many chunks each of these terms occurs, without those that occur nowhere."""
+    async def frequencies(self, request: SearchRequest, terms: Sequence[str]) -> Mapping[str, int] | None:
+        """Return in how many chunks each of these terms occurs, without those that occur nowhere; None: not known."""
         return await self._read(request, lambda: self._engine.frequencies(request.namespace, terms))
 
     async def scores(

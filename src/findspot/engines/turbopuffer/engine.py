@@ -217,9 +217,8 @@ class TurbopufferEngine:
         asked = [queries.count(keywords, part) for part in queries.filters(within)]
         return self._reading(namespace, lambda placement: sum(self._counts(placement, each)[0] for each in asked), 0)
 
-    def frequencies(self, namespace: str, terms: Sequence[str], *, prefix: str | None = None) -> dict[str, int]:
-        """Return nothing: the service does not tell its terms, and counting each would be a query of its own."""
-        return {}
+    def frequencies(self, namespace: str, terms: Sequence[str], *, prefix: str | None = None) -> None:
+        """Return None: the service does not tell its terms, and counting each would be a query of its own."""
 
     def ids(self, namespace: str) -> npt.NDArray[np.int64]:
         def read(placement: Placement) -> npt.NDArray[np.int64]:
