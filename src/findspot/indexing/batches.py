@@ -12,7 +12,7 @@ from findspot.engines.protocol import Batch, ContextTerms, Source, Vectors
 from findspot.indexing import cutting
 from findspot.models import ChunkToIndex
 from findspot.runtime.embeddings import Embeddings
-from findspot.runtime.helpers import Helpers
+from findspot.runtime.helpers import NO_PROJECT, Helpers
 from findspot.store.database import Store
 
 CHUNKS_AT_ONCE = 5000
@@ -29,6 +29,10 @@ class Batches:
         self._store = store
         self._embeddings = embeddings
         self._helpers = helpers
+
+    async def prepare(self) -> None:
+        """Have a helper process load the analyser, before a change waits for it."""
+        await self._terms(NO_PROJECT, ["Any text. 任何文字。" * (CHARACTERS_AT_ONCE // 8)])
 
     async def pages(self, reading: Reading, namespace: str) -> AsyncGenerator[list[ChunkToIndex], None]:
         """Yield the chunks of a namespace in order of their ids. The next page is read while this one is worked on."""

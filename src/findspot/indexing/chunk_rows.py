@@ -36,9 +36,9 @@ class ChunkRows:
         self._complete: set[int] = set()  # tables in which no node lacks chunks: no update was interrupted
 
     async def prepare(self) -> None:
-        """Start a helper process and have it load the chunker, before a change waits for it."""
-        any_text = cutting.DocumentToCut(0, "", "text", frozenset())
-        await self._helpers.run(NO_PROJECT, cutting.cut_documents, [any_text], [b"Any text."])
+        """Start a helper process, and have it load the parsers and the chunker before a change waits for them."""
+        any_text = cutting.DocumentToCut(0, "", "markdown", frozenset())
+        await self._helpers.run(NO_PROJECT, cutting.cut_documents, [any_text], ["*Any* text. 任何文字。".encode()])
 
     def forget(self, key: NamespaceKey | None = None) -> None:
         """Forget which tables are complete, or whether one is: the database may have lost rows that were written last,

@@ -77,7 +77,7 @@ class IndexWorker:
         self._leases = leases
         self._namespaces = names = NamespaceStates(store, leases)
         self._chunk_rows = ChunkRows(store, leases, helpers, settings)
-        batches = Batches(store, embeddings, helpers)
+        self._batches = batches = Batches(store, embeddings, helpers)
         self._feeding = feeding = Feeding(store, leases, engine, embeddings, batches, names, threads.index)
         eviction = Eviction(store, engine, embeddings, settings, names, status.recent_hits)
         reconciliation = Reconciliation(store, leases, engine, feeding, threads.index)
@@ -99,6 +99,7 @@ class IndexWorker:
     async def prepare(self) -> None:
         """Load what the first change would otherwise wait for."""
         await self._chunk_rows.prepare()
+        await self._batches.prepare()
 
     async def start(self) -> None:
         """Read the states of all namespaces, and begin to work."""
