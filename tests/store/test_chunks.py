@@ -213,6 +213,7 @@ async def test_no_query_reads_a_whole_table(filled: Store, name: str) -> None:
         await QUERIES[name](explaining)
         plans = await explaining.plans()
     assert plans
-    assert not [step for step in plans if step.startswith("SCAN")], plans
+    scanned = [step for step in plans if step.startswith("SCAN") and not step.startswith("SCAN anon_")]
+    assert not scanned, plans  # a subquery, `anon_1`, is read as a whole, and its own steps are in the plan too
     if name.startswith("waiting"):
         assert any("ix_chunks_waiting" in step for step in plans), plans

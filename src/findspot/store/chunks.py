@@ -1,10 +1,12 @@
 """Chunk rows: the text of every chunk, and whether the engine holds it."""
 
 import asyncio
+from array import array
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
+import msgspec
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -17,6 +19,7 @@ from findspot.store.schema import changes, chunks, gone_chunks, index_states
 
 _AT_ONCE = 250  # rows in one statement or one part of an answer: the event loop is free in between
 _IDS_AT_ONCE = 500
+_NUMBERS_AT_ONCE = 20_000  # numbers that are read as one text; decoding it takes a millisecond
 _WAITS = sa.text("NOT chunks.indexed")  # as in the partial index; otherwise SQLite reads every chunk of the namespace
 
 _columns: tuple[sa.ColumnElement[Any], ...] = (
@@ -222,10 +225,21 @@ async def mark_written(connection: AsyncConnection, written: Sequence[ChunkToInd
     await driver.run(connection, _MARK_WITH_CONTEXT, True, among=placed)
 
 
-async def ids(connection: AsyncConnection, namespace: str) -> list[int]:
-    """Return the ids of all chunks of a namespace."""
-    query = sa.select(chunks.c.id).where(chunks.c.turbopuffer_namespace == namespace)
-    return [row[0] async for part in _parts(connection, query) for row in part]
+async def ids(connection: AsyncConnection, namespace: str) -> "array[int]":
+    """Return the ids of all chunks of a namespace, in order.
+
+    The database joins many of them to one text: row by row, a million takes 0.75 s of processor time, not 0.3 s.
+    """
+    found = array("q")
+    while True:
+        after = found[-1] if found else 0
+        of_namespace = sa.select(chunks.c.id).where(chunks.c.turbopuffer_namespace == namespace, chunks.c.id > after)
+        some = of_namespace.order_by(chunks.c.id).limit(_NUMBERS_AT_ONCE).subquery()
+        joined = sa.select(sa.func.aggregate_strings(sa.cast(some.c.id, sa.Text), ","))
+        text: str | None = (await connection.execute(joined)).scalar_one()
+        if text is None:
+            return found
+        found.extend(sorted(msgspec.json.decode(f"[{text}]", type=list[int])))
 
 
 async def waiting_ids(connection: AsyncConnection, namespace: str) -> list[int]:
