@@ -44,6 +44,8 @@ class Reconciliation:
         if not await has_source(self._store, key):
             await self._threads.run(partial(self._engine.drop, key.namespace, fence=self._leases.fence(key)))
             return False
+        if self._engine.files is not None:  # open them while the store is read: after a start, searches wait for it
+            self._threads.submit(self._engine.warm, key.namespace)
         # The store is read before the engine: a chunk that is written in between does not count as missing.
         async with self._store.read() as connection:
             known = await chunk_rows.ids(connection, key.namespace)
