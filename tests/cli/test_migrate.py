@@ -1,11 +1,11 @@
-"""`findspot migrate`: a running server is moved to PostgreSQL, killed in between, and back to SQLite."""
+"""`findspot migrate`: a running server is moved to PostgreSQL and turbopuffer, killed in between, and back."""
 
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 
 from tests.cli.command import findspot
 from tests.servers import Server
+from tests.turbopuffer.server import StandIn
 
 # Runs a command and kills its process with the n-th call of a function.
 KILLED = """
@@ -34,13 +35,17 @@ def counted(*args, **kwargs):
 setattr(owner, name, counted)
 run(sys.argv[4:])
 """
-# In the bulk copy, and while changes are refused.
-PLACES = [("findspot.store.snapshot", "put", 4), ("findspot.store.row_copies", "counts", 1)]
+PLACES = [
+    ("findspot.store.snapshot", "put", 4),  # in the bulk copy
+    ("findspot.engines.turbopuffer.rows", "columns", 2),  # while the index is written
+    ("findspot.store.row_copies", "counts", 1),  # while changes are refused
+]
 TEXTS = {"warehouse": "The old warehouse stood at the end of the lane.", "仓库": "巷子尽头有一座旧仓库，没有人去。"}
 
 
 class Saver(threading.Thread):
-    """Saves documents until it is stopped, and remembers the last acknowledged text of each."""
+    """Saves documents until it is stopped, and remembers the last acknowledged text of each. Its last save is begun
+    after it was told to stop."""
 
     def __init__(self, server: Server, documents: list[int]) -> None:
         super().__init__(daemon=True)
@@ -51,8 +56,9 @@ class Saver(threading.Thread):
         self.refused: list[Any] = []
 
     def run(self) -> None:
-        number = 0
-        while not self._ended.is_set():
+        number, is_last = 0, False
+        while not is_last:
+            is_last = self._ended.is_set()
             document, number = self._documents[number % len(self._documents)], number + 1
             text = f"edit {number} 修改第{number}次"
             answer = self._client.put(f"/api/v1/documents/{document}", json={"content": text, "format": "text"})
@@ -93,51 +99,103 @@ def fill(client: httpx2.Client) -> dict[str, Any]:
     return made
 
 
+@pytest.fixture
+def service() -> Iterator[StandIn]:
+    """A stand-in for turbopuffer that the server and the commands share."""
+    opened = StandIn()
+    yield opened
+    opened.close()
+
+
+def held(service: StandIn) -> list[str]:
+    """Return the ids of all chunks in the service."""
+    return sorted(str(id) for namespace in service.service.namespaces.values() for id in namespace.rows)
+
+
+def hits(server: Server, made: dict[str, Any]) -> list[Any]:
+    """Return what searches find: by keyword, by both legs, and with a tool."""
+    found: list[Any] = []
+    with server.client() as client:
+        for word in TEXTS:
+            for strategy in ("fts", "hybrid"):
+                path, body = f"/api/v1/projects/{made['project']}/search/query/strategy", {"query": word}
+                page = client.post(path, json={**body, "strategy": strategy}).raise_for_status().json()
+                found += [
+                    (each["documentId"], each["snippet"])
+                    for each in page["results"]
+                    if each["documentId"] in made["documents"][:2]  # the others change until the end
+                ]
+        for query in ("红楼梦", "Mardi"):
+            called = client.post(f"/api/v1/tools/{made['tool']}/call", json={"arguments": {"query": query}})
+            found += [each["chunk"]["turbopuffer_doc_id"] for each in called.raise_for_status().json()["results"]]
+    return found
+
+
 def texts(server: Server, documents: list[int]) -> dict[int, str]:
     with server.client() as client:
         return {each: client.get(f"/api/v1/documents/{each}").raise_for_status().json()["text"] for each in documents}
 
 
-def test_a_running_server_is_moved_to_postgresql_and_back(
-    tmp_path: Path, start_server: Callable[..., Server], new_postgres_database: Callable[[], str]
+def test_a_running_server_is_moved_to_postgresql_and_turbopuffer_and_back(
+    tmp_path: Path, start_server: Callable[..., Server], new_postgres_database: Callable[[], str], service: StandIn
 ) -> None:
     old = start_server(data=tmp_path / "old")
     with old.client() as client:
         made = fill(client)
     url = new_postgres_database()
-    arguments = ["--to-database", url, "--to-engine", "embedded", "--to-data", str(tmp_path / "new")]
+    environment = {"TURBOPUFFER_API_KEY": service.api_key, "TURBOPUFFER_BASE_URL": service.url}
+    arguments = ["--to-database", url, "--to-engine", "turbopuffer", "--to-data", str(tmp_path / "new")]
     at_old = ["--data", str(tmp_path / "old")]
     saver = Saver(old, made["documents"][2:])
     saver.start()
     for place in PLACES:
         command = [sys.executable, "-c", KILLED, *map(str, place), "migrate", *arguments, *at_old]
-        ended = subprocess.run(command, env=os.environ, capture_output=True, text=True, timeout=120, check=False)
+        variables = {**os.environ, **environment}
+        ended = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120, check=False)
         assert ended.returncode == -signal.SIGKILL, ended.stderr
-    moved = findspot("migrate", *arguments, *at_old, "--json")
+    moved = findspot("migrate", *arguments, *at_old, "--json", **environment)
     assert moved.code == 0, moved
     saver.stop()
     assert moved.json["chunks_compared"] > 0
-    assert moved.json["searches_compared"] > 0
+    assert moved.json["chunks_compared_with_engine"] >= moved.json["chunks_compared"]
+    assert moved.json["searches_compared"] > len(TEXTS), "documents and tools"
     assert moved.json["changes_refused_s"] > 0
     assert {answer.status_code for answer in saver.refused} == {503}
+    assert {answer.json()["code"] for answer in saver.refused} == {"STORE_UNAVAILABLE"}
     assert all(int(answer.headers["Retry-After"]) > 0 for answer in saver.refused)
     before = texts(old, made["documents"])
     assert saver.saved.items() <= before.items(), "an acknowledged save was lost"
+    expected = hits(old, made)
     assert old.stop() in (0, -signal.SIGTERM)
 
-    new = start_server(data=tmp_path / "new", FINDSPOT_DATABASE_URL=url)
+    at_service = {"FINDSPOT_DATABASE_URL": url, "FINDSPOT_ENGINE": "turbopuffer", **environment}
+    new = start_server(data=tmp_path / "new", **at_service)
     assert new.token == old.token
     assert texts(new, made["documents"]) == before
     check(new, made)
+    assert hits(new, made) == expected
+    assert len(held(service)) == len(set(held(service)))
     again = findspot(
         "migrate", "--to-database", "sqlite", "--to-engine", "embedded", "--to-data", str(tmp_path / "back"),
-        "--data", str(tmp_path / "new"), "--json", FINDSPOT_DATABASE_URL=url,
+        "--data", str(tmp_path / "new"), **at_service,
     )  # fmt: skip
     assert again.code == 0, again
+    assert "Comparing every chunk" in again.err, "progress"
+    assert "changes refused s" in again.out
     new.stop()
     back = start_server(data=tmp_path / "back")
     assert texts(back, made["documents"]) == before
     check(back, made)
+    assert hits(back, made) == expected
+
+
+def test_a_service_that_cannot_be_reached_is_named_before_anything_is_written(tmp_path: Path) -> None:
+    data, target = str(tmp_path / "a"), tmp_path / "b"
+    assert findspot("project", "create", "p", "--data", data).code == 0
+    arguments = ["--to-database", "sqlite", "--to-engine", "turbopuffer", "--to-data", str(target), "--data", data]
+    ended = findspot("migrate", *arguments)
+    assert (ended.code, target.exists()) == (7, False)
+    assert "set TURBOPUFFER_API_KEY" in ended.err
 
 
 def check(server: Server, made: dict[str, Any]) -> None:

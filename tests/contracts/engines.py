@@ -64,6 +64,7 @@ class Pair:
         self.build, self.sweep, self.cancel = writer.build, writer.sweep, writer.cancel
         self.prepare, self.recall, self.count = reader.prepare, reader.recall, reader.count
         self.frequencies, self.ids, self.status = reader.frequencies, reader.ids, reader.status
+        self.doc_ids = reader.doc_ids
         self.kind, self.warm = reader.kind, reader.warm
         self.namespaces = reader.namespaces
         self._both = reader, writer

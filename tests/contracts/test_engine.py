@@ -46,6 +46,13 @@ def test_a_recall_says_whether_an_index_exists(engine: Engine) -> None:
     assert not engine.recall(TABLE, words("cat"), direction(1), limit=10).exists
 
 
+def test_a_remote_engine_tells_its_own_ids(engine: Engine) -> None:
+    assert engine.doc_ids(TABLE) in ([], None)
+    chunks = batch({1: "dog", 2: "狗"})
+    engine.write(TABLE, MODEL, chunks)
+    assert engine.doc_ids(TABLE) in ([(1, chunks.doc_ids[0]), (2, chunks.doc_ids[1])], None)
+
+
 def test_namespaces_are_separate(engine: Engine) -> None:
     for namespace in (TABLE, OTHER, DOCUMENTS, OTHER_PROJECT):
         engine.write(namespace, MODEL, batch({1: f"cat of {namespace}"}))

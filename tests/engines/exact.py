@@ -187,6 +187,9 @@ class ExactEngine:
     def ids(self, namespace: str) -> npt.NDArray[np.int64]:
         return np.array(sorted(self._at(namespace).chunks), np.int64)
 
+    def doc_ids(self, namespace: str) -> None:
+        """Return None: chunks are known by our ids alone."""
+
     def evict(self, namespace: str, ids: Sequence[int]) -> None:
         chunks = self._at(namespace).chunks
         for id in ids:

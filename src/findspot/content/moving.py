@@ -13,7 +13,7 @@ from pathlib import Path
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.errors import FindspotError
-from findspot.store import migrate, moves, row_copies, snapshot
+from findspot.store import leases, migrate, moves, row_copies, snapshot
 from findspot.store.database import Store
 from findspot.store.row_copies import Digest
 from findspot.store.schema import embedding_cache, metadata
@@ -65,6 +65,7 @@ class Moving:
         async with self.target.read() as connection:
             theirs, filling = await moves.identity(connection), await moves.get(connection, moves.TARGET)
         if move is not None and move.identity == theirs and filling is not None:
+            await self._end_leases()
             if move.state == moves.MOVED:  # it was killed just before its last step
                 await self._release_target()
                 return False
@@ -84,6 +85,12 @@ class Moving:
             await moves.log_changes(connection, row_copies.logged())
             await moves.put(connection, moves.SOURCE, self.target_name, theirs)
         return True
+
+    async def _end_leases(self) -> None:
+        """Have the leases of a command that was killed expire, so that this one need not wait for them."""
+        if self.target.kind == "postgresql":
+            async with self.target.write() as connection:
+                await leases.expire(connection)
 
     # ── copying ──
 
@@ -151,19 +158,6 @@ class Moving:
         if wrong:
             raise CannotMove(f"The copy differs from the source in: {', '.join(wrong)}. Nothing was switched.")
         return {name: digest.rows for name, digest in ours.items()}
-
-    async def verify_chunks(self) -> int:
-        """Compare ids and content hashes of the chunks of every source that both have indexed. Return how many."""
-        async with self.source.snapshot() as source, self.target.snapshot() as target:
-            _, changed = await moves.changes(source)
-            ours, theirs = await row_copies.chunk_digests(source), await row_copies.chunk_digests(target)
-        skipped = {(key[0], None) for key in changed.get("tables", ())}
-        skipped |= {(None, key[0]) for key in changed.get("documents", ())}
-        both = (ours.keys() & theirs.keys()) - skipped
-        wrong = sorted(map(str, (each for each in both if ours[each] != theirs[each])))
-        if wrong:
-            raise CannotMove(f"{len(wrong)} sources have other chunks than before (table, document): {wrong[0]}.")
-        return sum(ours[each].rows for each in both)
 
     # ── switching ──
 
@@ -255,6 +249,25 @@ async def opened_source(url: str | None, file: Path) -> AsyncIterator[Store]:
 
 
 @contextlib.asynccontextmanager
+async def locked_target(url: str | None, file: Path) -> AsyncIterator[None]:
+    """Keep other commands from filling the same database. A data folder has a lock of its own.
+
+    Raise CannotMove if one does.
+    """
+    if url is None:
+        yield
+        return
+    store = Store.unprepared(url, file)
+    try:
+        async with store.session() as session:
+            if not await moves.try_lock(session):
+                raise CannotMove("Another 'findspot migrate' fills this database at this moment.")
+            yield
+    finally:
+        await store.close()
+
+
+@contextlib.asynccontextmanager
 async def opened_target(url: str | None, file: Path) -> AsyncIterator[Store]:
     """Open the database to move to, and create its schema if it is new."""
     store = await Store.open(url, file)
@@ -262,17 +275,3 @@ async def opened_target(url: str | None, file: Path) -> AsyncIterator[Store]:
         yield store
     finally:
         await store.close()
-
-
-async def samples(source: Store, count: int) -> list[tuple[int, str]]:
-    """Return the projects and texts of some passages of documents that have not changed since the move began."""
-    async with source.read() as connection:
-        move = await moves.get(connection, moves.SOURCE)
-        return [] if move is None else await row_copies.sample_texts(connection, count, move.started_at)
-
-
-async def waiting(target: Store) -> tuple[int, int]:
-    """Return the number of sources that wait for their first index: all, and those unchanged since the move began."""
-    async with target.read() as connection:
-        move = await moves.get(connection, moves.TARGET)
-        return (0, 0) if move is None else await row_copies.waiting(connection, move.started_at)

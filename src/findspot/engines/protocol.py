@@ -242,6 +242,10 @@ class Engine(Protocol):
     def ids(self, namespace: str) -> npt.NDArray[np.int64]:
         """Return the ids of all chunks, in ascending order."""
 
+    def doc_ids(self, namespace: str) -> list[tuple[int, str]] | None:
+        """Return our id of each chunk with the one of a remote engine, by our ids. An engine without the latter returns
+        None."""
+
     def kind(self, namespace: str) -> tuple[str, int]:
         """Return fingerprint and dimension of the vectors; ("", 0) if there is no index. Every search asks."""
 

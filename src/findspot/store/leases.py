@@ -42,6 +42,7 @@ _LOCK = sa.text(
 _RELEASE = sa.text(
     "UPDATE leases SET holder = NULL, expires_at = clock_timestamp() WHERE namespace = :namespace AND token = :token"
 )
+_EXPIRE = sa.text("UPDATE leases SET expires_at = clock_timestamp() WHERE holder IS NOT NULL")
 _DELETE = sa.text("DELETE FROM leases WHERE namespace = :namespace AND token = :token")
 _ABANDONED = sa.text("SELECT namespace FROM leases WHERE holder IS NOT NULL AND expires_at <= clock_timestamp()")
 
@@ -111,6 +112,11 @@ async def held(connection: AsyncConnection) -> list[HeldLease]:
     query = sa.select(leases.c.namespace, leases.c.token, leases.c.holder, leases.c.claimed_at, leases.c.expires_at)
     found = await connection.execute(query.where(leases.c.holder.is_not(None)).order_by(leases.c.claimed_at))
     return [HeldLease(*row) for row in found]
+
+
+async def expire(connection: AsyncConnection) -> None:
+    """Have all leases expire now, because no process that holds one runs any more."""
+    await connection.execute(_EXPIRE)
 
 
 async def clear(connection: AsyncConnection) -> None:

@@ -60,6 +60,7 @@ OWN = (moves, moved_tables, changed_rows)
 _EVENTS = ("INSERT", "UPDATE", "DELETE")
 _WAIT_FOR_WRITERS = "SET LOCAL lock_timeout = '2s'"
 _BATCH = 500
+_LOCK = 0x66696E6D
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,12 @@ async def set_progress(connection: AsyncConnection, name: str, last: Key | None,
 
 async def forget_progress(connection: AsyncConnection) -> None:
     await connection.execute(sa.delete(moved_tables))
+
+
+async def try_lock(session: AsyncConnection) -> bool:
+    """Lock the right to fill this PostgreSQL database for as long as the session lives; False if another process has
+    it."""
+    return bool((await session.execute(sa.text(f"SELECT pg_try_advisory_lock({_LOCK})"))).scalar_one())
 
 
 # ── the log ──

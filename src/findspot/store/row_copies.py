@@ -2,9 +2,8 @@
 
 import contextlib
 import hashlib
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -18,13 +17,11 @@ from findspot.store.schema import (
     documents,
     embedding_cache,
     import_files,
-    index_states,
     pieces,
     replace_documents,
     replaces,
     tables,
 )
-from findspot.store.schema import chunks as chunk_table
 
 # Rows that are copied whenever the row they belong to is: a text becomes current by a change of its table's row.
 PARTS = {tables: (pieces, pieces.c.table_id), replaces: (replace_documents, replace_documents.c.replace_id)}
@@ -136,7 +133,7 @@ async def digests(connection: AsyncConnection, without: Keys) -> AsyncIterator[t
                 for row in batch:
                     if key_of(table, row)[:width] not in left_out:
                         rows += 1
-                        total += _hash(row)
+                        total += hash_of(row)
         yield str(table.name), Digest(rows, total % (1 << 256))
 
 
@@ -150,62 +147,6 @@ async def counts(connection: AsyncConnection) -> dict[str, int]:
     return found
 
 
-def _hash(row: Sequence[Any]) -> int:
+def hash_of(row: Sequence[Any]) -> int:
     values = [bytes(value) if isinstance(value, memoryview) else value for value in row]
     return int.from_bytes(hashlib.sha256(msgspec.msgpack.encode(values)).digest())
-
-
-async def chunk_digests(connection: AsyncConnection) -> Mapping[tuple[int | None, int | None], Digest]:
-    """Return a digest of the ids and content hashes of each source's chunks, by table and document.
-
-    Only of sources whose index is complete and of the current revision.
-    """
-    chunks, states = chunk_table, index_states
-    revision = sa.func.coalesce(tables.c.revision, documents.c.revision)
-    ready = (
-        sa.select(states.c.table_id, states.c.document_id)
-        .outerjoin(tables, tables.c.id == states.c.table_id)
-        .outerjoin(documents, documents.c.id == states.c.document_id)
-        .where(states.c.status == "ready", states.c.indexed_revision == revision)
-    )
-    found: dict[tuple[int | None, int | None], Digest] = {
-        (row.table_id, row.document_id): Digest() for row in await connection.execute(ready)
-    }
-    query = sa.select(chunks.c.table_id, chunks.c.document_id, chunks.c.turbopuffer_doc_id, chunks.c.content_hash)
-    stream = await connection.stream(
-        query.where(chunks.c.last_revision.is_(None)), execution_options={"yield_per": 5000}
-    )
-    try:
-        async for table_id, document_id, doc_id, content_hash in stream:
-            if (known := found.get((table_id, document_id))) is not None:
-                total = (known.total + _hash((doc_id, content_hash))) % (1 << 256)
-                found[table_id, document_id] = Digest(known.rows + 1, total)
-    finally:
-        await stream.close()
-    return found
-
-
-async def sample_texts(connection: AsyncConnection, count: int, before: datetime) -> list[tuple[int, str]]:
-    """Return the project and text of passages of documents that were last changed before a time. Hashes choose them."""
-    query = (
-        sa.select(documents.c.project_id, chunk_table.c.chunk_text)
-        .join(documents, documents.c.id == chunk_table.c.document_id)
-        .where(documents.c.updated_at < before, chunk_table.c.last_revision.is_(None))
-        .order_by(chunk_table.c.content_hash)
-        .limit(count)
-    )
-    return [(int(project), str(text)) for project, text in await connection.execute(query)]
-
-
-async def waiting(connection: AsyncConnection, before: datetime) -> tuple[int, int]:
-    """Return the number of sources that wait for their first index: all, and those last changed before a time."""
-    old = sa.or_(tables.c.updated_at < before, documents.c.updated_at < before)
-    query = (
-        sa.select(sa.func.count(), sa.func.count(sa.case((old, 1))))
-        .select_from(index_states)
-        .outerjoin(tables, tables.c.id == index_states.c.table_id)
-        .outerjoin(documents, documents.c.id == index_states.c.document_id)
-        .where(index_states.c.status.in_(("pending", "indexing")), index_states.c.indexed_revision == 0)
-    )
-    every, unchanged = (await connection.execute(query)).one()
-    return int(every), int(unchanged)

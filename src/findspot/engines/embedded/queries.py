@@ -142,6 +142,9 @@ class Queries(Generic[N]):
     def ids(self, namespace: str) -> npt.NDArray[np.int64]:
         return self._read(namespace, lambda _, snapshot: snapshot.vectors.ids(), np.empty(0, np.int64))
 
+    def doc_ids(self, namespace: str) -> None:
+        """Return None: chunks are known by our ids alone."""
+
     @translate_os_errors()
     def kind(self, namespace: str) -> tuple[str, int]:
         def read(_: OpenNamespace, snapshot: Snapshot) -> tuple[str, int]:

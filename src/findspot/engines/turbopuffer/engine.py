@@ -221,16 +221,19 @@ class TurbopufferEngine:
         """Return None: the service does not tell its terms, and counting each would be a query of its own."""
 
     def ids(self, namespace: str) -> npt.NDArray[np.int64]:
-        def read(placement: Placement) -> npt.NDArray[np.int64]:
-            found: list[int] = []
+        return np.array([chunk for chunk, _ in self.doc_ids(namespace)], np.int64)
+
+    def doc_ids(self, namespace: str) -> list[tuple[int, str]]:
+        def read(placement: Placement) -> list[tuple[int, str]]:
+            found: list[tuple[int, str]] = []
             while True:
-                answer = self._transport.query(placement.name, [queries.page(found[-1] if found else -1)], 1)
-                some = [int((row.model_extra or {})["chunk_id"]) for row in answer.results[0].rows or ()]
+                answer = self._transport.query(placement.name, [queries.page(found[-1][0] if found else -1)], 1)
+                some = [(int((row.model_extra or {})["chunk_id"]), str(row.id)) for row in answer.results[0].rows or ()]
                 found += some
                 if len(some) < queries.MAX_LIMIT:
-                    return np.array(found, np.int64)
+                    return found
 
-        return self._reading(namespace, read, np.empty(0, np.int64))
+        return self._reading(namespace, read, [])
 
     def kind(self, namespace: str) -> tuple[str, int]:
         placement = self._catalog.serving(namespace)

@@ -13,14 +13,15 @@ from findspot.surfaces.cli.opening import open_api, opening_failures, read_setti
 from findspot.surfaces.cli.printing import done, facts, show
 
 if TYPE_CHECKING:
+    from findspot.content.moved_index import Left, Sample
     from findspot.content.moving import Moving
     from findspot.runtime.data_folder import DataFolder
     from findspot.settings import Settings
 
 _SQLITE = "sqlite"
 _SAMPLES, _SAMPLE_LENGTH, _FIRST = 20, 60, 10
-_POLL_S = 0.2
-_ATTEMPTS = 10
+_ATTEMPTS, _PAUSE_S = 5, 1.0
+_GOES_ON = "Run the command again when this is repaired: it goes on where it stopped."
 
 
 @click.command()
@@ -37,7 +38,8 @@ def command(
 
     The server may go on running. Everything is copied and indexed at the target, then compared. At the end changes are
     refused for less than 5 seconds, while the last ones are copied. Stop the old server then, and start one on the
-    target. All ids, keys and the owner's token stay the same. If the command is interrupted, run it again: it goes on.
+    target. All ids, keys and the owner's token stay the same. If the command is interrupted, or turbopuffer fails, run
+    it again: it goes on. A target that differs from this installation is never switched to.
 
     \b
       findspot migrate --to-database postgresql://db/findspot --to-engine turbopuffer --to-data new-folder
@@ -82,92 +84,122 @@ async def _cancel(source: "Settings", as_json: bool) -> None:
 
 
 async def _move(source: "Settings", target: "Settings", data: Path | None, silent: bool) -> dict[str, Any]:
-    from findspot.content.moving import CannotMove, Moving, opened_source, opened_target
+    from findspot.content.moved_index import TargetUnavailable
+    from findspot.content.moving import CannotMove
+    from findspot.errors import FindspotError
     from findspot.runtime import logs
 
     logs.configure("error", source.log_format)
-    progress = _Lines(silent)
     try:
         async with contextlib.AsyncExitStack() as closing:
-            folder = _claimed(target, closing)
-            _keep_token(source, target)
-            old = await closing.enter_async_context(opened_source(*_place(source)))
-            with opening_failures(target):
-                async with opened_target(*_place(target)) as new:
-                    moving = Moving(old, new, _name(source), _name(target), progress.rows)
-                    if not await moving.begin():
-                        return {"target": _name(target), "note": "the move had already been finished"}
-                    await moving.copy()
-                api = await open_api(target, closing, folder, filling=True)
-                moving.target = api.state.app.store
-                return await _index_and_switch(moving, api, source, target, data, progress)
+            return await _steps(source, target, data, _Lines(silent), closing)
+    except TargetUnavailable as error:
+        raise Failure(str(error), _GOES_ON, 7) from None
     except CannotMove as error:
         raise Failure(str(error), exit_code=5) from None
+    except FindspotError as error:
+        raise Failure(error.message, _GOES_ON, 7) from None
+
+
+async def _steps(
+    source: "Settings", target: "Settings", data: Path | None, progress: "_Lines", closing: contextlib.AsyncExitStack
+) -> dict[str, Any]:
+    """Copy, index, compare and switch."""
+    from findspot.content import moving as moves
+
+    await _require_service(target)
+    folder = _claimed(target, closing)
+    _keep_token(source, target)
+    old = await closing.enter_async_context(moves.opened_source(*_place(source)))
+    await closing.enter_async_context(moves.locked_target(*_place(target)))
+    with opening_failures(target):
+        async with moves.opened_target(*_place(target)) as new:
+            moving = moves.Moving(old, new, _name(source), _name(target), progress.rows)
+            if not await moving.begin():
+                return {"target": _name(target), "note": "the move had already been finished"}
+            await moving.copy()
+    api = await open_api(target, closing, folder, filling=True)
+    moving.target = api.state.app.store
+    return await _index_and_switch(moving, api, target, data, progress)
+
+
+async def _require_service(target: "Settings") -> None:
+    """Ask the engine of the target, if it is a service, before anything is written."""
+    from findspot.engines.opening import namespaces_of_service
+
+    if target.engine == "turbopuffer":
+        await asyncio.to_thread(namespaces_of_service, target)
 
 
 async def _index_and_switch(
-    moving: "Moving", api: Any, source: "Settings", target: "Settings", data: Path | None, progress: "_Lines"
+    moving: "Moving", api: Any, target: "Settings", data: Path | None, progress: "_Lines"
 ) -> dict[str, Any]:
-    from findspot.content.moving import waiting
+    from findspot.content import moved_index
 
-    while True:
-        changed, (left, unchanged) = await moving.catch_up(), await waiting(moving.target)
-        if not unchanged and left <= changed:  # only what has just been made is missing
-            break
-        progress.say(f"Indexing: {left:,} tables and documents left")
-        await asyncio.sleep(_POLL_S)
+    await moved_index.wait(moving, progress.left)
     progress.say("Comparing every row", now=True)
     await moving.verify()
-    chunks = await _compare_chunks(moving)
+    progress.say("Comparing every chunk", now=True)
+    compared = await moved_index.verify(moving, api.state.app.engine)
     searches = await _compare_searches(moving, api, data, progress)
+    progress.say("Switching: changes are refused for a moment", now=True)
     moved = await moving.switch()
     return {
         "target": _name(target),
+        "engine": target.engine,
         "rows": moved.rows,
         "rows_moved": sum(moved.rows.values()),
-        "chunks_compared": chunks,
+        "chunks_compared": compared.in_databases,
+        "chunks_compared_with_engine": compared.in_engine,
         "searches_compared": searches,
         "changes_refused_s": round(moved.frozen_s, 3),
     }
 
 
-async def _compare_chunks(moving: "Moving") -> int:
-    """Compare the chunks of both sides. An index that is being brought up to date gets time for it."""
-    from findspot.content.moving import CannotMove
-
-    for _ in range(_ATTEMPTS):
-        with contextlib.suppress(CannotMove):
-            return await moving.verify_chunks()
-        await moving.catch_up()
-        await asyncio.sleep(1)
-    return await moving.verify_chunks()
-
-
 async def _compare_searches(moving: "Moving", api: Any, data: Path | None, progress: "_Lines") -> int:
-    """Search for some passages on both sides: the best hit of the source has to be found at the target as well."""
+    """Search for some passages on both sides: the target has to find the best passage of the source as well."""
     import httpx2
 
-    from findspot.content.moving import CannotMove, samples
+    from findspot.content.moved_index import samples
     from findspot.surfaces.cli.inprocess import InProcess
 
-    found = [(project, text[:_SAMPLE_LENGTH]) for project, text in await samples(moving.source, _SAMPLES)]
+    found = await samples(moving.source, _SAMPLES)
     headers = bearer(api.state.app.token)
     new = httpx2.AsyncClient(base_url="http://localhost", headers=headers, transport=InProcess(api))
     async with opened_api(None, None, data, as_json=True) as old, new:
-        for number, (project, query) in enumerate(found):
+        for number, sample in enumerate(found):
             progress.say(f"Comparing searches: {number} of {len(found)}")
-            ours = await _hits(old, project, query)
-            theirs = await _hits(Api(new, True, True, ""), project, query)
-            if ours[:1] != [hit for hit in theirs if hit in ours[:1]]:
-                raise CannotMove(f"A search in project {project} does not find at the target what it finds here.")
+            await _compare_search(moving, old, Api(new, True, True, ""), sample)
     return len(found)
 
 
-async def _hits(api: Api, project: int, query: str) -> list[tuple[int, int, int]]:
-    """Return document and range of the best hits of a keyword search."""
+async def _compare_search(moving: "Moving", old: Api, new: Api, sample: "Sample") -> None:
+    """Raise CannotMove if the target does not find the best passage of the source.
+
+    Texts are compared, not places: of equal passages either side may show any first. A text that was changed at this
+    moment gets time to be indexed.
+    """
+    from findspot.content.moving import CannotMove
+
+    for _ in range(_ATTEMPTS):
+        best = (await _found(old, sample))[:1]
+        if not best or best[0] in await _found(new, sample):
+            return
+        await asyncio.sleep(_PAUSE_S)
+        await moving.catch_up()
+    where = f"in project {sample.project_id}" if sample.project_id else f"with tool {sample.tool_id}"
+    raise CannotMove(f"A search {where} does not find at the target what it finds here. Nothing was switched.")
+
+
+async def _found(api: Api, sample: "Sample") -> list[str]:
+    """Return the texts of the best hits: of a keyword search of documents, or of a tool."""
+    query = sample.text[:_SAMPLE_LENGTH]
+    if sample.tool_id is not None:
+        answer = await api.call("POST", f"/api/v1/tools/{sample.tool_id}/call", json={"arguments": {"query": query}})
+        return [hit["chunk"]["chunk_text"] for hit in answer["results"]]
     body = {"query": query, "exact": True, "limit": _FIRST, "includeDuplicates": True}
-    answer = await api.call("POST", f"/api/v1/projects/{project}/search/fts/query", json=body)
-    return [(hit["documentId"], hit["startOffset"], hit["endOffset"]) for hit in answer["results"]]
+    answer = await api.call("POST", f"/api/v1/projects/{sample.project_id}/search/fts/query", json=body)
+    return [hit["snippet"] for hit in answer["results"]]
 
 
 # ── places ──
@@ -227,6 +259,10 @@ class _Lines:
         if not self._silent and (now or at >= self._next):
             self._next = at + self._EVERY_S
             click.echo(text, err=True)
+
+    def left(self, left: "Left") -> None:
+        text = f"Indexing: {left.sources:,} tables and documents left; {left.chunks:,} chunks wait for the engine"
+        self.say(f"{text}. It fails, and is tried again: {left.error}" if left.error else text)
 
     def rows(self, table: str, count: int) -> None:
         self.say(f"Copying {table.replace('_', ' ')}: {count:,} rows")
