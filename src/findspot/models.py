@@ -143,8 +143,7 @@ class TableIndexState:
     error_code: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkRow:
+class ChunkRow(NamedTuple):
     """A chunk in the store: `text` is `char_start:char_end` of its node or document."""
 
     id: int
@@ -181,8 +180,7 @@ class ChunkToIndex(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class FoundChunk:
+class FoundChunk(NamedTuple):
     """A chunk with its source: the current revision, the last one known to contain it, a document's title and file."""
 
     chunk: ChunkRow

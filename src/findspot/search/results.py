@@ -1,8 +1,8 @@
 """Read the results of a page: for each hit a snippet, what matched in it, and its position in the current document."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from findspot.content.documents import Documents
 from findspot.indexing.status import IndexStatus, Problem
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 KEPT_SHARE = 0.25  # of a changed passage, in one piece; with less, its vector says nothing about the new text
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """A hit as it is returned. The snippet is `text[start:end]` of the document's text.
 
     `line` and `column` say where the first match is in the file, or where the snippet begins if nothing is highlighted.
@@ -125,7 +124,7 @@ class _Relocated:
         start, end, kept = place(chunk, text)
         if kept < len(chunk.text) and not self._still_matches(chunk.text, text[start:end], kept, score):
             return None
-        return replace(found, chunk=replace(chunk, text=text[start:end], char_start=start, char_end=end))
+        return found._replace(chunk=chunk._replace(text=text[start:end], char_start=start, char_end=end))
 
     def _still_matches(self, before: str, now: str, kept: int, score: Shown) -> bool:
         """Return whether a passage that has changed is still a hit: by its words, or else by what is left of it."""

@@ -345,9 +345,8 @@ def found_chunks(rows: Sequence[Sequence[Any]]) -> dict[int, FoundChunk]:
     answer: dict[int, FoundChunk] = {}
     for row in rows:
         context = Context.of_row(None if row[last - 1] is None else bytes(row[last - 1]).decode(), row[3])
-        columns = (*row[: last - 1], context, bytes(row[last]).decode())
-        source = (*row[last + 1 : -1], read[row[-1]])
-        answer[row[0]] = FoundChunk(ChunkRow(*columns), *source)
+        chunk = ChunkRow._make((*row[: last - 1], context, bytes(row[last]).decode()))
+        answer[row[0]] = FoundChunk._make((chunk, *row[last + 1 : -1], read[row[-1]]))
     return answer
 
 
