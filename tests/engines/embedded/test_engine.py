@@ -52,7 +52,13 @@ def test_both_legs_of_a_recall_see_the_same_state_during_writes(engine: Embedded
 def test_a_recall_counts_every_match_on_the_way(engine: EmbeddedEngine, within: Within) -> None:
     engine.write(NAMESPACE, MODEL, chunks(range(200)))
     vector = np.ones(DIMENSION, np.float32)
-    for words, asked in ((Words(("mark",)), vector), (Words(("索引", "cat")), None), (None, vector)):
+    every_word = Words(("索引", "cat"), full_match=("索引", "cat"))
+    for words, asked in (
+        (Words(("mark",)), vector),
+        (Words(("索引", "cat")), None),
+        (every_word, None),
+        (None, vector),
+    ):
         for limit in (3, 1000):
             counted = engine.recall(NAMESPACE, words, asked, limit=limit, within=within, counting=True).matches
             assert counted == engine.count(NAMESPACE, words, within) > 3

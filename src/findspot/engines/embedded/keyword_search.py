@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 import tantivy
 from tantivy import Occur, Query
@@ -22,6 +23,14 @@ _MAX_FREQUENCIES = 100_000  # that one snapshot remembers
 _MAX_SCORED_AGAIN = 1000  # for more chunks, one query that scores every match is faster than a second one by id
 
 
+class Best(NamedTuple):
+    """The best chunks with their scores, which of them are full matches and, if counted, how many chunks match."""
+
+    scores: dict[int, float]
+    full: set[int]
+    matches: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class KeywordSearcher:
     """A read-only snapshot of the keyword index. Later writes do not change it."""
@@ -34,9 +43,8 @@ class KeywordSearcher:
         default_factory=dict
     )  # of terms by field, as far as asked for
 
-    def best(self, words: Words, limit: int, within: Within) -> tuple[dict[int, float], set[int]]:
-        """Return the `limit` best chunks with their scores, and which of them are full matches. Full matches come
-        before all others, whatever their scores.
+    def best(self, words: Words, limit: int, within: Within, *, counting: bool = False) -> Best:
+        """Return the `limit` best chunks. Full matches come before all others, whatever their scores.
 
         Texts and names are searched first, which tantivy does without scoring every match. Then contexts are scored for
         these chunks alone.
@@ -44,15 +52,22 @@ class KeywordSearcher:
         text, named, context = self._text(words), self._named(words), self._context(words)
         whole = _whole(text, named, context)
         if whole is None:
-            return {}, set()
+            return Best({}, set(), 0)
         filters = [*self._filters(within)]
         is_scored = not (named or context) or limit > _MAX_SCORED_AGAIN
         queries = [whole] if is_scored else [each for each in (text, named) if each]
         full = self._tops(queries, [*filters, *self._full_match(words)], limit) if words.full_match else {}
-        found = full if len(full) >= limit else full | self._tops(queries, filters, limit)
+        found, matches = full, None
+        if len(full) < limit and counting and len(queries) == 1:
+            top, matches = self._counted_top(_filtered(queries[0], filters), limit)
+            found = full | top
+        elif len(full) < limit:
+            found = full | self._tops(queries, filters, limit)
         scores = _sorted(found) if is_scored else self.scores(words, [*found])
         best = dict(islice(({id: scores[id] for id in scores if id in full} | scores).items(), limit))
-        return best, best.keys() & full.keys()
+        if counting and matches is None:
+            matches = len(best) if len(best) < limit else self.count(words, within)
+        return Best(best, best.keys() & full.keys(), matches)
 
     def full_matches(self, words: Words, ids: Sequence[int]) -> set[int]:
         """Return which of these chunks are full matches."""
@@ -89,8 +104,18 @@ class KeywordSearcher:
         return found
 
     def _top(self, query: Query, limit: int) -> dict[int, float]:
-        most = min(limit, max(self.searcher.num_docs, 1))  # tantivy allocates memory for this many hits
-        hits = self.searcher.search(query, most, count=False).hits
+        return self._scored(self.searcher.search(query, self._most(limit), count=False))
+
+    def _counted_top(self, query: Query, limit: int) -> tuple[dict[int, float], int]:
+        """Return the best chunks, and how many match. It takes 0.04 ms more than `_top`, a count of its own 0.4 ms."""
+        found = self.searcher.search(query, self._most(limit), count=True)
+        return self._scored(found), int(found.count)  # type: ignore[attr-defined]
+
+    def _most(self, limit: int) -> int:
+        return min(limit, max(self.searcher.num_docs, 1))  # tantivy allocates memory for this many hits
+
+    def _scored(self, found: tantivy.SearchResult) -> dict[int, float]:
+        hits = found.hits
         ids = self.searcher.fast_field_values("id", [address for _, address in hits])
         return _sorted({int(id or 0): score for (score, _), id in zip(hits, ids, strict=True)})
 

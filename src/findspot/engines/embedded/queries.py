@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from findspot.engines.embedded.index import Snapshot
+from findspot.engines.embedded.keyword_search import Best
 from findspot.engines.embedded.namespaces import Namespaces, OpenNamespace
 from findspot.engines.embedded.os_errors import is_damage, translate_os_errors
 from findspot.engines.protocol import (
@@ -200,18 +201,15 @@ def _status(snapshot: Snapshot) -> Status:
 
 def _best(
     namespace: OpenNamespace, snapshot: Snapshot, words: Words | None, limit: int, within: Within, counting: bool
-) -> tuple[dict[int, float], set[int], int | None]:
-    """Return the best chunks by keywords, which of them are full matches and, if asked, how many chunks match.
+) -> Best:
+    """Return the best chunks by keywords. Without words, there are as many matches as vectors.
 
     To count here, beside the vector leg, saves a search a hop to a thread and back.
     """
     if words is None:
-        return {}, set(), _vector_count(snapshot, within) if counting else None
+        return Best({}, set(), _vector_count(snapshot, within) if counting else None)
     with _reading(namespace):
-        best, full = snapshot.keywords.best(words, limit, within)
-        if not counting:
-            return best, full, None
-        return best, full, len(best) if len(best) < limit else snapshot.keywords.count(words, within)
+        return snapshot.keywords.best(words, limit, within, counting=counting)
 
 
 def _vector_count(snapshot: Snapshot, within: Within) -> int:
