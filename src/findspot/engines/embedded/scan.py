@@ -96,7 +96,9 @@ def nearest(
 
 def best(parts: Sequence[Part], query: Query, limit: int, rows: Rows, stop: Stop = lambda: None) -> tuple[Rows, Vector]:
     """Compare the codes of these rows. Return the nearest rows and their cosines, nearest first."""
-    compared = _in_threads([partial(_compare, part, some, query, limit) for part, some in _slices(parts, rows)], stop)
+    tasks = [partial(_compare, part, some, query, limit) for part, some in _slices(parts, rows)]
+    # Below two slices, a thread's start takes longer than it saves: 0.14 ms of the recall of 200 candidates.
+    compared = _in_threads(tasks, stop) if len(rows) > 2 * SLICE else [task() for task in tasks]
     if not compared:
         return np.empty(0, np.int64), np.empty(0, np.float32)
     rows, products = (np.concatenate(column) for column in zip(*compared, strict=True))
