@@ -239,6 +239,7 @@ class Tool:
     created_at: datetime
     updated_at: datetime
     lean: bool = False  # as a lean endpoint shows it
+    index: TableIndexState | None = None  # of its table, if it was looked up with the tool, to call it
 
     @property
     def table(self) -> int:

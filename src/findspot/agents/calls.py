@@ -234,7 +234,7 @@ class ToolCalls:
         return text if text is not None else await asyncio.to_thread(fit_hits, answer, budget, language)
 
     async def _index_state(self, tool: Tool) -> TableIndexState:
-        state = await self._store.remembered.get(("index state", tool.table), lambda: self._looked_up_state(tool.table))
+        state = tool.index or await self._looked_up_state(tool.table)
         if state.status != "indexing":
             return state
         async with self._store.read() as connection:  # counts rows, of which there may be many
@@ -242,7 +242,7 @@ class ToolCalls:
         return replace(state, indexed=max(0, state.total - waiting))
 
     async def _looked_up_state(self, table_id: int) -> TableIndexState:
-        async with self._store.lookup() as connection:
+        async with self._store.lookup(one=True) as connection:
             return await connection.run_sync(states.table_index_state, table_id)
 
     async def _context(self, tool: Tool, found: Found, config: SearchConfig) -> dict[str, Context]:

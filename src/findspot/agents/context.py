@@ -144,7 +144,7 @@ class Contexts:
         numbers = piece_numbers([*spans.values()], PIECE)
         if not numbers or len(numbers) > _MAX_PIECES:
             return made
-        async with self._store.lookup() as connection:
+        async with self._store.lookup(one=True) as connection:
             pieces = await connection.run_sync(rows.read_pieces, table_id, revision, numbers)
         casefolded = {key.casefold() for key in names}
         for place, span in spans.items():

@@ -75,7 +75,7 @@ class Endpoints:
         return await self._store.remembered.get(("endpoint", digest), lambda: self._opened_by(digest))
 
     async def _opened_by(self, key_hash: str) -> tuple[Endpoint, list[Tool]] | None:
-        async with self._store.lookup() as connection:
+        async with self._store.lookup(one=True) as connection:
             found = await rows.opened_by(connection, key_hash)
         return (found[0], _shown_at(found[0], found[1])) if found else None
 

@@ -111,7 +111,7 @@ class Documents:
 
     async def save(self, document_id: int, body: Part, caller: Caller, expected: int | None = None) -> Saved:
         """Change a document with the body `{title?, content?, format?, baseRevision?, reason?}`."""
-        async with self._store.lookup() as connection:
+        async with self._store.lookup(one=True) as connection:
             present = await rows.get(connection, document_id)
         if present is None:
             raise not_found("document")

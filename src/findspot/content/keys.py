@@ -5,7 +5,7 @@ import hmac
 import secrets
 from collections.abc import Callable, Collection
 
-from findspot.models import OWNER, Caller, Key, Role
+from findspot.models import OWNER, Caller, Key, Role, Tool
 from findspot.runtime.owner_token import PREFIX
 from findspot.store import keys as rows
 from findspot.store.database import Store
@@ -46,12 +46,30 @@ class Keys:
         return await self._store.remembered.get(("key", digest), lambda: self._holder(digest))
 
     async def _holder(self, digest: str) -> Caller | None:
-        async with self._store.lookup() as connection:
+        async with self._store.lookup(one=True) as connection:
             key = await rows.by_hash(connection, digest)
-        return Caller(key.role, key.name, key.project_id, key.id) if key else None
+        return _caller(key)
+
+    async def identify_with_tool(self, secret: str, tool_id: int) -> tuple[Caller | None, Tool | None]:
+        """Return the client that a secret belongs to, and a tool with the state of its index, in one look-up: a call of
+        a tool needs them all."""
+        digest = hashed(secret)
+        caller, tool = await self._store.remembered.get(
+            ("tool", digest, tool_id), lambda: self._holder_and_tool(digest, tool_id)
+        )
+        return OWNER if hmac.compare_digest(digest, self._token) else caller, tool
+
+    async def _holder_and_tool(self, digest: str, tool_id: int) -> tuple[Caller | None, Tool | None]:
+        async with self._store.lookup(one=True) as connection:
+            key, tool = await rows.with_tool(connection, digest, tool_id)
+        return _caller(key), tool
 
     async def valid(self, hashes: Collection[str]) -> set[str]:
         """Return those of the hashes that belong to a key, or to the owner's token."""
         async with self._store.read() as connection:
             found = await rows.existing(connection, hashes)
         return found | ({self._token} & set(hashes))
+
+
+def _caller(key: Key | None) -> Caller | None:
+    return Caller(key.role, key.name, key.project_id, key.id) if key else None

@@ -35,7 +35,7 @@ class Sessions:
 
     async def identify(self, session_id: str) -> Caller | None:
         """Return the owner if the session is valid."""
-        async with self._store.lookup() as connection:
+        async with self._store.lookup(one=True) as connection:
             found = await rows.valid(connection, [self.hashed(session_id)], datetime.now(UTC))
         return OWNER if found else None
 

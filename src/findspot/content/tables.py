@@ -257,7 +257,7 @@ class Tables:
             await rows.delete_hidden(connection, table_id)
 
     async def _size(self, table_id: int) -> int:
-        async with self._store.lookup() as connection:
+        async with self._store.lookup(one=True) as connection:
             table = await rows.get(connection, table_id)
         if table is None:
             raise not_found("table")

@@ -214,7 +214,7 @@ class IndexStatus:
 
     async def is_rebuilding(self, namespace: str) -> bool:
         """Return whether a namespace is being rebuilt."""
-        async with self._store.lookup() as connection:
+        async with self._store.lookup(one=True) as connection:
             return await connection.run_sync(rebuilding, namespace)
 
     async def of_documents(self, project_id: int) -> DocumentIndexState:

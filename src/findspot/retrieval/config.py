@@ -26,7 +26,7 @@ class RetrievalConfigs:
         self._rules: LRUCache[tuple[Any, ...], Rules] = LRUCache(_CACHED)
 
     async def get(self, project_id: int) -> RetrievalConfig:
-        async with self._store.lookup() as connection:
+        async with self._store.lookup(one=True) as connection:
             return await self.read(connection, project_id)
 
     async def read(self, connection: Reader, project_id: int) -> RetrievalConfig:

@@ -31,7 +31,7 @@ async def surroundings(store: Store, ids: Sequence[int]) -> dict[int, Surroundin
     up by their numbers.
     """
     nearby = sorted({id + distance for id in ids for distance in range(-REACH, REACH + 1)})
-    async with store.lookup() if len(nearby) <= LOOKUP_ROWS else store.read() as connection:
+    async with store.lookup(one=True) if len(nearby) <= LOOKUP_ROWS else store.read() as connection:
         pieces = {piece.id: piece for piece in await connection.run_sync(neighbours.by_id, nearby)}
     known = {(piece.document_id, piece.number): piece for piece in pieces.values()}
     mine = [pieces[id] for id in ids if id in pieces]
@@ -48,7 +48,7 @@ async def surroundings(store: Store, ids: Sequence[int]) -> dict[int, Surroundin
     def read(connection: "sa.Connection") -> dict[int, str]:
         return rows.texts(connection, sorted(wanted))
 
-    async with store.lookup() if len(wanted) <= LOOKUP_ROWS else store.read() as connection:
+    async with store.lookup(one=True) if len(wanted) <= LOOKUP_ROWS else store.read() as connection:
         texts = await connection.run_sync(read)
     return {piece.id: _joined(piece, *chains[piece.id], texts) for piece in mine}
 

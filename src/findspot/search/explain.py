@@ -79,7 +79,7 @@ class Explainer:
 
     async def explain_all(self, request: SearchRequest, chunk_ids: Sequence[int]) -> list[Explanation]:
         """Explain the scores of up to fifty passages with one recall. Those that do not exist are left out."""
-        async with self._store.lookup() as connection:
+        async with self._store.lookup(one=True) as connection:
             rows_by_id = await connection.run_sync(rows.found, chunk_ids)
         known = [rows_by_id[id] for id in dict.fromkeys(chunk_ids) if id in rows_by_id]
         found = [each for each in known if each.chunk.namespace == request.namespace]

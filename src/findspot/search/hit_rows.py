@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from findspot.models import FoundChunk
 from findspot.sources.lines import PIECE
+from findspot.store import best_hits, document_lines
 from findspot.store import chunks as rows
-from findspot.store import document_lines
 from findspot.store.database import Store
 from findspot.store.document_lines import Piece
 
@@ -30,8 +30,12 @@ class HitRows:
         """Return chunks by id, without deleted ones. Each is read once, in one step with its lines."""
         new = [id for id in ids if id not in self._asked]
         if new:
-            async with self._store.lookup() as connection:
-                await connection.run_sync(self._read, new)
+            if self._store.kind == "postgresql":
+                async with self._store.statement() as connection:
+                    self.add(new, *await connection.run_sync(best_hits.read_rows, new, PIECE))
+            else:
+                async with self._store.lookup() as connection:
+                    await connection.run_sync(self._read, new)
         return {id: self.found[id] for id in ids if id in self.found}
 
     async def texts(self, ids: Sequence[int]) -> dict[int, str]:

@@ -1,7 +1,7 @@
 """Search a table (or any namespace) for a tool: recall → fuse → check against the store → look closer → hits."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
@@ -108,7 +108,7 @@ class TableSearch:
         if not query.preferred:
             return recall
         best = islice(recall.keyword, QUOTES_CHECKED)  # full matches are first
-        async with self._store.lookup() as connection:
+        async with self._store.lookup(one=True) as connection:
             texts = await connection.run_sync(rows.texts, list(best))
         shares = await self._in_thread(_quoted_shares, query, texts)
         raised = {id: score + PHRASE_BONUS * shares.get(id, 0.0) for id, score in recall.keyword.items()}
@@ -159,10 +159,14 @@ class TableSearch:
     async def _current(self, request: SearchRequest, ids: Sequence[int]) -> tuple[dict[int, FoundChunk], bool]:
         """Return those of these chunks that belong to the namespace and are still current (see `_is_current`), and
         whether others have no row any more."""
-        async with self._store.lookup() as connection:
+        async with self._store.lookup(one=True) as connection:
             found = await connection.run_sync(rows.found, ids)
-            mine = {id: each for id, each in found.items() if each.chunk.namespace == request.namespace}
-            changed = await _changes(connection, next(iter(mine.values()), None))
+        changed: Sequence[tuple[int, str]] = ()
+        if any(map(_is_far_behind, found.values())):
+            async with self._store.lookup() as connection:  # again, at the same moment as the changes
+                found = await connection.run_sync(rows.found, ids)
+                changed = await _changes(connection, request.namespace, found.values())
+        mine = {id: each for id, each in found.items() if each.chunk.namespace == request.namespace}
         return {id: each for id, each in mine.items() if _is_current(each, changed)}, len(found) < len(ids)
 
     def _has_second_stage(self, request: SearchRequest, recall: Recall) -> bool:
@@ -192,13 +196,19 @@ def _quoted_shares(query: "Query", texts: Mapping[int, str]) -> dict[int, float]
     return {id: sum(test(text) for test in tests) / len(tests) for id, text in texts.items()}
 
 
-async def _changes(connection: Reader, found: FoundChunk | None) -> list[tuple[int, str]]:
-    """Return the changes that the index has yet to follow in the table of a chunk, without the newest revision.
+def _is_far_behind(found: FoundChunk) -> bool:
+    """Return whether the source of a chunk is more than one revision ahead of it."""
+    return found.revision - found.indexed_revision > 1
+
+
+async def _changes(connection: Reader, namespace: str, chunks: Iterable[FoundChunk]) -> list[tuple[int, str]]:
+    """Return the changes that the index has yet to follow in the table of a namespace, without the newest revision.
 
     All chunks of a namespace have the same table. With more changes than a lookup may read, return none: then no hit
     of the table counts as current.
     """
-    if found is None or found.chunk.table_id is None or found.revision - found.indexed_revision <= 1:
+    found = next((each for each in chunks if each.chunk.namespace == namespace), None)
+    if found is None or found.chunk.table_id is None or not _is_far_behind(found):
         return []
     changed = await rows.changed_between(
         connection, found.chunk.table_id, found.indexed_revision, found.revision, LOOKUP_ROWS + 1
@@ -213,7 +223,7 @@ def _is_current(found: FoundChunk, changed: Sequence[tuple[int, str]]) -> bool:
     is not current. A chunk of a table is, if the changes of every revision in between are known and none of them is
     at, above or below its node.
     """
-    if found.revision - found.indexed_revision <= 1:
+    if not _is_far_behind(found):
         return found.revision > 0
     if found.chunk.table_id is None:
         return False

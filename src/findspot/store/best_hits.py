@@ -1,4 +1,4 @@
-"""Reads the dates of candidates, and the rows of the best of them, in one statement. PostgreSQL only.
+"""Reads the dates of candidates, and the rows of the best of them or of any hits, in one statement. PostgreSQL only.
 
 The date of a document counts for the score of its chunks, so the database has to choose the best. With SQLite, where a
 statement takes microseconds instead of a round trip, dates are read first and rows later.
@@ -7,6 +7,7 @@ statement takes microseconds instead of a round trip, dates are read first and r
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -18,6 +19,19 @@ _CHUNK, _DATE, _LINES = range(3)  # what a row is about
 _OWN = 5  # columns before those of a chunk
 _NO_CHUNK = ", ".join(["NULL"] * FOUND_WIDTH)
 
+_CHUNKS = f"""\
+SELECT {_CHUNK}, best.id, NULL::integer, NULL::timestamptz, NULL::bytea, {FOUND_COLUMNS}
+FROM best LEFT JOIN chunks ON chunks.id = best.id
+{FOUND_SOURCES}"""
+_PIECES = f"""\
+SELECT {_LINES}, wanted.document_id, wanted.number, NULL, piece.lines, {_NO_CHUNK}
+FROM (
+  SELECT DISTINCT document_id, generate_series(char_start / %s::integer, (char_end - 1) / %s::integer) AS number
+  FROM best JOIN chunks USING (id) JOIN import_files USING (document_id)
+) AS wanted CROSS JOIN LATERAL (
+  SELECT lines FROM document_lines WHERE document_id = wanted.document_id AND number = wanted.number OFFSET 0
+) AS piece"""  # OFFSET 0: one lookup for each piece, because the planner expects a thousand times as many
+_ROWS = f"WITH best (id) AS MATERIALIZED (SELECT unnest(%s::bigint[])) {_CHUNKS} UNION ALL {_PIECES}"
 _BEST = f"""\
 WITH candidates (id, document_id, score) AS (SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::float8[])),
 dated AS MATERIALIZED (
@@ -31,20 +45,12 @@ best AS MATERIALIZED (
   ORDER BY score + %s::float8 * power(0.5::float8, age_s / %s::float8) DESC, updated_at DESC, document_id, id
   LIMIT %s
 )
-SELECT {_CHUNK}, best.id, NULL::integer, NULL::timestamptz, NULL::bytea, {FOUND_COLUMNS}
-FROM best LEFT JOIN chunks ON chunks.id = best.id
-{FOUND_SOURCES}
+{_CHUNKS}
 UNION ALL
 SELECT {_DATE}, document_id, NULL, updated_at, NULL, {_NO_CHUNK}
 FROM (SELECT DISTINCT document_id, updated_at FROM dated) AS dates
 UNION ALL
-SELECT {_LINES}, wanted.document_id, wanted.number, NULL, piece.lines, {_NO_CHUNK}
-FROM (
-  SELECT DISTINCT document_id, generate_series(char_start / %s::integer, (char_end - 1) / %s::integer) AS number
-  FROM best JOIN chunks USING (id) JOIN import_files USING (document_id)
-) AS wanted CROSS JOIN LATERAL (
-  SELECT lines FROM document_lines WHERE document_id = wanted.document_id AND number = wanted.number OFFSET 0
-) AS piece"""  # OFFSET 0: one lookup for each piece, because the planner expects a thousand times as many
+{_PIECES}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +89,17 @@ def read(
     scores = [each.score for each in candidates]
     values = (*columns, scores, by_date.now, project_id, by_date.weight, by_date.half_life_s, limit, piece, piece)
     rows = connection.exec_driver_sql(_BEST, values).fetchall()
-    of = {kind: [row for row in rows if row[0] == kind] for kind in (_CHUNK, _DATE, _LINES)}
-    return BestHits(
-        {row[1]: row[3] for row in of[_DATE]},
-        [row[1] for row in of[_CHUNK]],
-        found_chunks([row[_OWN:] for row in of[_CHUNK] if row[_OWN] is not None]),
-        {(row[1], row[2]): bytes(row[4]) for row in of[_LINES]},
-    )
+    changed_at = {row[1]: row[3] for row in rows if row[0] == _DATE}
+    return BestHits(changed_at, [row[1] for row in rows if row[0] == _CHUNK], *_chunks_and_lines(rows))
+
+
+def read_rows(
+    connection: sa.Connection, ids: Sequence[int], piece: int
+) -> tuple[dict[int, FoundChunk], dict[Piece, bytes]]:
+    """Return chunks by id, without deleted ones, and the pieces of line indexes that cover them."""
+    return _chunks_and_lines(connection.exec_driver_sql(_ROWS, (list(ids), piece, piece)).fetchall())
+
+
+def _chunks_and_lines(rows: Sequence[Sequence[Any]]) -> tuple[dict[int, FoundChunk], dict[Piece, bytes]]:
+    found = found_chunks([row[_OWN:] for row in rows if row[0] == _CHUNK and row[_OWN] is not None])
+    return found, {(row[1], row[2]): bytes(row[4]) for row in rows if row[0] == _LINES}

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from findspot.models import Binding, Endpoint, Tool
 from findspot.store import tools as tool_rows
 from findspot.store.reader import Reader
-from findspot.store.schema import bindings, endpoints, tools
+from findspot.store.schema import bindings, endpoints, index_states, tools
 
 _columns = (
     endpoints.c.id,
@@ -53,22 +53,27 @@ async def delete(connection: AsyncConnection, endpoint_id: int) -> bool:
 
 # Built once: every call of an agent runs it.
 _OPENED_BY = (
-    sa.select(*_columns, *tool_rows.columns)
+    sa.select(*_columns, *tool_rows.columns_to_call)
     .select_from(endpoints)
     .outerjoin(bindings, sa.and_(bindings.c.endpoint_id == endpoints.c.id, bindings.c.enabled))
     .outerjoin(tools, tools.c.id == bindings.c.tool_id)
+    .outerjoin(index_states, index_states.c.table_id == tools.c.table_id)
     .where(endpoints.c.key_hash == sa.bindparam("key_hash"))
     .order_by(tools.c.id)
 )
 
 
 async def opened_by(connection: Reader, key_hash: str) -> tuple[Endpoint, list[Tool]] | None:
-    """Return the endpoint of a key and its enabled tools by id. One statement, because every call runs it."""
+    """Return the endpoint of a key and its enabled tools by id, each with the state of its index.
+
+    One statement, because every call runs it.
+    """
     found = (await connection.execute(_OPENED_BY, {"key_hash": key_hash})).all()
     if not found:
         return None
     width = len(_columns)
-    return Endpoint(*found[0][:width]), [tool_rows.read_row(row[width:]) for row in found if row[width] is not None]
+    enabled = (tool_rows.read_row_to_call(row[width:]) for row in found)
+    return Endpoint(*found[0][:width]), [tool for tool in enabled if tool is not None]
 
 
 async def listed(connection: AsyncConnection, ids: Collection[int]) -> dict[int, tuple[str, Endpoint, list[Tool]]]:

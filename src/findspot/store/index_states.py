@@ -159,6 +159,7 @@ async def _one(connection: AsyncConnection, source: sa.ColumnElement[bool]) -> S
     return SourceState(*before, error, *after)  # type: ignore[call-arg]
 
 
+TABLE_STATE_COLUMNS = (index_states.c.status, index_states.c.total, index_states.c.error_code)
 _TABLE_INDEX_STATE = "SELECT status, total, error_code FROM index_states WHERE table_id IN (??)"
 
 
@@ -168,10 +169,12 @@ def table_index_state(connection: sa.Connection, table_id: int) -> TableIndexSta
     While chunks are being indexed, all of them count as done: `count_waiting` returns how many are not.
     """
     found = driver.rows(connection, _TABLE_INDEX_STATE, among=[table_id])
-    if not found:
-        return TableIndexState("pending", 0, 0, None)
-    status, total, error_code = found[0]
-    return TableIndexState(status, total, total, error_code)
+    return table_state(*found[0]) if found else table_state()
+
+
+def table_state(status: str | None = None, total: int | None = None, error_code: str | None = None) -> TableIndexState:
+    """Return the state in TABLE_STATE_COLUMNS. A table without a row has yet to be indexed."""
+    return TableIndexState(status or "pending", total or 0, total or 0, error_code)
 
 
 async def count_waiting(connection: AsyncConnection, namespace: str) -> int:

@@ -1,20 +1,22 @@
 """Rows of API keys. Only the hash of a secret is stored. Deleting a key revokes it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from findspot.models import Key, Role
+from findspot.models import Key, Role, Tool
+from findspot.store import tools as tool_rows
 from findspot.store.reader import Reader
-from findspot.store.schema import keys
+from findspot.store.schema import index_states, keys, tools
 
 _columns = (keys.c.id, keys.c.project_id, keys.c.name, keys.c.role, keys.c.hint, keys.c.created_at)
 
 
-def _key(row: sa.Row[Any, Any, Any, Any, Any, Any]) -> Key:
-    return Key(row.id, row.project_id, row.name, Role(row.role), row.hint, row.created_at)
+def _key(row: Sequence[Any]) -> Key:
+    id, project_id, name, role, hint, created_at = row
+    return Key(id, project_id, name, Role(role), hint, created_at)
 
 
 async def create(connection: AsyncConnection, project_id: int, name: str, role: Role, hashed: str, hint: str) -> Key:
@@ -25,6 +27,23 @@ async def create(connection: AsyncConnection, project_id: int, name: str, role: 
 async def by_hash(connection: Reader, hashed: str) -> Key | None:
     row = (await connection.execute(sa.select(*_columns).where(keys.c.hash == hashed))).one_or_none()
     return _key(row) if row else None
+
+
+# Built once: every call of a tool runs it. The first of the sources is one row, whether or not there is a key or tool.
+_WITH_TOOL = sa.select(*_columns, *tool_rows.columns_to_call).select_from(
+    sa.select(sa.literal(1))
+    .subquery("one")
+    .outerjoin(keys, keys.c.hash == sa.bindparam("hashed"))
+    .outerjoin(tools, tools.c.id == sa.bindparam("tool_id"))
+    .outerjoin(index_states, index_states.c.table_id == tools.c.table_id)
+)
+
+
+async def with_tool(connection: Reader, hashed: str, tool_id: int) -> tuple[Key | None, Tool | None]:
+    """Return the key with a hash, and the tool with an id and the state of its index, in one statement."""
+    row = (await connection.execute(_WITH_TOOL, {"hashed": hashed, "tool_id": tool_id})).one()
+    key = _key(row[: len(_columns)]) if row[0] is not None else None
+    return key, tool_rows.read_row_to_call(row[len(_columns) :])
 
 
 async def existing(connection: AsyncConnection, hashes: Collection[str]) -> set[str]:

@@ -1,12 +1,14 @@
 """Rows of tools, and the chunks in the scope of a search tool."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.models import Tool, ToolType
+from findspot.store import index_states
 from findspot.store.reader import Reader
 from findspot.store.schema import chunks, tools
 
@@ -25,20 +27,28 @@ columns: tuple[sa.ColumnElement[Any], ...] = (
 )
 
 
+columns_to_call = (*columns, *index_states.TABLE_STATE_COLUMNS)  # of a tool that is called, and of its table's index
+
+
 def read_row(row: Sequence[Any]) -> Tool:
     id, project_id, table_id, type, *rest = row
     return Tool(id, project_id, table_id, ToolType(type), *rest)
+
+
+def read_row_to_call(row: Sequence[Any]) -> Tool | None:
+    """Return the tool in a row with `columns_to_call`, and the state of its index; None if the row has none."""
+    if row[0] is None:
+        return None
+    tool = read_row(row[: len(columns)])
+    return tool if tool.table_id is None else replace(tool, index=index_states.table_state(*row[len(columns) :]))
 
 
 async def create(connection: AsyncConnection, values: dict[str, Any]) -> Tool:
     return read_row((await connection.execute(sa.insert(tools).returning(*columns), values)).one())
 
 
-_BY_ID = sa.select(*columns).where(tools.c.id == sa.bindparam("which"))  # built once: every call runs it
-
-
 async def get(connection: Reader, tool_id: int) -> Tool | None:
-    row = (await connection.execute(_BY_ID, {"which": tool_id})).one_or_none()
+    row = (await connection.execute(sa.select(*columns).where(tools.c.id == tool_id))).one_or_none()
     return read_row(row) if row else None
 
 

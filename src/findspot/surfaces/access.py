@@ -12,7 +12,7 @@ _KEY = "findspot.access"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who calls, in which language, and at an MCP endpoint which tools can be called there.
+    """Who calls, in which language, and which tools can be called: those of an MCP endpoint, or the one in the path.
 
     `credential` is the hash of the key or session that opened the endpoint: a stream ends when it is revoked.
     """

@@ -13,7 +13,7 @@ from fastapi import Request
 from findspot.app import App
 from findspot.content.keys import hashed
 from findspot.errors import FindspotError, invalid, not_found
-from findspot.models import Caller, Role
+from findspot.models import Caller, Role, Tool
 from findspot.runtime import messages
 from findspot.runtime.owner_token import PREFIX
 from findspot.store.owners import Owned, project_of
@@ -35,26 +35,38 @@ async def authorise(app: App, request: Request, rule: Rule) -> Access:
         if opened is not None and request.path_params["endpoint_id"] == str(opened[0].id):
             endpoint, tools = opened
             return Access(endpoint.caller, language, endpoint.id, tuple(tools), hashed(secret))
-    caller = await require_caller(app, request)
+    caller, tool = await _caller_and_tool(app, request, rule.scope)
     for name, value in request.path_params.items():
         if not _ID.fullmatch(value):  # what cannot be an id does not exist
             raise not_found(name.removesuffix("_id"))
     if rule.scope is not Scope.INSTALLATION:
-        project_id = await _project_of(app, request, rule.scope)
+        project_id = tool.project_id if tool else await _project_of(app, request, rule.scope)
         if project_id is None or not caller.sees(project_id):
             raise not_found("project" if rule.scope is Scope.BODY else rule.scope.name.lower())
     if not caller.role.covers(rule.role):
         raise FindspotError("FORBIDDEN", f"This needs the role '{rule.role}'; the key has '{caller.role}'.")
     if not rule.agents:
-        return Access(caller, language)
+        return Access(caller, language, tools=(tool,) if tool else ())
     endpoint_id = int(request.path_params["endpoint_id"])
     shown = tuple(await app.endpoints.tools_of(endpoint_id))
     return Access(caller, language, endpoint_id, shown, _credential(app, request))
 
 
+async def _caller_and_tool(app: App, request: Request, scope: Scope) -> tuple[Caller, Tool | None]:
+    """Return who sends this request and, if they name a tool in the path and have a key, that tool."""
+    secret, tool_id = _secret(request), request.path_params.get("tool_id", "")
+    if not secret or scope is not Scope.TOOL or not _ID.fullmatch(tool_id):
+        return await require_caller(app, request), None
+    caller, tool = await app.keys.identify_with_tool(secret, int(tool_id))
+    return _required(caller), tool
+
+
 async def require_caller(app: App, request: Request) -> Caller:
     """Return who sends this request; UNAUTHORIZED if neither key nor cookie is valid."""
-    caller = await identify(app, request)
+    return _required(await identify(app, request))
+
+
+def _required(caller: Caller | None) -> Caller:
     if caller is None:
         raise FindspotError("UNAUTHORIZED", "A valid key is needed: 'Authorization: Bearer …' or 'X-API-Key'.")
     return caller
@@ -116,7 +128,7 @@ async def _project_of(app: App, request: Request, scope: Scope) -> int | None:
 
 
 async def _looked_up(app: App, owned: Owned, id: int) -> int | None:
-    async with app.store.lookup() as connection:
+    async with app.store.lookup(one=True) as connection:
         return await connection.run_sync(project_of, owned, id)
 
 

@@ -8,11 +8,10 @@ from fastapi import Request, Response
 from findspot.agents.schemas import NewSearchTool, NewTool, SearchConfig, ToolChange
 from findspot.agents.tool_index import ToolCreation
 from findspot.app import App
-from findspot.errors import invalid, not_found
+from findspot.errors import invalid
 from findspot.jsontext.check import refuse_lone_surrogates
 from findspot.models import Tool, ToolType
 from findspot.store import dependents
-from findspot.store import tools as rows
 from findspot.surfaces.http.body import pieces
 from findspot.surfaces.http.encoding import encoded_dependents, timestamp
 from findspot.surfaces.http.models import tools as models
@@ -163,17 +162,10 @@ async def call_tool(request: Request, tool_id: int) -> Response:
     except (msgspec.DecodeError, RecursionError) as error:
         refuse_lone_surrogates(body, "arguments")
         raise invalid("body", f"must be {{arguments}}: {error}") from None
-    tool = await app.store.remembered.get(("tool", tool_id), lambda: _looked_up(app, tool_id))
-    if tool is None:
-        raise not_found("tool")
     access = access_of(request.scope)
+    tool = access.tools[0] if access.tools else await app.tools.get(tool_id)
     answer = await app.tool_calls.call_text(tool, bytes(call.arguments), access.caller, access.language)
     return Response(answer, media_type="application/json")
-
-
-async def _looked_up(app: App, tool_id: int) -> Tool | None:
-    async with app.store.lookup() as connection:
-        return await rows.get(connection, tool_id)
 
 
 # ── for operators ──
