@@ -131,6 +131,23 @@ async def test_pages_of_documents_take_one_request_and_one_round_trip_per_step(
             assert len(sent) == 4, sent  # the state; the ranking; chunks and lines; the ranking is kept
 
 
+async def test_a_first_page_over_http_takes_two_round_trips_after_its_access_check(
+    remote: Settings, standin: StandIn, trips: RoundTrips
+) -> None:
+    """The access check reads the state of the index, too; then the hits are read, and the ranking is kept."""
+    async with open_client(remote, 1) as owner:
+        project, _ = await prepared(owner._transport.app.state.app)  # type: ignore[attr-defined]
+        key = (await owner.post(f"/api/v1/projects/{project}/keys", json={"name": "k", "role": "read"})).json()["key"]
+        path, headers = f"/api/v1/projects/{project}/search/query/strategy", {"Authorization": f"Bearer {key}"}
+        for strategy in Strategy:
+            body = {"query": "harbour 港口", "strategy": strategy.value, "includeLowScores": True}
+            with counted(standin, trips) as (requests, sent):
+                answer = (await owner.post(path, json=body, headers=headers)).json()
+            assert (len(answer["results"]), answer["indexState"]) == (20, "ready")
+            assert requests == {"query": 1}
+            assert len(sent) == 3, sent
+
+
 async def test_the_database_chooses_the_best_hits_by_the_dates_of_their_documents(
     remote: Settings, standin: StandIn, trips: RoundTrips, monkeypatch: pytest.MonkeyPatch
 ) -> None:

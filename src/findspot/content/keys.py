@@ -5,8 +5,9 @@ import hmac
 import secrets
 from collections.abc import Callable, Collection
 
-from findspot.models import OWNER, Caller, Key, Role, Tool
+from findspot.models import OWNER, Caller, DocumentsInIndex, Key, Role, Tool
 from findspot.runtime.owner_token import PREFIX
+from findspot.store import index_states
 from findspot.store import keys as rows
 from findspot.store.database import Store
 
@@ -63,6 +64,19 @@ class Keys:
         async with self._store.lookup(one=True) as connection:
             key, tool = await rows.with_tool(connection, digest, tool_id)
         return _caller(key), tool
+
+    async def identify_in_project(self, secret: str, project_id: int) -> tuple[Caller | None, DocumentsInIndex | None]:
+        """Return the client that a secret belongs to and, if the project exists, the state of its documents' index, in
+        one look-up: a search of documents needs them all."""
+        digest = hashed(secret)
+        caller, index = await self._store.remembered.get(
+            ("project", digest, project_id), lambda: self._holder_and_index(digest, project_id)
+        )
+        return OWNER if hmac.compare_digest(digest, self._token) else caller, index
+
+    async def _holder_and_index(self, digest: str, project_id: int) -> tuple[Caller | None, DocumentsInIndex | None]:
+        async with self._store.lookup(one=True) as connection:
+            return await connection.run_sync(index_states.of_documents_with_key, digest, project_id)
 
     async def valid(self, hashes: Collection[str]) -> set[str]:
         """Return those of the hashes that belong to a key, or to the owner's token."""

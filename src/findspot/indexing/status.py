@@ -16,7 +16,7 @@ from cachetools import LRUCache, TTLCache
 
 from findspot.engines.protocol import Damaged, Engine, Status
 from findspot.errors import Failure, FindspotError
-from findspot.models import NamespaceKey
+from findspot.models import DocumentsInIndex, NamespaceKey
 from findspot.runtime.limits import REBUILDS
 from findspot.settings import Settings
 from findspot.store import chunks as chunk_rows
@@ -217,10 +217,15 @@ class IndexStatus:
         async with self._store.lookup(one=True) as connection:
             return await connection.run_sync(rebuilding, namespace)
 
-    async def of_documents(self, project_id: int) -> DocumentIndexState:
-        """Return whether everything that has been saved in a project's documents can be found by a search now."""
-        async with self._store.lookup(one=True) as connection:
-            phase, is_behind = await connection.run_sync(index_states.of_documents, project_id)
+    async def of_documents(self, project_id: int, known: DocumentsInIndex | None = None) -> DocumentIndexState:
+        """Return whether everything that has been saved in a project's documents can be found by a search now.
+
+        `known` is what the access check of the request has read.
+        """
+        if known is None:
+            async with self._store.lookup(one=True) as connection:
+                known = await connection.run_sync(index_states.of_documents, project_id)
+        phase, is_behind = known
         found = Phase(phase or Phase.IN_SERVICE)
         if found is not Phase.REBUILDING and not is_behind and found is not Phase.UNCHECKED:
             return DocumentIndexState("ready")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from findspot.engines.protocol import Vectors, Within
 from findspot.errors import FindspotError
 from findspot.indexing.status import DocumentIndexState, IndexStatus
+from findspot.models import DocumentsInIndex
 from findspot.ranking import workspace
 from findspot.ranking.fusion import LOOKED_AT
 from findspot.ranking.normal import bm25_norm
@@ -112,10 +113,19 @@ class WorkspaceSearch:
         self._cursors = Cursors()
         self._shared_cursors = cursors
 
-    async def search(self, request: SearchRequest, page: int | None = None, cursor: str | None = None) -> Page:
-        """Return a page: the one with this number, else the one that the cursor asks for, else the first."""
+    async def search(
+        self,
+        request: SearchRequest,
+        page: int | None = None,
+        cursor: str | None = None,
+        index: DocumentsInIndex | None = None,
+    ) -> Page:
+        """Return a page: the one with this number, else the one that the cursor asks for, else the first.
+
+        `index` is the state of the index, if the access check of the request has read it.
+        """
         with metrics.search(request.project_id, metrics.WORKSPACE) as note:
-            found = await self._search(request, page, cursor)
+            found = await self._search(request, page, cursor, index)
             code = found.degraded.code if found.degraded else None
             note(len(found.results), code)
         log.info(
@@ -135,10 +145,12 @@ class WorkspaceSearch:
         with self._gate.admit_search(project_id):
             return await self._embeddings.embed_unstored(texts)
 
-    async def _search(self, request: SearchRequest, page: int | None, token: str | None) -> Page:
+    async def _search(
+        self, request: SearchRequest, page: int | None, token: str | None, known: DocumentsInIndex | None
+    ) -> Page:
         began = time.perf_counter()
         with self._gate.admit_search(request.project_id):
-            index = await self._index_status.of_documents(request.project_id)
+            index = await self._index_status.of_documents(request.project_id, known)
             cursor, following = await self._find(request, token) if token else (await self._start(request), 1)
             number = page or following
             found = await self._read_page(cursor, number)

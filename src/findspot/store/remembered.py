@@ -1,7 +1,8 @@
 """Keeps what look-ups returned until anything is committed to the database, by whichever process.
 
 SQLite tells each connection whether others have committed since it last asked (`PRAGMA data_version`). So a revoked key
-is refused at once, and an answer takes 5 µs instead of 24 to 136. PostgreSQL has nothing like it: every call looks up.
+is refused at once, and an answer takes 5 µs instead of 24 to 136. PostgreSQL has nothing like it: every call looks up,
+and what a search needs is one statement (docs/decisions/010).
 """
 
 import contextlib

@@ -4,7 +4,7 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
-from findspot.models import Caller, Tool
+from findspot.models import Caller, DocumentsInIndex, Tool
 from findspot.runtime.messages import Language
 
 _KEY = "findspot.access"
@@ -22,6 +22,7 @@ class Access:
     endpoint_id: int = 0
     tools: tuple[Tool, ...] = ()
     credential: str = ""
+    index: DocumentsInIndex | None = None  # of the project in the path, if it was looked up for a search
 
 
 def grant(scope: MutableMapping[str, Any], access: Access) -> None:

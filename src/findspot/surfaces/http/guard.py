@@ -4,6 +4,7 @@ A project, table, document or tool that the caller may not see answers like one 
 """
 
 import re
+from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -13,7 +14,7 @@ from fastapi import Request
 from findspot.app import App
 from findspot.content.keys import hashed
 from findspot.errors import FindspotError, invalid, not_found
-from findspot.models import Caller, Role, Tool
+from findspot.models import Caller, DocumentsInIndex, Role, Tool
 from findspot.runtime import messages
 from findspot.runtime.owner_token import PREFIX
 from findspot.store.owners import Owned, project_of
@@ -35,30 +36,45 @@ async def authorise(app: App, request: Request, rule: Rule) -> Access:
         if opened is not None and request.path_params["endpoint_id"] == str(opened[0].id):
             endpoint, tools = opened
             return Access(endpoint.caller, language, endpoint.id, tuple(tools), hashed(secret))
-    caller, tool = await _caller_and_tool(app, request, rule.scope)
+    found = await _found_with_key(app, request, rule)
+    caller, tool = found.caller, found.tool
     for name, value in request.path_params.items():
         if not _ID.fullmatch(value):  # what cannot be an id does not exist
             raise not_found(name.removesuffix("_id"))
     if rule.scope is not Scope.INSTALLATION:
-        project_id = tool.project_id if tool else await _project_of(app, request, rule.scope)
+        project_id = found.project_id or await _project_of(app, request, rule.scope)
         if project_id is None or not caller.sees(project_id):
             raise not_found("project" if rule.scope is Scope.BODY else rule.scope.name.lower())
     if not caller.role.covers(rule.role):
         raise FindspotError("FORBIDDEN", f"This needs the role '{rule.role}'; the key has '{caller.role}'.")
     if not rule.agents:
-        return Access(caller, language, tools=(tool,) if tool else ())
+        return Access(caller, language, tools=(tool,) if tool else (), index=found.index)
     endpoint_id = int(request.path_params["endpoint_id"])
     shown = tuple(await app.endpoints.tools_of(endpoint_id))
     return Access(caller, language, endpoint_id, shown, _credential(app, request))
 
 
-async def _caller_and_tool(app: App, request: Request, scope: Scope) -> tuple[Caller, Tool | None]:
-    """Return who sends this request and, if they name a tool in the path and have a key, that tool."""
-    secret, tool_id = _secret(request), request.path_params.get("tool_id", "")
-    if not secret or scope is not Scope.TOOL or not _ID.fullmatch(tool_id):
-        return await require_caller(app, request), None
-    caller, tool = await app.keys.identify_with_tool(secret, int(tool_id))
-    return _required(caller), tool
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What one look-up finds for a call of a tool or a search of documents, besides the caller."""
+
+    caller: Caller
+    project_id: int | None = None
+    tool: Tool | None = None
+    index: DocumentsInIndex | None = None
+
+
+async def _found_with_key(app: App, request: Request, rule: Rule) -> _Found:
+    """Return who sends this request, with what is looked up together with their key."""
+    secret, named = _secret(request), request.path_params.get(f"{rule.scope.name.lower()}_id", "")
+    if secret and _ID.fullmatch(named):
+        if rule.scope is Scope.TOOL:
+            caller, tool = await app.keys.identify_with_tool(secret, int(named))
+            return _Found(_required(caller), tool.project_id if tool else None, tool)
+        if rule.scope is Scope.PROJECT and rule.search:
+            caller, index = await app.keys.identify_in_project(secret, int(named))
+            return _Found(_required(caller), None if index is None else int(named), index=index)
+    return _Found(await require_caller(app, request))
 
 
 async def require_caller(app: App, request: Request) -> Caller:

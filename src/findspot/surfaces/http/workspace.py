@@ -114,11 +114,11 @@ async def _rebuild(request: Request, project_id: int) -> models.ReindexJob:
 
 
 async def _search(request: Request, project_id: int, body: Search, strategy: Strategy) -> models.SearchPage:
-    language = access_of(request.scope).language
-    with notice_of_rebuild(language):
+    access = access_of(request.scope)
+    with notice_of_rebuild(access.language):
         search = body.request(project_id, strategy)
-        page = await app_of(request).workspace_search.search(search, body.page, body.cursor)
-    return _page(page, search, language)
+        page = await app_of(request).workspace_search.search(search, body.page, body.cursor, access.index)
+    return _page(page, search, access.language)
 
 
 def _rows(vectors: Vectors) -> list[bytes]:
