@@ -132,14 +132,6 @@ class SourceState:
         return self.status == "pending" or (self.status == "error" and not is_waiting)
 
 
-class DocumentsInIndex(NamedTuple):
-    """The phase of the index of a project's documents, if it has one, and whether a saved document is not searchable
-    yet."""
-
-    phase: str | None
-    is_behind: bool
-
-
 @dataclass(frozen=True, slots=True)
 class TableIndexState:
     """What a search in a table has to know about its index: its status, `indexed` of `total` chunks, and the code of

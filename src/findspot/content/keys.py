@@ -5,11 +5,11 @@ import hmac
 import secrets
 from collections.abc import Callable, Collection
 
-from findspot.models import OWNER, Caller, DocumentsInIndex, Key, Role, Tool
+from findspot.models import OWNER, Caller, Key, Role, Tool
 from findspot.runtime.owner_token import PREFIX
-from findspot.store import index_states
 from findspot.store import keys as rows
 from findspot.store.database import Store
+from findspot.store.index_states import DocumentsInIndex
 
 _HINT = len(PREFIX) + 4
 
@@ -76,7 +76,7 @@ class Keys:
 
     async def _holder_and_index(self, digest: str, project_id: int) -> tuple[Caller | None, DocumentsInIndex | None]:
         async with self._store.lookup(one=True) as connection:
-            return await connection.run_sync(index_states.of_documents_with_key, digest, project_id)
+            return await connection.run_sync(rows.with_project, digest, project_id)
 
     async def valid(self, hashes: Collection[str]) -> set[str]:
         """Return those of the hashes that belong to a key, or to the owner's token."""

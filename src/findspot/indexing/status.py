@@ -16,7 +16,7 @@ from cachetools import LRUCache, TTLCache
 
 from findspot.engines.protocol import Damaged, Engine, Status
 from findspot.errors import Failure, FindspotError
-from findspot.models import DocumentsInIndex, NamespaceKey
+from findspot.models import NamespaceKey
 from findspot.runtime.limits import REBUILDS
 from findspot.settings import Settings
 from findspot.store import chunks as chunk_rows
@@ -24,7 +24,7 @@ from findspot.store import index_requests as requests
 from findspot.store import index_states, namespace_states
 from findspot.store.database import Store
 from findspot.store.index_requests import IndexRequest, RequestKind
-from findspot.store.index_states import SourceGroup
+from findspot.store.index_states import DocumentsInIndex, SourceGroup
 from findspot.store.namespace_states import NamespaceState, Phase, RebuildReason, rebuilding
 
 if TYPE_CHECKING:

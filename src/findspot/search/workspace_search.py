@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from findspot.engines.protocol import Vectors, Within
 from findspot.errors import FindspotError
 from findspot.indexing.status import DocumentIndexState, IndexStatus
-from findspot.models import DocumentsInIndex
 from findspot.ranking import workspace
 from findspot.ranking.fusion import LOOKED_AT
 from findspot.ranking.normal import bm25_norm
@@ -42,6 +41,7 @@ from findspot.search.scoring import least_shown, look_closer, score
 from findspot.search.shared_cursors import SharedCursors
 from findspot.search.total import Total
 from findspot.store.database import Store
+from findspot.store.index_states import DocumentsInIndex
 
 if TYPE_CHECKING:
     from findspot.words import Query

@@ -4,7 +4,7 @@ rest."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -12,10 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from findspot.errors import Failure
 from findspot.models import (
     Backoff,
-    Caller,
-    DocumentsInIndex,
     NamespaceKey,
-    Role,
     SourceState,
     TableIndexState,
     documents_namespace,
@@ -193,31 +190,25 @@ async def count_waiting(connection: AsyncConnection, namespace: str) -> int:
     return int((await connection.execute(query)).scalar_one())
 
 
-_OF_DOCUMENTS = """\
+class DocumentsInIndex(NamedTuple):
+    """The phase of the index of a project's documents, if it has one, and whether a saved document is not searchable
+    yet."""
+
+    phase: str | None
+    is_behind: bool
+
+
+OF_DOCUMENTS = """\
 (SELECT phase FROM namespace_states WHERE namespace = ?), EXISTS (
   SELECT 1 FROM index_states WHERE project_id = ? AND document_id IS NOT NULL AND status IN (??))"""
-_UNFINISHED = ("pending", "indexing", "error")
-_WITH_KEY = f"""\
-WITH holder AS (SELECT id, project_id, name, role FROM keys WHERE hash = ?)
-SELECT holder.role, holder.name, holder.project_id, holder.id, (SELECT id FROM projects WHERE id = ?), {_OF_DOCUMENTS}
-FROM (SELECT 1) AS one LEFT JOIN holder ON TRUE"""
+UNFINISHED = ("pending", "indexing", "error")
 
 
 def of_documents(connection: sa.Connection, project_id: int) -> DocumentsInIndex:
     """Return the state of the index of a project's documents, from two indexes in one statement: every search asks."""
     values = documents_namespace(project_id), project_id
-    ((phase, is_behind),) = driver.rows(connection, f"SELECT {_OF_DOCUMENTS}", *values, among=_UNFINISHED)
+    ((phase, is_behind),) = driver.rows(connection, f"SELECT {OF_DOCUMENTS}", *values, among=UNFINISHED)
     return DocumentsInIndex(phase, bool(is_behind))
-
-
-def of_documents_with_key(
-    connection: sa.Connection, key_hash: str, project_id: int
-) -> tuple[Caller | None, DocumentsInIndex | None]:
-    """Return the holder of a key and, if the project exists, what `of_documents` returns, in one statement."""
-    values = key_hash, project_id, documents_namespace(project_id), project_id
-    ((role, *holder, existing, phase, is_behind),) = driver.rows(connection, _WITH_KEY, *values, among=_UNFINISHED)
-    caller = Caller(Role(role), *holder) if role is not None else None
-    return caller, DocumentsInIndex(phase, bool(is_behind)) if existing is not None else None
 
 
 async def indexed_documents(connection: AsyncConnection, project_id: int) -> tuple[int, int]:

@@ -6,8 +6,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from findspot.models import Key, Role, Tool
+from findspot.models import Caller, Key, Role, Tool, documents_namespace
+from findspot.store import driver
 from findspot.store import tools as tool_rows
+from findspot.store.index_states import OF_DOCUMENTS, UNFINISHED, DocumentsInIndex
 from findspot.store.reader import Reader
 from findspot.store.schema import index_states, keys, tools
 
@@ -44,6 +46,22 @@ async def with_tool(connection: Reader, hashed: str, tool_id: int) -> tuple[Key 
     row = (await connection.execute(_WITH_TOOL, {"hashed": hashed, "tool_id": tool_id})).one()
     key = _key(row[: len(_columns)]) if row[0] is not None else None
     return key, tool_rows.read_row_to_call(row[len(_columns) :])
+
+
+_WITH_PROJECT = f"""\
+WITH holder AS (SELECT id, project_id, name, role FROM keys WHERE hash = ?)
+SELECT holder.role, holder.name, holder.project_id, holder.id, (SELECT id FROM projects WHERE id = ?), {OF_DOCUMENTS}
+FROM (SELECT 1) AS one LEFT JOIN holder ON TRUE"""
+
+
+def with_project(
+    connection: sa.Connection, hashed: str, project_id: int
+) -> tuple[Caller | None, DocumentsInIndex | None]:
+    """Return the holder of a key and, if the project exists, the state of its documents' index, in one statement."""
+    values = hashed, project_id, documents_namespace(project_id), project_id
+    ((role, *holder, existing, phase, is_behind),) = driver.rows(connection, _WITH_PROJECT, *values, among=UNFINISHED)
+    caller = Caller(Role(role), *holder) if role is not None else None
+    return caller, DocumentsInIndex(phase, bool(is_behind)) if existing is not None else None
 
 
 async def existing(connection: AsyncConnection, hashes: Collection[str]) -> set[str]:

@@ -4,8 +4,9 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
-from findspot.models import Caller, DocumentsInIndex, Tool
+from findspot.models import Caller, Tool
 from findspot.runtime.messages import Language
+from findspot.store.index_states import DocumentsInIndex
 
 _KEY = "findspot.access"
 

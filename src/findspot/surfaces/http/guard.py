@@ -14,9 +14,10 @@ from fastapi import Request
 from findspot.app import App
 from findspot.content.keys import hashed
 from findspot.errors import FindspotError, invalid, not_found
-from findspot.models import Caller, DocumentsInIndex, Role, Tool
+from findspot.models import Caller, Role, Tool
 from findspot.runtime import messages
 from findspot.runtime.owner_token import PREFIX
+from findspot.store.index_states import DocumentsInIndex
 from findspot.store.owners import Owned, project_of
 from findspot.surfaces.access import Access
 from findspot.surfaces.http.origins import check_address, is_own_page
