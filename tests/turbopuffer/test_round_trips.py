@@ -122,7 +122,7 @@ async def test_pages_of_documents_take_one_request_and_one_round_trip_per_step(
                 page = await app.workspace_search.search(request)
             assert (len(page.results), page.index.state) == (8, "ready")
             assert requests == {"query": 1}
-            assert standin.service.heaviest <= 3
+            assert standin.service.heaviest <= scale.SEARCH_SLOTS
             assert len(sent) == 3, sent  # the state of the index; dates, chunks and lines; the ranking is kept
             with counted(standin, trips) as (requests, sent):
                 following = await app.workspace_search.search(request, cursor=page.cursor)
