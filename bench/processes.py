@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 GONE = FileNotFoundError, ProcessLookupError
+# For a process that measures Findspot inside itself, as `tune_process` sets it: numpy reads it when it is loaded.
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 
 
 def family(roots: Iterable[int]) -> set[int]:

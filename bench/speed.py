@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bench import speed_data, speed_plots
+from bench import processes, speed_data, speed_plots
 from bench.report import Figure, Report, percentile
 from bench.speed_data import Corpus, Matrix
 from bench.speed_steps import BRANCHES, OF_A_DOCUMENT, SHARES, SHOWN
@@ -87,7 +87,7 @@ def _measure(report: Report, corpus: Corpus, count: int, folder: Path, *, last: 
 
 
 def _child(command: Sequence[str | Path], asked: Mapping[str, Any]) -> dict[str, Any]:
-    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    environment = os.environ | processes.ONE_THREAD | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
     began = time.perf_counter()
     ended = subprocess.run(
         command, input=json.dumps(asked), stdout=subprocess.PIPE, text=True, check=True, env=environment, cwd=ROOT

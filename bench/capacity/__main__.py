@@ -131,7 +131,7 @@ def _step(state: State, data: Path, name: str, **more: Any) -> Any:
         stdout=subprocess.PIPE,
         text=True,
         check=True,
-        env=os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+        env=os.environ | processes.ONE_THREAD | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
         cwd=ROOT,
     )
     print(f"  {name} took {time.perf_counter() - began:.0f} s", flush=True)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from bench import sets, speed_data
+from bench import processes, sets, speed_data
 from bench.peers import plots, tables
 from bench.relevance import judge
 from bench.report import Report
@@ -109,6 +109,8 @@ def _measure(known: Known, task: Mapping[str, Any], folder: Path, timeout_s: flo
     """Return what a product measured, and as `failed` why it did not measure everything."""
     result, errors = folder / "result.json", folder / "errors.txt"
     variables = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "LANCEDB_LOG": "error", "LANCE_LOG": "error"}
+    if known.name == tables.FINDSPOT:
+        variables |= processes.ONE_THREAD
     began = time.perf_counter()
     with errors.open("w") as file:
         process = subprocess.Popen(
