@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from bench import processes, speed_data, speed_plots
+from bench.new_documents import OF_A_DOCUMENT
 from bench.report import Figure, Report, percentile
 from bench.speed_data import Corpus, Matrix
-from bench.speed_steps import BRANCHES, OF_A_DOCUMENT, SHARES, SHOWN
+from bench.speed_steps import BRANCHES, SHARES, SHOWN
 
 ROOT = Path(__file__).parent.parent
 MODES = ("keyword", "vector", "hybrid")

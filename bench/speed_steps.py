@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import msgspec
 import sqlalchemy as sa
 
+from bench.new_documents import OF_A_DOCUMENT, texts_of
 from findspot.app import App, open_app
 from findspot.content.import_batch import BodyInfo
 from findspot.content.import_plan import ImportTarget
@@ -38,7 +39,6 @@ from findspot.store.schema import tools
 T = TypeVar("T")
 Result = dict[str, Any]
 
-OF_A_DOCUMENT = 20  # chunks of a document
 DOCUMENTS_AT_ONCE = 500  # in one archive
 SHOWN = 10
 TOGETHER = 4
@@ -232,9 +232,7 @@ async def _changed(app: App, queries: Sequence[str]) -> Result:
     seen, unseen = [], []
     for turn in range(TIMES):
         word = f"speedmark{chr(ord('a') + turn)}"  # letters only: digits would be a second term
-        some = (queries[(turn * OF_A_DOCUMENT + at) % len(queries)] for at in range(OF_A_DOCUMENT))
-        texts = [f"{word} {at} 新的段落 {query}" for at, query in enumerate(some)]
-        body = {"title": word, "format": "text", "content": "\n\n".join(texts)}
+        body = {"title": word, "format": "text", "content": "\n\n".join(texts_of(word, queries, turn))}
         began = time.perf_counter()
         document = await app.documents.create(PROJECT, msgspec.json.encode(body))
         await _until(app, word, OF_A_DOCUMENT)

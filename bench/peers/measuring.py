@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from bench import processes
-from bench.peers.product import OF_A_DOCUMENT, Answer, Chunks, Product, Query, Way
+from bench.new_documents import OF_A_DOCUMENT, texts_of
+from bench.peers.product import Answer, Chunks, Product, Query, Way
 
 LONGEST_S = 25  # of one round of queries: a slow product gets fewer of them
 FEWEST = 10
@@ -161,7 +162,7 @@ def _change(product: Product, ways: dict[str, Way], count: int, queries: Sequenc
     for turn in range(TURNS):
         first = -(-count // OF_A_DOCUMENT) * OF_A_DOCUMENT + turn * OF_A_DOCUMENT
         word = f"peermark{chr(ord('a') + turn)}"  # letters only: digits may be a second term
-        texts = [f"{word} {at} 新的段落 {queries[turn * 7 + at].text}" for at in range(OF_A_DOCUMENT)]
+        texts = texts_of(word, [query.text for query in queries], turn)
         vectors = chance.normal(size=(OF_A_DOCUMENT, len(queries[0].vector))).astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         chunks = Chunks(first, texts, vectors)

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from bench.new_documents import OF_A_DOCUMENT
+
 SHOWN = 10  # hits of an answer
 CANDIDATES = 200  # per leg of a hybrid search, as in Findspot
 RRF = 60
-OF_A_DOCUMENT = 20  # chunks
 SECTIONS = 100  # a filter keeps the documents of one section: 1 % of the chunks
 
 Answer = list[int]  # numbers of chunks, best first

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bench.new_documents import OF_A_DOCUMENT
 from bench.peers.measuring import SECTION
-from bench.peers.product import CANDIDATES, OF_A_DOCUMENT, SECTIONS, SHOWN, section_of
+from bench.peers.product import CANDIDATES, SECTIONS, SHOWN, section_of
 from bench.report import Figure, Report, percentile
 from bench.speed import recall
 from bench.speed_data import Matrix

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import msgspec
 import sqlalchemy as sa
 
-from bench.peers.product import OF_A_DOCUMENT, SECTIONS, SHOWN, Answer, Chunks, Query, Way
+from bench.new_documents import OF_A_DOCUMENT
+from bench.peers.product import SECTIONS, SHOWN, Answer, Chunks, Query, Way
 from findspot.app import App, open_app
 from findspot.content.import_batch import BodyInfo
 from findspot.content.import_plan import ImportTarget
