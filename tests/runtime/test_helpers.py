@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from findspot.errors import FindspotError
-from findspot.indexing.cutting import Known, TableToCut, cut_table, index_terms
+from findspot.indexing.cutting import Cut, Known, TableToCut, cut_table, index_terms
 from findspot.jsontext.operations import accept, open_table, patch, put, read
 from findspot.runtime import helpers as module
 from findspot.runtime import remote_calls
@@ -309,6 +309,17 @@ async def test_a_call_past_its_memory_is_refused_and_its_helper_ended(started: S
     assert error.body() == {"code": "CONTENT_TOO_LARGE", "message": TOO_MUCH_MEMORY}
     assert [each.returncode for each in started] == [-signal.SIGKILL]
     assert await helpers.run(PROJECT, accept, LARGE, LIMIT) == LARGE
+    await helpers.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the memory of another process")
+async def test_a_table_is_cut_in_a_few_times_its_own_memory() -> None:
+    strings = [f"{number} " + "A record of the archive, 档案中的一条记录。" * 20 for number in range(30_000)]
+    text = json.dumps(strings, ensure_ascii=False).encode()
+    table = TableToCut(1, (Cut(1000, 0, (("", 1),)),), max_length=10**6, max_chunks=10, room=10**6)
+    helpers = Helpers(helpers=1, limits=CallLimits(seconds=600, memory=2 * len(text)))
+    summary, _, chunks = await helpers.run(PROJECT, cut_table, table, text, iter([]))
+    assert (summary.nodes, sum(map(len, chunks))) == (len(strings), summary.chunks)
     await helpers.close()
 
 

@@ -157,9 +157,11 @@ def cut_table(
         skipped=tuple(skipped.items()),
         without_room=sum(chunks.total for _, chunks in without_room.values()),
     )
-    new = (each for key, each in found.items() if key not in known)
-    chunks_of_new = (chunk for node, chunks in new for chunk in _node_chunks(table.id, node, chunks))
-    return summary, _parts(sorted(known - found.keys())), _parts(chunks_of_new)
+    gone = sorted(known - found.keys())
+    new = [key for key in found if key not in known]
+    # Each node is dropped when its chunks are made: a large table would be in memory twice.
+    chunks_of_new = (chunk for key in new for chunk in _node_chunks(table.id, *found.pop(key)))
+    return summary, _parts(gone), _parts(chunks_of_new)
 
 
 def _remove_without_room(

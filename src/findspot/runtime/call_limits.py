@@ -20,7 +20,7 @@ _TRIM_FROM = 80 << 20
 
 
 class CallLimits(msgspec.Struct, frozen=True):
-    """The most that one call may take: seconds of processor time, and bytes of memory beyond its arguments."""
+    """The most that one call may take: seconds of processor time, and bytes of memory beyond twice its arguments."""
 
     seconds: float
     memory: int

@@ -98,7 +98,7 @@ class Process:
     def _allowed_memory(self, call: list[Any]) -> int | None:
         if self._limits is None:
             return None
-        return memory_of(self._process.pid) + remote_calls.length(call) + self._limits.memory
+        return memory_of(self._process.pid) + 2 * remote_calls.length(call) + self._limits.memory
 
     def _watch_memory(self, most: int | None) -> None:
         """Wait for a reply, and end the process if it takes more memory than allowed."""
