@@ -89,7 +89,7 @@ class Settings(BaseSettings):
     )  # fmt: skip
     helper_memory: int = Field(
         512 * MiB, ge=64 * MiB, alias="FINDSPOT_HELPER_MEMORY",
-        description="Memory in bytes of one operation on content, beyond twice the content itself; past it, it gets 413.",
+        description="Memory in bytes of one operation on content, beyond twice the content; past it, it gets 413.",
     )  # fmt: skip
     max_table: int = Field(
         256 * MiB, ge=1024, le=900 * MiB, alias="FINDSPOT_MAX_TABLE",
