@@ -11,7 +11,7 @@ import re
 import sys
 import time
 import zipfile
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import msgspec
 import sqlalchemy as sa
 
+from bench import nearest
 from bench.new_documents import OF_A_DOCUMENT, texts_of
 from findspot.app import App, open_app
 from findspot.content.import_batch import BodyInfo
@@ -136,15 +137,13 @@ async def serve(step: Result) -> Result:
         await app.prepare()
         for query in queries[:TIMES]:
             await _search(app, f"warm {query}", Strategy.HYBRID)
-        result: Result = {"alone": {}, "together": {}, "found": {}}
+        result: Result = {"alone": {}, "together": {}}
         for mode in Strategy:
-            times, numbers = await _one_by_one(app, queries, mode)
-            result["alone"][mode.name.lower()] = times
-            if mode is Strategy.VECTOR:
-                result["found"] = numbers
+            result["alone"][mode.name.lower()] = await _one_by_one(app, queries, mode)
             result["together"][mode.name.lower()] = await _together(app, queries, mode)
         result["memory"] = _memory()
         if step["whole"]:
+            result["nearest"] = await _nearest(app, queries, documents_namespace(PROJECT))
             result["filters"] = await _by_documents(app, queries)
             result |= await _changed(app, queries)
             result |= await _rebuilt(app, queries, step["count"])
@@ -166,27 +165,15 @@ async def _timed(call: Coroutine[Any, Any, T]) -> tuple[float, T]:
 
 
 async def _one_by_one(
-    app: App,
-    queries: Sequence[str],
-    mode: Strategy,
-    *,
-    namespace: str = "",
-    within: Within = EVERYTHING,
-    number: Callable[[Any], int] | None = None,
-) -> tuple[list[float], list[list[int]]]:
-    """Return the milliseconds of each query, and the numbers of its hits in the corpus."""
-    times, found = [], []
+    app: App, queries: Sequence[str], mode: Strategy, namespace: str = "", within: Within = EVERYTHING
+) -> list[float]:
+    """Return the milliseconds of each query."""
+    times = []
     for query in queries:
         took, answer = await _timed(_search(app, query, mode, namespace, within))
         assert answer.degraded is None, answer.degraded
         times.append(took)
-        found.append([(number or _number)(hit.found) for hit in answer.hits])
-    return times, found
-
-
-def _number(found: Any) -> int:
-    """Return the number of a chunk: titles are document numbers, and chunks are in the order of the corpus."""
-    return int(found.title) * OF_A_DOCUMENT + int(found.chunk.chunk_index)
+    return times
 
 
 async def _together(app: App, queries: Sequence[str], mode: Strategy) -> Result:
@@ -214,14 +201,17 @@ async def _by_documents(app: App, queries: Sequence[str]) -> Result:
     }
 
 
-async def _filtered(
-    app: App, queries: Sequence[str], namespace: str, within: Within, number: Callable[[Any], int] = _number
-) -> Result:
-    times, found = await _one_by_one(app, queries, Strategy.VECTOR, namespace=namespace, within=within, number=number)
-    hybrid, _ = await _one_by_one(
-        app, queries[:FEWER], Strategy.HYBRID, namespace=namespace, within=within, number=number
-    )
-    return {"vector": times, "hybrid": hybrid, "found": found}
+async def _filtered(app: App, queries: Sequence[str], namespace: str, within: Within) -> Result:
+    return {
+        "vector": await _one_by_one(app, queries, Strategy.VECTOR, namespace, within),
+        "hybrid": await _one_by_one(app, queries[:FEWER], Strategy.HYBRID, namespace, within),
+        "nearest": await _nearest(app, queries, namespace, within),
+    }
+
+
+async def _nearest(app: App, queries: Sequence[str], namespace: str, within: Within = EVERYTHING) -> Any:
+    """Return a `nearest.Search`, as JSON values."""
+    return msgspec.to_builtins(await nearest.ask(app, queries, namespace, within))
 
 
 # ── changing ──
@@ -297,7 +287,7 @@ async def table(step: Result) -> Result:
         held = await asyncio.to_thread(app.engine.status, namespace)
         assert held.chunks == step["count"], f"{held.chunks:,} chunks were indexed, not {step['count']:,}"
         filters = {
-            share: await _filtered(app, step["queries"], namespace, Within(pointer=f"/{every}"), _table_number)
+            share: await _filtered(app, step["queries"], namespace, Within(pointer=f"/{every}"))
             for share, (every, _) in BRANCHES.items()
         }
         return {"created_ms": took, "indexed_ms": indexed, "filters": filters, "memory": _memory()}
@@ -310,10 +300,6 @@ def _table(texts: Sequence[str]) -> bytes:
         branch = next((str(every) for every, first in BRANCHES.values() if number % every == first), "rest")
         branches[branch][str(number)] = text
     return msgspec.json.encode({"name": "speed", "data": branches})
-
-
-def _table_number(found: Any) -> int:
-    return int(found.chunk.json_pointer.rpartition("/")[2])
 
 
 # ── the process ──

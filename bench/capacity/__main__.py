@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from tests.servers import Server
 
-from bench import processes
-from bench.capacity import exact, plots, reporting
+from bench import nearest, processes
+from bench.capacity import plots, reporting
 from bench.capacity.serving import STRATEGIES, Project, Sampler, serving
 from bench.capacity.state import State
-from bench.capacity.steps import SHOWN
 from bench.capacity.texts import BLOCK, Texts, blocks
 
 ROOT = Path(__file__).parent.parent.parent
@@ -40,8 +40,9 @@ def run(data: Path | None, chunks: int, folder: Path) -> State:
         _note(state, "opening", _opening(folder / "data", queries[0]))
     if "recall" not in state.results:
         some = queries[:RECALLED]
-        found = step("nearest", queries=some)["found"]
-        _note(state, "recall", {"shares": exact.recall(folder / "data" / "findspot.db", some, found, SHOWN)})
+        search = msgspec.convert(step("nearest", queries=some)["search"], nearest.Search)
+        (shares,) = nearest.recall(folder / "data" / "findspot.db", some, [search])
+        _note(state, "recall", {"shares": shares})
     if "rebuild" not in state.results:
         _note(state, "rebuild", step("rebuild", queries=queries))
     if "evict" not in state.results:

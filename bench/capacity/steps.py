@@ -15,9 +15,10 @@ from typing import Any
 
 import msgspec
 
+from bench import nearest as nearest_chunks
 from findspot.app import App, open_app
 from findspot.embedding.offline import OfflineEmbedder
-from findspot.models import OWNER, NamespaceKey
+from findspot.models import OWNER, NamespaceKey, documents_namespace
 from findspot.search import Found, SearchRequest, Strategy
 from findspot.server.api_process import tune_process
 from findspot.settings import Settings
@@ -48,15 +49,10 @@ async def _search(app: App, step: Result, query: str, mode: Strategy) -> Found:
 
 
 async def nearest(step: Result) -> Result:
-    """Return the ids of the nearest chunks, for each query."""
-    found = []
+    """Return the nearest chunks of each query, as the index finds them."""
     async with _opened(step) as app:
-        for query in step["queries"]:
-            vector = await app.embeddings.query(query)
-            namespace = NamespaceKey(step["project"], None).namespace
-            recall = await asyncio.to_thread(app.engine.recall, namespace, None, vector, limit=SHOWN)
-            found.append(list(recall.vector))
-    return {"found": found}
+        found = await nearest_chunks.ask(app, step["queries"], documents_namespace(step["project"]))
+    return {"search": msgspec.to_builtins(found)}
 
 
 async def rebuild(step: Result) -> Result:
