@@ -111,6 +111,32 @@ async def test_after_a_restart_of_the_database_its_lost_steps_are_done_again(app
     assert await texts(app, document, "heron") == ["heron 苍鹭"]
 
 
+async def test_a_restart_of_the_database_is_noticed_although_nobody_listened(
+    app: App, project: int, sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = connections_kept_away(monkeypatch)
+    await make_document(app, project, "heron 苍鹭")
+    await settle(app)
+    namespace = f"project_{project}_documents"
+    await until(lambda: listeners(sql) == 1)
+    sql("UPDATE chunks SET id = 1000")
+    sql(f"SELECT pg_terminate_backend(pid) {_LISTENERS}")
+    await flows.until(app, lambda: _holds(app, namespace, [1000]))
+    sql("UPDATE chunks SET id = 2000")  # lost again, before the worker is connected
+    assert listeners(sql) == 0
+    connect()
+    await flows.until(app, lambda: _holds(app, namespace, [2000]))
+
+
+def connections_kept_away(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Have a listener that lost its connection stay away. Return what lets it connect."""
+    waiting: list[listening.ChangeListener] = []
+    connect = listening.ChangeListener.reconnect
+    monkeypatch.setattr(listening, "RECONNECT", Backoff(_NEVER_S, _NEVER_S))
+    monkeypatch.setattr(listening.ChangeListener, "reconnect", lambda self: waiting.append(self))
+    return lambda: connect(waiting[-1])
+
+
 async def _holds(app: App, namespace: str, ids: list[int]) -> bool:
     return flows.held(app, namespace) == ids
 
@@ -120,7 +146,7 @@ async def test_without_the_connection_the_worker_polls(
 ) -> None:
     monkeypatch.setattr(worker, "LONGEST_SLEEP_S", _NEVER_S)
     monkeypatch.setattr(worker, "POLL_S", 0.05)
-    monkeypatch.setattr(listening, "RECONNECT", Backoff(_NEVER_S, _NEVER_S))
+    connections_kept_away(monkeypatch)
     async with open_app(settings) as app:
         document = await make_document(app, await make_project(app), "old words")
         await settle(app)

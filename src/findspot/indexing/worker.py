@@ -203,6 +203,7 @@ class IndexWorker:
             async with self._store.read() as connection:
                 keys = await index_states.namespaces_with_chunks(connection)
             self._listener.was_lost = False
+            self._listener.reconnect()
             self._chunk_rows.forget()
             await self._namespaces.compare(keys)
 
