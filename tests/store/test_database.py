@@ -98,6 +98,29 @@ async def test_a_lookup_waits_in_another_thread_while_the_database_is_locked(tmp
     await store.close()
 
 
+async def test_a_durable_write_waits_for_the_disk_whatever_came_before(tmp_path: Path) -> None:
+    store = await Store.open(None, tmp_path / "findspot.db")
+
+    async def synchronous(*, durable: bool) -> int:
+        async with store.write(durable=durable) as connection:
+            return int((await connection.execute(sa.text("PRAGMA synchronous"))).scalar_one())
+
+    normal, full = 1, 2
+    try:
+        assert [await synchronous(durable=each) for each in (True, False, False, True)] == [full, normal, normal, full]
+        store.stop_waiting(0)
+        other = sqlite3.connect(tmp_path / "findspot.db", isolation_level=None)
+        for durable in (False, True):
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(FindspotError):
+                await synchronous(durable=durable)
+            other.execute("ROLLBACK")
+            assert [await synchronous(durable=each) for each in (True, False)] == [full, normal]
+        other.close()
+    finally:
+        await store.close()
+
+
 async def test_all_queries_of_a_lookup_see_the_same_state(store: Store) -> None:
     query = sa.select(sa.func.count()).select_from(projects)
     for number in range(3):

@@ -322,13 +322,15 @@ def _prepare_writer(connection: Any, record: object) -> None:
 
 def _begin_immediate(connection: sa.Connection, access: _SqliteAccess) -> None:
     wanted = "FULL" if connection.get_execution_options().get("durable", True) else "NORMAL"
-    if connection.info.get("synchronous", "FULL") != wanted:
-        connection.exec_driver_sql(f"PRAGMA synchronous = {wanted}")
-        connection.info["synchronous"] = wanted
-    cursor, began = connection.connection.cursor(), time.monotonic()
+    is_set = connection.info.get("synchronous", "FULL") == wanted
+    connection.info["synchronous"] = wanted if is_set else None  # not known, if this fails before or after the pragma
+    statements = ("BEGIN IMMEDIATE",) if is_set else (f"PRAGMA synchronous = {wanted}", "BEGIN IMMEDIATE")
+    driver: Any = connection.connection.dbapi_connection
+    began = time.monotonic()
     while True:
         try:
-            cursor.execute("BEGIN IMMEDIATE")
+            driver.run_async(lambda thread: thread.execute_all(statements))
+            connection.info["synchronous"] = wanted
             return
         except sqlite3.OperationalError as error:
             if not is_locked(error) or access.is_over(began):

@@ -40,6 +40,15 @@ class _Connection(aiosqlite.Connection):
         result: T = await self._execute(call)  # type: ignore[no-untyped-call]
         return result
 
+    async def execute_all(self, statements: Sequence[str]) -> None:
+        """Execute statements that return no rows, in one trip."""
+
+        def run() -> None:
+            for statement in statements:
+                self._conn.execute(statement)
+
+        await self.run(run)
+
 
 class _Cursor:
     """A cursor as SQLAlchemy uses it. The driver's cursor is opened with the statement."""
