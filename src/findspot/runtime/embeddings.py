@@ -50,6 +50,7 @@ class Embeddings:
         self._query_threads = threads.embed_queries
         self._text_threads = threads.embed_texts
         self.embedder = embedder
+        self._is_loaded = False  # fingerprint and dimension are known
 
     @classmethod
     def open(cls, store: Store, settings: Settings, threads: Threads) -> "Embeddings":
@@ -73,7 +74,11 @@ class Embeddings:
 
     async def kind(self) -> tuple[str, int]:
         """Return the embedder's fingerprint and dimension. This may ask a service."""
-        return await self._text_threads.run(self._kind)
+        if self._is_loaded and self.embedder.is_quick:  # an update asks three times, each a trip to a thread
+            return self._kind()
+        kind = await self._text_threads.run(self._kind)
+        self._is_loaded = True
+        return kind
 
     async def query(self, text: str, turn: Turn | None = None) -> Vector:
         """Return the vector of a query. While the circuit breaker is open, this fails at once.
