@@ -23,6 +23,7 @@ DOCUMENTS_AT_ONCE = 256
 BYTES_AT_ONCE = 8 << 20
 WRITTEN_AT_ONCE = 32  # documents
 ROWS_AT_ONCE = 1000  # chunk rows deleted in one transaction
+COMPARED_HERE = 200  # passages, in half a millisecond; a trip to a thread takes as long, and more while searches run
 
 
 class ChunkRows:
@@ -87,18 +88,32 @@ class ChunkRows:
     async def _cut(self, key: NamespaceKey, pending: Sequence[Any], known: dict[int, dict[str, Any]]) -> None:
         asked = [cutting.DocumentToCut(row.id, row.title, row.format, frozenset(known[row.id])) for row in pending]
         contents = [row.content for row in pending]
-        with metrics.CHUNKING_DURATION.labels(key.project_id).time():
-            parts, lines = await self._helpers.run(key.project_id, cutting.cut_documents, asked, contents)
+        (parts, lines), taken = await asyncio.gather(self._passages(key, asked, contents), self._taken(key))
         found: dict[int, list[cutting.Passage]] = {row.id: [] for row in pending}
         for part in parts:
             for passage in part:
                 found[passage.document_id].append(passage)
             await asyncio.sleep(0)
-        changes = await asyncio.to_thread(lambda: {id: _changes(key, known[id], each) for id, each in found.items()})
-        await self._require_room(key, sum(len(each.new) - len(each.gone) for each in changes.values()))
+        changes = await self._compared(key, known, found)
+        self._require_room(taken, sum(len(each.new) - len(each.gone) for each in changes.values()))
         for start in range(0, len(pending), WRITTEN_AT_ONCE):  # so that no writer waits long
             some = slice(start, start + WRITTEN_AT_ONCE)
             await self._rewrite(key, pending[some], changes, lines[some])
+
+    async def _passages(
+        self, key: NamespaceKey, asked: list[cutting.DocumentToCut], contents: list[bytes]
+    ) -> tuple[Iterator[list[cutting.Passage]], list[bytes]]:
+        with metrics.CHUNKING_DURATION.labels(key.project_id).time():
+            return await self._helpers.run(key.project_id, cutting.cut_documents, asked, contents)
+
+    async def _compared(
+        self, key: NamespaceKey, known: dict[int, dict[str, Any]], found: dict[int, list[cutting.Passage]]
+    ) -> "dict[int, _Changes]":
+        def compare() -> dict[int, _Changes]:
+            return {id: _changes(key, known[id], each) for id, each in found.items()}
+
+        count = sum(map(len, found.values())) + sum(map(len, known.values()))
+        return compare() if count <= COMPARED_HERE else await asyncio.to_thread(compare)
 
     async def _rewrite(
         self, key: NamespaceKey, followed: Sequence[Any], changes: Mapping[int, "_Changes"], lines: Sequence[bytes]
@@ -127,12 +142,13 @@ class ChunkRows:
                 [(row.id, row.revision, changes[row.id].total, now[row.id] == row.revision) for row in existing],
             )
 
-    async def _require_room(self, key: NamespaceKey, more: int) -> None:
-        if more > 0:
-            async with self._store.read() as connection:
-                taken = await index_states.chunks_of_project(connection, key.project_id)
-            if taken + more > self._settings.max_chunks:
-                raise no_room(more, self._settings.max_chunks)
+    async def _taken(self, key: NamespaceKey) -> int:
+        async with self._store.read() as connection:
+            return await index_states.chunks_of_project(connection, key.project_id)
+
+    def _require_room(self, taken: int, more: int) -> None:
+        if more > 0 and taken + more > self._settings.max_chunks:
+            raise no_room(more, self._settings.max_chunks)
 
     # ── tables ──
 

@@ -145,14 +145,22 @@ class Update:
         """
         if self._namespaces[key].phase is Phase.REBUILDING:
             return True
-        if self._engine.files is not None and (await self._threads.run(self._engine.status, key.namespace)).is_outdated:
+        fingerprint, is_outdated = await self._threads.run(self._vectors_held, key.namespace)
+        if is_outdated:
             self._namespaces.want_rebuild(key, RebuildReason.REQUESTED)
-        fingerprint, _ = await self._threads.run(self._engine.kind, key.namespace)
         self._namespaces.apply(transitions.holds_vectors_of, key, fingerprint)
         if fingerprint in ("", await self._feeding.fingerprint()):
             return True
         self._namespaces.want_rebuild(key, RebuildReason.WRONG_FINGERPRINT)
         return False
+
+    def _vectors_held(self, namespace: str) -> tuple[str, bool]:
+        """Return the fingerprint of the vectors in the index, and whether an older version wrote its files."""
+        if self._engine.files is None:  # a remote engine would count its chunks for `status`
+            fingerprint, _ = self._engine.kind(namespace)
+            return fingerprint, False
+        status = self._engine.status(namespace)
+        return status.fingerprint, status.is_outdated
 
     async def _remove_superseded(self, key: NamespaceKey) -> None:
         """Delete the rows of chunks that were replaced, as soon as the engine holds their successors."""
