@@ -144,7 +144,9 @@ class IndexWorker:
                 await asyncio.sleep(POLL_S)  # the store may be read-only: a scan wakes the next one
             pause_s = await self._pause_s(waits)
             if self._updating:
-                await asyncio.sleep(min(POLL_S, SCAN_PAUSE * (time.monotonic() - began)))
+                rest_s = min(POLL_S, SCAN_PAUSE * (time.monotonic() - began))
+                # Not a sleep: a write after the last update is scanned at once.
+                await asyncio.wait(self._updating.values(), timeout=rest_s)
             with contextlib.suppress(TimeoutError):  # not wait_for, which can swallow a cancellation
                 async with asyncio.timeout(pause_s):
                     await self._store.written.wait()
