@@ -95,7 +95,7 @@ def _show(state: State, chunks: int) -> None:
 
 def _stage(state: State, project: Project, server: Server, queries: list[str], data: Path) -> dict[str, Any]:
     """Measure a project of this size."""
-    status = project.wait_until_ready()
+    status, load = project.wait_until_ready(), os.getloadavg()[0]
     times = {strategy: project.times(queries, strategy) for strategy in STRATEGIES}
     tag = "".join(chr(ord("a") + int(digit)) for digit in str(status["chunks"]))
     return {
@@ -103,6 +103,7 @@ def _stage(state: State, project: Project, server: Server, queries: list[str], d
         "indexed": status["chunks"],
         "documents": status["documents"],
         "built_s": state.built_s,
+        "load": load,
         "times": times,
         "saves": project.saves(tag, queries[:20]),
         "memory_mb": processes.memory_mb([server.process.pid]),

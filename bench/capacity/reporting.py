@@ -53,6 +53,7 @@ def _growth(page: Report, state: State) -> None:
         cells["saved and found p95, ms"] = percentile(stage["saves"], 0.95)
         cells["memory, MB"], cells["of its own, MB"] = stage["memory_mb"]
         cells |= {"disk, MB": stage["disk_mb"], "index, MB": stage["index_mb"]}
+        cells |= {"load average before": stage["load"]} if "load" in stage else {}
         rows[f"{stage['chunks']:,} chunks"] = cells
     before = {"chunks": 0, "built_s": 0.0}
     for earlier, stage in pairwise([before, *state.stages]):
