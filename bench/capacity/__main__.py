@@ -17,11 +17,10 @@ from tests.servers import Server
 from bench import nearest, processes
 from bench.capacity import plots, reporting
 from bench.capacity.serving import STRATEGIES, Project, Sampler, serving
-from bench.capacity.state import State
+from bench.capacity.state import CHUNKS, State
 from bench.capacity.texts import BLOCK, Texts, blocks
 
 ROOT = Path(__file__).parent.parent.parent
-CHUNKS = 4_800_000
 GROWTH = (10_000, 30_000, 100_000, 300_000, 1_000_000, 2_000_000, 3_000_000, CHUNKS)
 RECALLED = 100  # queries compared with an exact search
 

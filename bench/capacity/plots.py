@@ -5,8 +5,6 @@ from typing import Any
 from bench.capacity.state import State
 from bench.report import FOLDER, percentile
 
-GROWTH, MEMORY = "capacity-growth.svg", "capacity-memory.svg"
-
 
 def draw(state: State) -> tuple[str, ...]:
     """Draw the plots, and return their names."""
@@ -15,9 +13,10 @@ def draw(state: State) -> tuple[str, ...]:
     mpl.use("svg")
     mpl.rcParams["svg.hashsalt"] = "findspot"
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for name, figure in ((GROWTH, _growth(state)), (MEMORY, _memory(state))):
+    plots = {f"{state.page}-growth.svg": _growth(state), f"{state.page}-memory.svg": _memory(state)}
+    for name, figure in plots.items():
         figure.savefig(FOLDER / name, metadata={"Date": None})
-    return GROWTH, MEMORY
+    return tuple(plots)
 
 
 def _growth(state: State) -> Any:

@@ -1,7 +1,9 @@
 """The page of `make bench-capacity`."""
 
 import os
+from collections.abc import Mapping
 from itertools import pairwise
+from typing import Any
 
 from bench.capacity.state import State
 from bench.capacity.texts import BLOCK, OF_A_DOCUMENT
@@ -33,7 +35,7 @@ the end."""
 def report(state: State) -> Report:
     documents, recalled = state.stages[-1]["documents"], len(state.results["recall"]["shares"])
     facts = {"chunks": state.chunks, "documents": documents, "origin": state.origin, "recalled": recalled}
-    page = Report("capacity", "Capacity", HOW.format_map(facts | {"load": os.getloadavg()[0]}))
+    page = Report(state.page, "Capacity", HOW.format_map(facts | {"load": os.getloadavg()[0]}))
     _growth(page, state)
     _largest(page, state)
     _afterwards(page, state)
@@ -86,15 +88,23 @@ def _afterwards(page: Report, state: State) -> None:
     page.add(section, Figure("first hybrid search answered after", found["opening"]["searched_s"], "s"))
     shares = found["recall"]["shares"]
     page.add(section, Figure("recall@10 against exact", sum(shares) / len(shares), "", least=RECALL))
-    rebuild = found["rebuild"]
-    page.add(section, Figure("rebuild while serving", state.chunks / rebuild["seconds"], "chunks/s"))
+    if "rebuild" in found:
+        _rebuild(page, section, state.chunks, found["rebuild"])
+    if "evict" in found:
+        _evict(page, section, found["evict"])
+
+
+def _rebuild(page: Report, section: str, chunks: int, rebuild: Mapping[str, Any]) -> None:
+    page.add(section, Figure("rebuild while serving", chunks / rebuild["seconds"], "chunks/s"))
     page.add(section, Figure("searches during the rebuild", sum(map(len, rebuild["times"].values())), "searches"))
     page.add(section, Figure("errors among them", len(rebuild["errors"]), "errors", 1))
     for mode, times in rebuild["times"].items():
         for name, share in SHARES.items():
             page.add(section, Figure(f"{mode} search during the rebuild, {name}", percentile(times, share), "ms"))
-    evict = found["evict"]
+    page.notes["Errors during the rebuild"] = sorted(set(rebuild["errors"]))[:20]
+
+
+def _evict(page: Report, section: str, evict: Mapping[str, Any]) -> None:
     page.add(section, Figure("vectors left with the limit at half", evict["left"], "vectors", evict["limit"] + 1))
     page.add(section, Figure("eviction took", evict["seconds"], "s"))
     page.add(section, Figure("keyword searches with the same hits after it", evict["same"], "", least=1.0))
-    page.notes["Errors during the rebuild"] = sorted(set(rebuild["errors"]))[:20]

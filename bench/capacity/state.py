@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+CHUNKS = 4_800_000
+
 
 @dataclass
 class State:
@@ -17,6 +19,11 @@ class State:
     stages: list[dict[str, Any]] = field(default_factory=list)  # one for each size
     samples: list[tuple[float, int, float, float]] = field(default_factory=list)  # seconds, chunks, MB, MB of its own
     results: dict[str, Any] = field(default_factory=dict)  # of the steps after the build
+
+    @property
+    def page(self) -> str:
+        """The name of the page: a short form has its own."""
+        return "capacity" if self.chunks >= CHUNKS else "capacity-short"
 
     @classmethod
     def open(cls, folder: Path, chunks: int, origin: str) -> "State":
