@@ -418,6 +418,7 @@ async def test_a_slow_embedder_costs_the_vectors_but_not_the_answer(
 
 
 @pytest.mark.one_database
+@pytest.mark.one_process  # each process has a circuit breaker of its own
 async def test_vectors_are_used_again_soon_after_the_embedder_is_back(
     app: App, project: int, document: Any, embedder: FakeEmbedder
 ) -> None:
