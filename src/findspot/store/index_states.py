@@ -10,13 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.errors import Failure
-from findspot.models import (
-    Backoff,
-    NamespaceKey,
-    SourceState,
-    TableIndexState,
-    documents_namespace,
-)
+from findspot.models import Backoff, NamespaceKey, SourceState, TableIndexState, documents_namespace
 from findspot.store import driver
 from findspot.store.schema import changes, chunks, documents, index_states, installation, tables
 
