@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from bench.capacity.state import State
+from bench.capacity.steps import CLIENTS, PER_SECOND
 from bench.capacity.texts import BLOCK, OF_A_DOCUMENT
 from bench.report import Figure, Report, percentile
 
@@ -25,8 +26,9 @@ Search times are measured by the client over HTTP, one search at a time: a first
 different queries per strategy. Saves: a document gets a new paragraph, and is searched until the paragraph is found.
 Memory is that of the server and its helpers, shared memory counted once; "of its own" leaves out the pages of files,
 which the system may drop at any time. Recall compares {{recalled}} vector searches of the engine with an exact search
-of all chunks. During a rebuild, four clients in the process search by every strategy until it is done. At last the
-limit of vectors is lowered to half, and keyword searches are compared before and after.
+of all chunks. During a rebuild, {CLIENTS} clients in the process search by every strategy until it is done, each up to
+{PER_SECOND} times a second. At last the limit of vectors is lowered to half, and keyword searches are compared before
+and after.
 
 An interrupted run continues where it was: `ARGS="--folder DIR"`. The load average of the machine was {{load:.1f}} at
 the end."""

@@ -26,7 +26,8 @@ from findspot.settings import Settings
 Result = dict[str, Any]
 
 SHOWN = 10
-AT_ONCE = 4  # searches during a rebuild
+CLIENTS = 4  # that search during a rebuild
+PER_SECOND = 5  # searches that each of them begins, unless the one before takes longer
 MARK = "evictmark"
 
 
@@ -56,7 +57,7 @@ async def nearest(step: Result) -> Result:
 
 
 async def rebuild(step: Result) -> Result:
-    """Rebuild the index, and search by every strategy until it is done, four at once."""
+    """Rebuild the index, and search by every strategy until it is done."""
     times: dict[str, list[float]] = {mode.name.lower(): [] for mode in Strategy}
     errors: list[str] = []
     async with _opened(step) as app:
@@ -69,7 +70,7 @@ async def rebuild(step: Result) -> Result:
 
         building = asyncio.create_task(app.index_status.wait_until(done))
         asked = itertools.cycle(itertools.product(step["queries"], Strategy))
-        await asyncio.gather(*(_ask(app, step, asked, building, times, errors) for _ in range(AT_ONCE)))
+        await asyncio.gather(*(_ask(app, step, asked, building, times, errors) for _ in range(CLIENTS)))
         await building
         return {"seconds": time.perf_counter() - began, "times": times, "errors": errors}
 
@@ -90,7 +91,9 @@ async def _ask(
             await _search(app, step, query, mode)
         except Exception as error:  # noqa: BLE001 (every error counts, and is reported)
             errors.append(repr(error))
-        times[mode.name.lower()].append((time.perf_counter() - began) * 1000)
+        took = time.perf_counter() - began
+        times[mode.name.lower()].append(took * 1000)
+        await asyncio.sleep(1 / PER_SECOND - took)  # a negative pause is none
 
 
 async def evict(step: Result) -> Result:
