@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cache
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -139,50 +139,49 @@ class TermSpans:
         self._substrings |= {prefix} if prefix else set()
         self._cache: dict[str, tuple[tuple[int, int], ...]] = {}  # spans in text without white space
 
-    def __call__(self, text: str) -> Iterator[tuple[int, int]]:
-        return self._spans(text, fold_keeping_offsets(text))
-
-    def in_each(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """Return the spans in each of these texts. They are searched as one, joined by line ends, which are part of no
-        word: that takes half the time for the fifty texts of a page. Texts that cannot be folded together with others
-        are searched alone."""
-        joined = "\n".join(texts)
-        starts = [0, *accumulate(len(text) + 1 for text in texts)]
-        folded, unknown = (joined.lower(), []) if joined.isascii() else _fold_by_table(joined)
-        alone = {bisect_right(starts, offset) - 1 for offset in unknown}
-        found = [list(self(text)) if nth in alone else [] for nth, text in enumerate(texts)]
-        for start, end in self._spans(joined, folded):
-            nth = bisect_right(starts, start) - 1
-            if nth not in alone:
-                found[nth].append((start - starts[nth], end - starts[nth]))
+    def __call__(self, text: str) -> list[tuple[int, int]]:
+        """Return the spans in one text, in no particular order. They may overlap."""
+        folded, unfolded = (text.lower(), []) if text.isascii() else _fold_by_table(text)
+        found = self._in_candidate_words(text, folded, unfolded)
+        if not text.isascii():
+            found += self._in_runs(text, folded)
+            if self._emoji:
+                found += [match.span() for match in scripts.EMOJI.finditer(text) if match[0] in self._emoji]
         return found
 
-    def _spans(self, text: str, folded: str | None) -> Iterator[tuple[int, int]]:
-        if folded is None:
-            yield from self._in_every_word(text)
-        else:
-            yield from self._in_candidate_words(text, folded)
-        if not text.isascii():
-            yield from self._in_runs(text, fold_run(text) if folded is None else folded)
-            if self._emoji:
-                yield from (match.span() for match in scripts.EMOJI.finditer(text) if match[0] in self._emoji)
+    def in_each(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """Return the spans in each of these texts, merged. They are searched as one, joined by line ends, which are
+        part of no word: that takes a third of the time for the fifty texts of a page."""
+        starts = [0, *accumulate(len(text) + 1 for text in texts)]
+        return _divided(merged(self("\n".join(texts))), starts)
 
-    def _in_candidate_words(self, text: str, folded: str) -> Iterator[tuple[int, int]]:
-        """Search only around the occurrences of the substrings that every matching word contains."""
+    def _in_candidate_words(self, text: str, folded: str, unfolded: list[int]) -> list[tuple[int, int]]:
+        """Search only around the occurrences of the substrings that every matching word contains, and around the
+        characters whose folded form may have another length."""
         spaced = f"{text} ".replace("\n", " ")  # words end at a space: the next one is found without further checks
-        seen, cache = set[int](), self._cache
+        found, seen, cache = list[tuple[int, int]](), set[int](), self._cache
+
+        def search(start: int, end: int) -> None:
+            if start not in seen:
+                seen.add(start)
+                words = text[start:end]
+                if words not in cache:
+                    cache[words] = tuple(self._in_every_word(words))
+                for first, last in cache[words]:
+                    found.append((start + first, start + last))
+
         for substring in self._substrings:
             at = folded.find(substring)
             while at >= 0:
-                start, end = spaced.rfind(" ", 0, at) + 1, spaced.find(" ", at)
-                if start not in seen:
-                    seen.add(start)
-                    words = text[start:end]
-                    if words not in cache:
-                        cache[words] = tuple(self._in_every_word(words))
-                    for first, last in cache[words]:
-                        yield start + first, start + last
+                end = spaced.find(" ", at)
+                search(spaced.rfind(" ", 0, at) + 1, end)
                 at = folded.find(substring, end)
+        end = -1
+        for at in unfolded:
+            if at > end:
+                end = spaced.find(" ", at)
+                search(spaced.rfind(" ", 0, at) + 1, end)
+        return found
 
     def _in_every_word(self, text: str) -> Iterator[tuple[int, int]]:
         pattern = scripts.ASCII_WORD if text.isascii() else scripts.word_pattern()
@@ -196,13 +195,38 @@ class TermSpans:
         has_prefix = self._prefix is not None and part.kind == "unit" and part.exact.startswith(self._prefix)
         return has_prefix or part.term in self._wanted
 
-    def _in_runs(self, text: str, folded: str) -> Iterator[tuple[int, int]]:
+    def _in_runs(self, text: str, folded: str) -> list[tuple[int, int]]:
+        found = list[tuple[int, int]]()
         for term in self._runs:
-            at = folded.find(term)
+            at, length = folded.find(term), len(term)
             while at >= 0:
-                if scripts.RUN.fullmatch(text, at, at + len(term)):
-                    yield at, at + len(term)
+                if text.startswith(term, at) or scripts.RUN.fullmatch(text, at, at + length):
+                    found.append((at, at + length))
                 at = folded.find(term, at + 1)
+        return found
+
+
+def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return spans in order, with those that overlap or touch joined."""
+    found, last = list[tuple[int, int]](), -1
+    for start, end in sorted(spans):
+        if start > last:
+            found.append((start, end))
+            last = end
+        elif end > last:
+            found[-1] = (found[-1][0], end)
+            last = end
+    return found
+
+
+def _divided(spans: Sequence[tuple[int, int]], starts: Sequence[int]) -> list[list[tuple[int, int]]]:
+    """Return spans of joined texts as those of each text, given where the texts start, and where they end."""
+    found, nth = [list[tuple[int, int]]() for _ in starts[1:]], 0
+    for start, end in spans:
+        while start >= starts[nth + 1]:
+            nth += 1
+        found[nth].append((start - starts[nth], end - starts[nth]))
+    return found
 
 
 def fold_keeping_offsets(text: str) -> str | None:
@@ -222,15 +246,16 @@ def fold_keeping_offsets(text: str) -> str | None:
 
 
 def _fold_by_table(text: str) -> tuple[str, list[int]]:
-    """Fold a text by one array lookup, in a quarter of the time. Characters that the table does not know stay as they
-    are; their offsets are returned."""
+    """Fold a text by one array lookup, in a quarter of the time. Characters that the table does not know are folded as
+    in a run; their offsets are returned."""
     import numpy as np
 
     points = np.frombuffer(text.encode(_UTF_32, "surrogatepass"), np.uint32)
     folded = _folded_points().take(points, mode="clip")
-    unknown = np.flatnonzero(folded == _UNKNOWN)
-    folded[unknown] = points[unknown]
-    return folded.tobytes().decode(_UTF_32, "surrogatepass"), unknown.tolist()
+    unknown = np.flatnonzero(folded == _UNKNOWN).tolist()
+    if unknown:
+        folded[unknown] = [ord(fold_run(text[offset])) for offset in unknown]
+    return folded.tobytes().decode(_UTF_32, "surrogatepass"), unknown
 
 
 @cache

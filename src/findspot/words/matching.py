@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from findspot.words.analyser import TermSpans, Token, fold_keeping_offsets, required_substring, tokens
+from findspot.words.analyser import TermSpans, Token, fold_keeping_offsets, merged, required_substring, tokens
 from findspot.words.parts import LONGEST
 from findspot.words.query import Phrase, Query
 from findspot.words.scripts import EMOJI, RUN
@@ -92,11 +92,12 @@ class Highlights:
         self._term_spans = TermSpans(terms, query.prefix)
 
     def __call__(self, text: str) -> list[tuple[int, int]]:
-        return self._with_phrases(text, list(self._term_spans(text)))
+        return self._with_phrases(text, self._term_spans(text))
 
     def of_each(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """Return the spans of each of these texts. For many texts this takes less time than one call for each."""
-        return list(map(self._with_phrases, texts, self._term_spans.in_each(texts)))
+        found = self._term_spans.in_each(texts)
+        return list(map(self._with_phrases, texts, found)) if self._phrases or self._has_emoji else found
 
     def _with_phrases(self, text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """Add the spans of phrases to those of terms, and extend both to whole emoji."""
@@ -118,14 +119,3 @@ def _phrase_spans(phrase: Phrase, units: list[Token]) -> Iterator[tuple[int, int
     for first, word in enumerate(exact):
         if word == phrase.units[0] and tuple(exact[first : first + length]) == phrase.units:
             yield units[first].start, units[first + length - 1].end
-
-
-def merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return spans in order, with those that overlap or touch joined."""
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return merged
