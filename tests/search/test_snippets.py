@@ -4,12 +4,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from findspot.search.snippets import LENGTH, snippet
+from findspot.search.snippets import LENGTH, Snippet, snippets
 from findspot.words import Highlights, parse
 from tests.chunking.texts import texts
 
 QUIET = "Nothing moved on the water. "
 静 = "水面上什么动静也没有。"
+
+
+def snippet(text: str, spans: list[tuple[int, int]], length: int = LENGTH) -> Snippet:
+    (found,) = snippets([text], [spans], length)
+    return found
 
 
 @settings(max_examples=40)

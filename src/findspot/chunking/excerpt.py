@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from collections.abc import Iterator
 
 import regex
 
@@ -33,8 +33,8 @@ def _beginning(text: str, first: int, earliest: int, start: int) -> int:
     """Return where the excerpt begins: at a sentence, else at a word, between `earliest` and `start`."""
     if earliest <= first:
         return first
-    for found in chain(SENTENCE.finditer(text, earliest - 1, start), _NEXT_PAUSE.finditer(text, earliest, start)):
-        begin = start - len(text[found.end() : start].lstrip())
+    for pause in _pauses_from(text, earliest, start):
+        begin = start - len(text[pause:start].lstrip())
         if earliest <= begin <= start and is_boundary(text, first, begin):
             return begin
     boundary = last_boundary(text, first, earliest)
@@ -45,11 +45,24 @@ def _ending(text: str, begin: int, least: int, limit: int, last: int) -> int:
     """Return where the excerpt ends, at most at `limit`: after a sentence that ends past `least`, else after a word."""
     if limit >= last:
         return last
-    sentences = [found.end() for found in SENTENCE.finditer(text, least - 1, limit)]
-    pauses = (found.start() for found in _LAST_PAUSE.finditer(text, begin + (limit - begin) // 2, limit + 1))
-    for candidate in chain(reversed(sentences), pauses):
+    for candidate in _pauses_back(text, begin, least, limit):
         end = begin + len(text[begin:candidate].rstrip())
         if begin < end <= limit and is_boundary(text, begin, end):
             return end
     end = last_boundary(text, begin, limit)
     return end if end > begin else limit
+
+
+def _pauses_from(text: str, earliest: int, start: int) -> Iterator[int]:
+    """Yield the ends of sentences from `earliest` on, then of words. Words are searched only if they are needed."""
+    for found in SENTENCE.finditer(text, earliest - 1, start):
+        yield found.end()
+    for found in _NEXT_PAUSE.finditer(text, earliest, start):
+        yield found.end()
+
+
+def _pauses_back(text: str, begin: int, least: int, limit: int) -> Iterator[int]:
+    """Yield the ends of sentences from `limit` back to `least`, then of words."""
+    yield from [found.end() for found in SENTENCE.finditer(text, least - 1, limit)][::-1]
+    for found in _LAST_PAUSE.finditer(text, begin + (limit - begin) // 2, limit + 1):
+        yield found.start()

@@ -6,6 +6,8 @@ chunks are stripped, so a mark on a space belongs to the text after it, and CRLF
 
 from __future__ import annotations
 
+import re
+
 import regex
 
 LONGEST = 8_000  # code points; a longer cluster is no real text and is cut anywhere
@@ -30,14 +32,15 @@ _LETTERS = (
 _PICTURES = r"\u2600-\u27bf\U0001f300-\U0001f3fa\U0001f400-\U0001faff"
 _HANGUL_FIRST, _HANGUL_LATER = r"\u1100-\u115f", r"\u1160-\u11ff"
 _JOINED_TO_LEFT = rf"\u0300-\u036f\ufe0f\U0001f3fb-\U0001f3ff{_HANGUL_LATER}{_FLAG_HALF}"
-_CERTAIN = regex.compile(rf"(?r)(?<=[{_LETTERS}{_PICTURES}{_JOINED_TO_LEFT}])[{_LETTERS}{_PICTURES}{_HANGUL_FIRST}]")
+_SEPARATE = rf"(?<=[{_LETTERS}{_PICTURES}{_JOINED_TO_LEFT}])[{_LETTERS}{_PICTURES}{_HANGUL_FIRST}]"
+_CERTAIN, _IS_CERTAIN = regex.compile(f"(?r){_SEPARATE}"), re.compile(_SEPARATE).match
 
 
 def is_boundary(text: str, start: int, offset: int) -> bool:
     """Return whether `offset` is a cluster boundary, given that `start` is one."""
     if offset <= start or offset >= len(text) or text[offset - 1].isspace() or text[offset].isspace():
         return True
-    return last_boundary(text, start, offset) == offset
+    return _IS_CERTAIN(text, offset) is not None or last_boundary(text, start, offset) == offset
 
 
 def last_boundary(text: str, start: int, offset: int) -> int:

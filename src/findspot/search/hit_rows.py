@@ -1,6 +1,6 @@
 """Reads the rows of hits. The closer look, folding and the results of one page share them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from findspot.models import FoundChunk
@@ -43,13 +43,23 @@ class HitRows:
 
     def add(self, ids: Sequence[int], found: Mapping[int, FoundChunk], lines: Mapping[Piece, bytes]) -> None:
         """Keep what was read of these chunks, in one step with their lines. Those not found are deleted."""
-        self.lines |= {key: lines[key[0], key[2]] for key in _line_keys(found) if (key[0], key[2]) in lines}
-        self.found |= found
-        self._asked.update(ids)
+        self._keep(ids, found, lines, _line_keys(found))
 
     def _read(self, connection: "sa.Connection", ids: Sequence[int]) -> None:
         found = rows.found(connection, ids)
-        self.add(ids, found, document_lines.read(connection, {(id, number) for id, _, number in _line_keys(found)}))
+        keys = _line_keys(found)
+        self._keep(ids, found, document_lines.read(connection, {(id, number) for id, _, number in keys}), keys)
+
+    def _keep(
+        self,
+        ids: Sequence[int],
+        found: Mapping[int, FoundChunk],
+        lines: Mapping[Piece, bytes],
+        keys: Iterable[LineKey],
+    ) -> None:
+        self.lines |= {key: lines[key[0], key[2]] for key in keys if (key[0], key[2]) in lines}
+        self.found |= found
+        self._asked.update(ids)
 
 
 def is_behind(found: FoundChunk) -> bool:
@@ -63,12 +73,11 @@ def line_key(found: FoundChunk, number: int) -> LineKey:
 
 
 def _line_keys(found: Mapping[int, FoundChunk]) -> set[LineKey]:
-    return {line_key(each, number) for each in found.values() for number in _line_pieces(each)}
-
-
-def _line_pieces(found: FoundChunk) -> range:
-    """Return the pieces of the stored line index that cover a chunk of a document that comes from a file."""
-    chunk = found.chunk
-    if found.path is None or is_behind(found):
-        return range(0)
-    return range(chunk.char_start // PIECE, (chunk.char_end - 1) // PIECE + 1)
+    """Return the pieces of stored line indexes that cover chunks of documents that come from files."""
+    keys = set[LineKey]()
+    for each in found.values():
+        if each.path is not None and not is_behind(each):
+            document_id, start, end = each.chunk.document_id or 0, each.chunk.char_start, each.chunk.char_end
+            numbers = range(start // PIECE, (end - 1) // PIECE + 1)
+            keys.update([(document_id, each.revision, number) for number in numbers])
+    return keys

@@ -12,7 +12,7 @@ from findspot.runtime.threads import Threads
 from findspot.search.hit_rows import CURRENT, HitRows, LineKey, is_behind, line_key
 from findspot.search.paging import RankedHit
 from findspot.search.relocation import place
-from findspot.search.snippets import snippet
+from findspot.search.snippets import snippets
 from findspot.sources.lines import PIECE, LinePiece
 
 if TYPE_CHECKING:
@@ -57,26 +57,43 @@ class Results:
     async def read(self, namespace: str, query: "Query", hits: Sequence[RankedHit], rows: HitRows) -> ReadResults:
         """Return the hits that still exist, at their current positions."""
         found = await rows.read([hit.id for hit in hits])
-        mine = {id: each for id, each in found.items() if each.chunk.namespace == namespace}
-        fitting = {id: each for id, each in mine.items() if _fits(each)}
-        if len(fitting) < len(mine):
-            documents = {each.chunk.document_id or 0 for id, each in mine.items() if id not in fitting}
-            self._index_status.report(namespace, Problem.WRONG_RANGES, sorted(documents))
-        behind = sorted({each.chunk.document_id or 0 for each in mine.values() if is_behind(each)})
-        lines = dict(rows.lines)
-        texts = dict.fromkeys(behind, "")  # of one just deleted, or damaged, which the status reports
-        if behind:
+        chunks = _Chunks.of(namespace, found)
+        if chunks.misfits:
+            self._index_status.report(namespace, Problem.WRONG_RANGES, sorted(chunks.misfits))
+        lines, texts = rows.lines, dict[int, str]()
+        if chunks.behind:
+            lines = dict(lines)
+            texts = dict.fromkeys(chunks.behind, "")  # of one just deleted, or damaged, which the status reports
             project_id = NamespaceKey.of(namespace).project_id
-            for id, (text, pieces) in (await self._documents.read_texts(project_id, behind)).items():
+            read = await self._documents.read_texts(project_id, sorted(chunks.behind))
+            for id, (text, pieces) in read.items():
                 texts[id] = text
                 lines.update(((id, CURRENT, number), piece) for number, piece in enumerate(pieces))
-        results = await self._in_thread(_results, query, fitting, texts, lines, hits)
+        results = await self._in_thread(_results, query, chunks.fitting, texts, lines, hits)
         return ReadResults(results, missing=len(found) < len(hits))
 
 
-def _fits(found: FoundChunk) -> bool:
-    """Return whether the chunk's range has the length of its text."""
-    return found.chunk.char_end - found.chunk.char_start == len(found.chunk.text)
+class _Chunks(NamedTuple):
+    """The chunks of a namespace that were read, and documents whose chunks need more than what was read."""
+
+    fitting: dict[int, FoundChunk]  # their ranges have the length of their texts
+    misfits: set[int]  # documents of the others
+    behind: set[int]  # documents that have changed since their chunks were made
+
+    @classmethod
+    def of(cls, namespace: str, found: Mapping[int, FoundChunk]) -> "_Chunks":
+        chunks = cls({}, set(), set())
+        for id, each in found.items():
+            chunk = each.chunk
+            if chunk.namespace != namespace:
+                continue
+            if is_behind(each):
+                chunks.behind.add(chunk.document_id or 0)
+            if chunk.char_end - chunk.char_start == len(chunk.text):
+                chunks.fitting[id] = each
+            else:
+                chunks.misfits.add(chunk.document_id or 0)
+        return chunks
 
 
 def _results(
@@ -86,23 +103,32 @@ def _results(
     lines: Mapping[LineKey, bytes],
     hits: Sequence[RankedHit],
 ) -> tuple[Result, ...]:
+    """Return the results of a page. `texts` are those of documents that the index is behind of."""
     from findspot.words import Highlights
 
-    highlights = Highlights(query)
-    relocated = _Relocated(query, highlights, texts)
+    highlights, positions = Highlights(query), _Positions(lines)
+    current = _current(_Relocated(query, highlights, texts), found, hits) if texts else found
+    shown = [hit for hit in hits if hit.id in current]
+    of_hits = [current[hit.id].chunk.text for hit in shown]
+    cut, results = snippets(of_hits, highlights.of_each(of_hits)), list[Result]()
+    for (id, score, duplicates), text, (start, end, marks) in zip(shown, of_hits, cut, strict=True):
+        each = current[id]
+        offset = each.chunk.char_start
+        line, column = positions.of(each, offset + start + (marks[0][0] if marks else 0))
+        results.append(
+            Result(each, text[start:end], marks, offset + start, offset + end, score, duplicates, line, column)
+        )
+    return tuple(results)
+
+
+def _current(
+    relocated: "_Relocated", found: Mapping[int, FoundChunk], hits: Sequence[RankedHit]
+) -> dict[int, FoundChunk]:
+    """Return the passages of the hits as they are now, without those that are gone or overlap a newer one."""
     present = [hit for hit in hits if hit.id in found]
     current = {hit.id: each for hit in present if (each := relocated(found[hit.id], hit.score)) is not None}
-    results, hidden, positions = list[Result](), _repeated(found, current), _Positions(lines)
-    shown = [hit for hit in hits if hit.id in current and hit.id not in hidden]
-    spans = highlights.of_each([current[hit.id].chunk.text for hit in shown])
-    for (id, score, duplicates), matches in zip(shown, spans, strict=True):
-        chunk = current[id].chunk
-        start, end, marks = snippet(chunk.text, matches)
-        span = chunk.char_start + start, chunk.char_start + end
-        first_match = span[0] + (marks[0][0] if marks else 0)
-        line, column = positions.of(current[id], first_match)
-        results.append(Result(current[id], chunk.text[start:end], marks, *span, score, duplicates, line, column))
-    return tuple(results)
+    repeated = _repeated(found, current)
+    return {id: each for id, each in current.items() if id not in repeated}
 
 
 class _Relocated:
@@ -138,8 +164,6 @@ class _Relocated:
 def _repeated(found: Mapping[int, FoundChunk], current: Mapping[int, FoundChunk]) -> set[int]:
     """Return the passages of earlier revisions that overlap a newer one of the same document, and the changed ones
     that overlap any other."""
-    if not any(map(is_behind, current.values())):
-        return set()
     ranges: dict[int | None, list[tuple[int, int, int]]] = {}
     repeated = set()
 
@@ -169,8 +193,9 @@ class _Positions:
     def of(self, found: FoundChunk, index: int) -> tuple[int | None, int | None]:
         """Return the line and column of a character of the document; None if it has no file or no line index."""
         piece = line_key(found, index // PIECE)
-        if found.path is None or piece not in self._lines:
-            return None, None
-        if piece not in self._decoded:
-            self._decoded[piece] = LinePiece(self._lines[piece])
-        return self._decoded[piece].position(index)
+        decoded = self._decoded.get(piece)
+        if decoded is None:
+            if found.path is None or piece not in self._lines:
+                return None, None
+            decoded = self._decoded[piece] = LinePiece(self._lines[piece])
+        return decoded.position(index)

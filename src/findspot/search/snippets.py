@@ -1,6 +1,6 @@
 """Choose the snippet of a hit: the part of its text with the best match, and what matched in it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 LENGTH = 240  # characters
@@ -15,20 +15,31 @@ class Snippet(NamedTuple):
     highlights: tuple[tuple[int, int], ...]
 
 
-def snippet(text: str, spans: Sequence[tuple[int, int]], length: int = LENGTH) -> Snippet:
-    """Return the part of the text with the most different matches, cut at sentences or words.
+def snippets(
+    texts: Iterable[str], spans: Iterable[Sequence[tuple[int, int]]], length: int = LENGTH
+) -> Iterator[Snippet]:
+    """Yield the part of each text with the most different matches, cut at sentences or words.
 
-    `spans` are the matches in the whole text, in order.
+    `spans` are the matches in each whole text, in order.
     """
     from findspot.chunking import excerpt
 
-    start, end = excerpt(text, *_best(text, spans), length)
-    inside = [(first, last) for first, last in spans if first < end and last > start]
-    return Snippet(start, end, tuple([(max(first, start) - start, min(last, end) - start) for first, last in inside]))
+    for text, matches in zip(texts, spans, strict=True):
+        start, end = excerpt(text, *_best(text, matches), length)
+        shown = [
+            (first - start if first > start else 0, (last if last < end else end) - start)
+            for first, last in matches
+            if first < end and last > start
+        ]
+        yield Snippet(start, end, tuple(shown))
 
 
 def _best(text: str, spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """Return the first span of at most _WINDOW characters with the most different matches."""
+    if not spans:
+        return 0, 0
+    if spans[-1][1] <= spans[0][0] + _WINDOW or len(spans) == 1:
+        return spans[0][0], spans[-1][1]
     words = [text[start:end].lower() for start, end in spans]
     best, most, until = (0, 0), 0, 0
     for place, (start, end) in enumerate(spans):
