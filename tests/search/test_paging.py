@@ -56,7 +56,7 @@ def candidates(degraded: Degradation | None = None) -> Candidates:
 
 
 def hits(*ids: int) -> list[Scored[int]]:
-    return [Scored(id, Shown.of(0.3, 0.2, 0.1), has_words=True) for id in ids]
+    return [Scored(id, *Shown.of(0.3, 0.2, 0.1), has_words=True) for id in ids]
 
 
 # ── rankings ──

@@ -67,7 +67,7 @@ class Origins:
     ) -> Mapping[int, datetime]:
         of_now = {id: Origin(document_id, ranking.now) for id, document_id in documents.items()}
         hits = score(ranking, replace(found, origins=of_now), self._similarities, ALL)
-        asked = [Candidate(hit.id, documents[hit.id], hit.score.keyword + hit.score.vector) for hit in hits]
+        asked = [Candidate(hit.id, documents[hit.id], hit.keyword + hit.vector) for hit in hits]
         by_date = ByDate(ranking.now, date_weight(ranking.request, found), HALF_LIFE.total_seconds())
         async with self._store.statement() as connection:
             best = await connection.run_sync(

@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from cachetools import LRUCache, TTLCache
@@ -130,9 +131,9 @@ def extended(ranking: Ranking, found: Candidates, hits: Sequence[Scored[int]], *
     ids, scores, documents = array("q", kept.ids), array("d", kept.scores), array("q", kept.documents)
     known = set(ids)
     new = [hit for hit in hits if hit.id not in known]
-    ids.extend(hit.id for hit in new)
-    scores.extend(number for hit in new for number in hit.score[:3])
-    documents.extend(found.origins[hit.id].document_id for hit in new)
+    ids.extend([hit.id for hit in new])
+    scores.extend(chain.from_iterable([hit[1:4] for hit in new]))
+    documents.extend([found.origins[hit.id].document_id for hit in new])
     known.update(ids)
     for place, id in enumerate(ranking.ids):
         if id not in known:

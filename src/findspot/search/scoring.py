@@ -50,7 +50,8 @@ def look_closer(
     hits: Sequence[Scored[int]], ranking: Ranking, found: Candidates, similarity: Callable[[float], float]
 ) -> list[Scored[int]]:
     """Return the hits with the scores of those that were looked at, best first."""
-    cosines = {**found.recall.vector_also, **found.recall.vector}
+    scores, also = found.recall.vector, found.recall.vector_also
+    cosines = {id: scores[id] if id in scores else also[id] for id in ranking.looks if id in scores or id in also}
     weights = workspace.scaled_up(workspace.HYBRID, keyword=found.by_keyword, vector=True)
     return workspace.look_closer(hits, ranking.looks, cosines, similarity, found.origins, weights.vector)
 

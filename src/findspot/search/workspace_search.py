@@ -350,7 +350,7 @@ class WorkspaceSearch:
                 ranking = replace(ranking, looks=looks)
             hits = look_closer(hits, ranking, found, calibration.score)
         least = least_shown(ranking.request)
-        shown = [hit for hit in hits if hit.score.total >= least]
+        shown = [hit for hit in hits if hit.total >= least]
         if ranking.request.sort is Sort.DATE:  # equal ones stay in their order
             shown.sort(key=lambda hit: found.origins[hit.id].updated_at, reverse=True)
         return ranking, shown
