@@ -202,9 +202,9 @@ def _hashes(text: str) -> _Hashes:
     """Return a hash of each gram, in order."""
     points = np.frombuffer(text.encode(_UTF_32, "surrogatepass"), np.uint32)
     count = max(len(points) - GRAM + 1, 0)
-    hashes = np.zeros(count, np.uint32)
+    hashes, weighted = np.zeros(count, np.uint32), np.empty(count, np.uint32)
     for offset, multiplier in enumerate(_MULTIPLIERS):
-        hashes += points[offset : offset + count] * np.uint32(multiplier)
+        hashes += np.multiply(points[offset : offset + count], np.uint32(multiplier), out=weighted)
     hashes ^= hashes >> np.uint32(15)
     hashes *= np.uint32(_MIXER)  # spreads the low bits, so that a seed changes the order of hashes
     hashes ^= hashes >> np.uint32(16)
