@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 BM25_HALF = 24.0  # the BM25 score that becomes 0.5: docs/ranking.md
 FULL_MATCH_FLOOR = 0.5  # a hit with every word of the query is not hidden because its words are common
 HALF_LIFE = timedelta(days=30)
+_NO_TIME = timedelta(0)
 
 
 def bm25_norm(score: float, *, full_match: bool = False) -> float:
@@ -34,5 +35,5 @@ def bm25_norms(scores: npt.NDArray[np.float64], full_matches: npt.NDArray[np.boo
 
 def recency(updated_at: datetime, now: datetime) -> float:
     """Return 1.0 for now, halved for every thirty days since. A time in the future counts as now."""
-    age = max(now - updated_at, timedelta(0))
-    return math.pow(0.5, age / HALF_LIFE)
+    age = now - updated_at
+    return math.pow(0.5, age / HALF_LIFE) if age > _NO_TIME else 1.0

@@ -120,9 +120,13 @@ def rank(
         known = np.fromiter(map(cosines.get, ids, repeat(0.0)), np.float64, count)
         meaning = _rounded(np.where(has_vector, by_vector * similarities(known), 0.0))
     documents, updated = zip(*map(origins.__getitem__, ids), strict=True)
-    ages = {time: (by_recency * recency(time, now), -time.timestamp()) for time in set(updated)}
-    shares, order_by_age = zip(*map(ages.__getitem__, updated), strict=True)
-    fresh = _rounded(np.array(shares))
+    times = set(updated)
+    fresh = np.zeros(count)
+    if by_recency:
+        shares = {time: by_recency * recency(time, now) for time in times}
+        fresh = _rounded(np.fromiter(map(shares.__getitem__, updated), np.float64, count))
+    ages = {time: -time.timestamp() for time in times}
+    order_by_age = np.fromiter(map(ages.__getitem__, updated), np.float64, count)
     totals = _rounded(words + meaning + fresh)
     # Equal hits of one document are ordered by id, which follows their positions.
     order = np.lexsort((np.array(ids), documents, order_by_age, -totals))

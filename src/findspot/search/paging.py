@@ -115,6 +115,8 @@ class Ranking:
 
         The others are ranked again, together with new candidates.
         """
+        if not self.ids:
+            return self
         listing, places = self.listing.first(self.shown)
         ids, documents = (array("q", [each[place] for place in places]) for each in (self.ids, self.documents))
         scores = array("d", [each for place in places for each in self.scores[3 * place : 3 * place + 3]])
@@ -142,10 +144,11 @@ def extended(ranking: Ranking, found: Candidates, hits: Sequence[Scored[int]], *
             documents.append(ranking.documents[place])
     most = candidates.MAX_CANDIDATES
     del ids[most:], scores[3 * most :], documents[most:]
-    is_new = {hit.id for hit in new}
-    degraded = {id: each for id, each in ranking.degraded.items() if id not in is_new}
-    if found.degraded:
-        degraded |= dict.fromkeys(is_new, found.degraded)
+    degraded = ranking.degraded
+    if degraded or found.degraded:
+        is_new = {hit.id for hit in new}
+        degraded = {id: each for id, each in degraded.items() if id not in is_new}
+        degraded |= dict.fromkeys(is_new, found.degraded) if found.degraded else {}
     longer = replace(
         kept,
         ids=ids,
