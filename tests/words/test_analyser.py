@@ -232,6 +232,12 @@ def test_the_spans_in_many_texts_are_those_in_each(many: list[str], typing: bool
     assert spans.in_each(many) == [merged(spans(text)) for text in many]
 
 
+def test_words_with_accents_are_found_among_other_texts() -> None:
+    spans = TermSpans(frozenset({"cafe", "苍鹭"}))
+    texts = ["A cafe", "Das Café, 蒼鷺 🐦 CAFE\u0301s", "Straße 𠮷野家", "苍鹭\ncafé-bar"]
+    assert spans.in_each(texts) == [[(2, 6)], [(4, 8), (10, 12), (15, 21)], [], [(0, 2), (3, 7)]]
+
+
 @pytest.mark.parametrize(
     "word",
     [
