@@ -232,6 +232,11 @@ def test_the_spans_in_many_texts_are_those_in_each(many: list[str], typing: bool
     assert spans.in_each(many) == [merged(spans(text)) for text in many]
 
 
+def test_a_prefix_that_is_a_stem_also_finds_words_that_do_not_begin_with_it() -> None:
+    texts = ["happy", "happier", "a happy café 咖啡"]
+    assert TermSpans(frozenset({"happi"}), "happi").in_each(texts) == [[(0, 5)], [(0, 7)], [(2, 7)]]
+
+
 def test_words_with_accents_are_found_among_other_texts() -> None:
     spans = TermSpans(frozenset({"cafe", "苍鹭"}))
     texts = ["A cafe", "Das Café, 蒼鷺 🐦 CAFE\u0301s", "Straße 𠮷野家", "苍鹭\ncafé-bar"]

@@ -134,8 +134,9 @@ class TermSpans:
         self._wanted, self._prefix = wanted, prefix
         single = {prefix} if prefix and len(prefix) == 1 else set()  # a character of a run is a unit
         self._runs = [term for term in wanted | single if scripts.RUN.fullmatch(term)]
-        self._emoji = {term for term in wanted if scripts.EMOJI.fullmatch(term)} | ({prefix} if prefix else set())
-        self._substrings = {required_substring(term) for term in wanted - {*self._runs, *self._emoji}}
+        emoji = {term for term in wanted if scripts.EMOJI.fullmatch(term)}
+        self._emoji = emoji | ({prefix} if prefix else set())
+        self._substrings = {required_substring(term) for term in wanted - {*self._runs, *emoji}}
         self._substrings |= {prefix} if prefix else set()
         self._cache: dict[str, tuple[tuple[int, int], ...]] = {}  # spans in text without white space
 
