@@ -23,6 +23,7 @@ def compared(embedder: OfflineEmbedder, query: str, *passages: list[str]) -> lis
         ("limit the memory of a query", ["A quota bounds memory.", "Queries wait in a queue.", "Coffee is ready."]),
         ("限制查询的内存", ["内存配额", "查询在队列中等待。", "咖啡好了"]),
         ("限制 memory 🧠 e\u0301", ["Memory 配额", "🧠", "咖啡"]),
+        ("memory 内存", [*("Coffee 咖啡. " * count for count in range(20)), "A 内存 quota"]),
     ],
 )
 def test_the_best_segment_has_the_cosine_that_the_embedder_gives_it(
@@ -45,6 +46,16 @@ def test_word_similarity_is_1_for_the_same_words_and_grows_with_them(
 def test_traditional_and_simplified_words_are_the_same(embedder: OfflineEmbedder) -> None:
     simplified, traditional = compared(embedder, "图书馆", ["图书馆"], ["圖書館"])
     assert simplified == traditional
+
+
+@pytest.mark.parametrize("word", ["harbour", "港口"])
+def test_segments_have_the_same_rows_and_lengths_alone_or_with_others(embedder: OfflineEmbedder, word: str) -> None:
+    passages = [[f"{word} {number} A lake." * (1 + number % 3), "\u3000", f"湖 {number}"] for number in range(12)]
+    together = embedder.word_table.segment_rows(passages)
+    for passage, found in zip(passages, together, strict=True):
+        (alone,) = embedder.word_table.segment_rows([passage])
+        assert len(found.counts) == 2
+        assert all(np.array_equal(one, other) for one, other in zip(alone, found, strict=True))
 
 
 def test_texts_without_known_words_are_unlike_any_query(embedder: OfflineEmbedder) -> None:
