@@ -14,6 +14,9 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from bench import exact, judged, sets
 from bench.report import FOLDER, Figure, Report
 from findspot.chunking import cut
@@ -36,6 +39,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEYWORDS = "Keywords against known BM25 baselines, nDCG@10"
 
 Metrics = dict[str, float]
+Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,26 +102,26 @@ Way = Callable[[Asked, Sequence[int]], list[int]]  # a question and the document
 
 def _ways(embedder: OfflineEmbedder) -> dict[str, Way]:
     """Return every way of ranking, by its name in the table."""
-    closeness, similarity = embedder.calibration.closeness, embedder.calibration.score
+    calibration = embedder.calibration
 
     def by_rank(asked: Asked, _: Sequence[int], weight: float) -> list[int]:
         return _ids(rrf(asked.keyword, asked.vector, Weights(1 - weight, weight)))
 
-    def by_score(asked: Asked, _: Sequence[int], weight: float, scale: Callable[[float], float]) -> list[int]:
+    def by_score(asked: Asked, _: Sequence[int], weight: float, scale: Callable[[Numbers], Numbers]) -> list[int]:
         return _ids(list(convex(asked.keyword, asked.vector, Weights(1 - weight, weight), scale)))
 
     def by_tools(asked: Asked, documents: Sequence[int]) -> list[int]:
         weights = Weights(1 - embedder.vector_weight, embedder.vector_weight)
-        hits = list(convex(asked.keyword, asked.vector, weights, closeness))
+        hits = list(convex(asked.keyword, asked.vector, weights, calibration.closenesses))
         looks = asked.look([hit.id for hit in hits[:LOOKED_AT]])
-        return _ids(rescore(hits, looks, {hit.id: documents[hit.id] for hit in hits}, closeness))
+        return _ids(rescore(hits, looks, {hit.id: documents[hit.id] for hit in hits}, calibration.closeness))
 
     def by_workspace(asked: Asked, documents: Sequence[int], looked_at: int = LOOKED_AT) -> list[int]:
         cosines = asked.vector.all()
         origins = {id: Origin(documents[id], NOW) for id in asked.keyword.all().keys() | cosines.keys()}
-        hits = workspace.rank(asked.keyword, asked.vector, embedder.calibration.scores, origins, NOW)
+        hits = workspace.rank(asked.keyword, asked.vector, calibration.scores, origins, NOW)
         looks = asked.look([hit.id for hit in hits[:looked_at]])
-        hits = workspace.look_closer(hits, looks, cosines, similarity, origins, HYBRID["vector"])
+        hits = workspace.look_closer(hits, looks, cosines, calibration.score, origins, HYBRID["vector"])
         return [hit.id for hit in hits]
 
     ways: dict[str, Way] = {
@@ -125,8 +129,9 @@ def _ways(embedder: OfflineEmbedder) -> dict[str, Way]:
         "vectors": lambda asked, _: list(asked.vector.ranks()),
     }
     ways |= {f"RRF {weight:g}": partial(by_rank, weight=weight) for weight in WEIGHTS}
-    ways |= {f"convex {weight:g}": partial(by_score, weight=weight, scale=closeness) for weight in WEIGHTS}
-    ways["convex 0.25, calibrated"] = partial(by_score, weight=0.25, scale=similarity)
+    by_closeness = partial(by_score, scale=calibration.closenesses)
+    ways |= {f"convex {weight:g}": partial(by_closeness, weight=weight) for weight in WEIGHTS}
+    ways["convex 0.25, calibrated"] = partial(by_score, weight=0.25, scale=calibration.scores)
     ways["convex 0.25, a scale for each query"] = partial(_by_own_scale, weight=0.25)
     ways["workspace, no closer look"] = partial(by_workspace, looked_at=0)
     return {**ways, WORKSPACE: by_workspace, TOOLS: by_tools}

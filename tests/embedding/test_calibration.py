@@ -35,7 +35,9 @@ def test_a_score_is_between_0_and_1_and_keeps_the_order(one: float, two: float, 
     calibration = Calibration(a, b)
     low, high = sorted((one, two))
     assert 0 <= calibration.score(low) <= calibration.score(high) <= 1
-    assert calibration.scores(np.array([one, two])).tolist() == [calibration.score(one), calibration.score(two)]
+    both = np.array([one, two])
+    assert calibration.scores(both).tolist() == [calibration.score(one), calibration.score(two)]
+    assert calibration.closenesses(both).tolist() == [calibration.closeness(one), calibration.closeness(two)]
 
 
 def test_cosine_is_the_inverse_of_score() -> None:

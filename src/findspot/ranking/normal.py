@@ -24,11 +24,15 @@ def bm25_norm(score: float, *, full_match: bool = False) -> float:
     return max(squashed, FULL_MATCH_FLOOR + squashed * (1 - FULL_MATCH_FLOOR)) if full_match else squashed
 
 
-def bm25_norms(scores: npt.NDArray[np.float64], full_matches: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-    """Scale many BM25 scores, none of them negative."""
+def bm25_norms(
+    scores: npt.NDArray[np.float64], full_matches: npt.NDArray[np.bool_] | None = None
+) -> npt.NDArray[np.float64]:
+    """Scale many BM25 scores, none of them negative, each to the bit as `bm25_norm` does."""
     import numpy as np
 
     squashed = scores / (scores + BM25_HALF)
+    if full_matches is None:
+        return squashed
     floored = np.maximum(squashed, FULL_MATCH_FLOOR + squashed * (1 - FULL_MATCH_FLOOR))
     return np.where(full_matches & (scores > 0), floored, squashed)
 

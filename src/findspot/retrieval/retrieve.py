@@ -199,18 +199,19 @@ class Retriever:
         keyword = keyword_leg(legs.keyword, legs.keyword_also)
         vector = vector_leg(legs.vector, legs.vector_also) if recalled.by_vector else None
         by_vector = embedder.vector_weight if vector else 0.0
-        closeness = embedder.calibration.closeness
-        ranked = convex(keyword, vector or vector_leg({}), Weights(1 - by_vector, by_vector), closeness)
+        calibration = embedder.calibration
+        weights = Weights(1 - by_vector, by_vector)
+        ranked = convex(keyword, vector or vector_leg({}), weights, calibration.closenesses)
         hits = list(islice(ranked, max(LOOKED_AT, 2 * limits.top_k)))
         looks: Mapping[int, Look] = {}
         if hits and vector and self._looks.can_compare:
             looks = await self._looks.of(query.positive_text, [hit.id for hit in hits], rows)
-            hits = rescore(hits, looks, legs.documents, closeness)
+            hits = rescore(hits, looks, legs.documents, calibration.closeness)
         return related(
             [hit.id for hit in hits],
             keyword,
             vector,
-            embedder.calibration.score,
+            calibration.score,
             max(limits.min_score, _LEAST),
             looks=looks,
             # The words of an editing context are chosen among those of the index: having all of them says little.

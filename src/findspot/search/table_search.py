@@ -114,10 +114,10 @@ class TableSearch:
         raised = {id: score + PHRASE_BONUS * shares.get(id, 0.0) for id, score in recall.keyword.items()}
         return replace(recall, keyword=raised)
 
-    def _ranked(self, request: SearchRequest, recall: Recall) -> Iterator[Ranked[int]]:
+    def _ranked(self, request: SearchRequest, recall: Recall, near: Mapping[int, float]) -> Iterator[Ranked[int]]:
         embedder = self._embeddings.embedder
         keyword = keyword_leg(recall.keyword, recall.keyword_also)
-        vector = vector_leg(self._near(recall), recall.vector_also)
+        vector = vector_leg(near, recall.vector_also)
         weights = request.weights or Weights(1 - embedder.vector_weight, embedder.vector_weight)
         if not vector.scores:
             weights = Weights(1, 0)
@@ -125,7 +125,7 @@ class TableSearch:
             weights = Weights(0, 1)
         if request.fusion == "rrf":
             return iter(rrf(keyword, vector, weights))
-        return convex(keyword, vector, weights, embedder.calibration.closeness)
+        return convex(keyword, vector, weights, embedder.calibration.closenesses)
 
     def _near(self, recall: Recall) -> dict[int, float]:
         """Return the cosines of the candidates, without those that are near only by chance: they have no word of the
@@ -144,7 +144,8 @@ class TableSearch:
         missing = False
         looks: Mapping[int, Look] | None = None
         recall = await self._raised(query, recalled)
-        ranked, has_second_stage = self._ranked(request, recall), self._has_second_stage(request, recall)
+        near, has_second_stage = self._near(recall), self._has_second_stage(request, recall)
+        ranked = self._ranked(request, recall, near)
         while len(kept) < request.limit and (some := list(islice(ranked, max(READ_AT_ONCE, request.limit)))):
             found, are_missing = await self._current(request, [each.id for each in some])
             missing = missing or are_missing
@@ -153,7 +154,7 @@ class TableSearch:
                 looks = await self._looks(query, hits) if looks is None else {}
                 hits = self._rescored(hits, looks)
             kept = _without_overlaps([*kept, *hits])
-        further = 0 if next(ranked, None) is None else len(recall.keyword.keys() | self._near(recall).keys())
+        further = 0 if next(ranked, None) is None else len(recall.keyword.keys() | near.keys())
         return [hit for hit in kept if hit.ranked.score > 0], further, missing
 
     async def _current(self, request: SearchRequest, ids: Sequence[int]) -> tuple[dict[int, FoundChunk], bool]:
@@ -185,7 +186,7 @@ class TableSearch:
         sources = {id: _source(hit) for id, hit in by_id.items()}
         ranked = [hit.ranked for hit in hits]
         rescored = rescore(ranked, looks, sources, self._embeddings.embedder.calibration.closeness)
-        return [replace(by_id[each.id], ranked=each) for each in rescored]
+        return [Hit(by_id[each.id].found, each) for each in rescored]
 
 
 def _quoted_shares(query: "Query", texts: Mapping[int, str]) -> dict[int, float]:
