@@ -62,12 +62,13 @@ def _sections(text: str, blocks: Sequence[Paragraph]) -> Iterator[tuple[tuple[st
     above = -1  # where the headings begin that wait for a block
     is_new = True
     for block in blocks:
-        words = " ".join(text[block.start : block.end].split())
+        words = text[block.start : block.end]
         is_new = is_new or block.after_rule
-        if not words:
+        if not words or words.isspace():
             continue
         if block.level:
-            path = [*(each for each in path if each[0] < block.level), (block.level, words)]
+            heading = " ".join(words.split())
+            path = [*(each for each in path if each[0] < block.level), (block.level, heading)]
             above = block.start if above < 0 else above
             is_new = True
             continue
