@@ -8,7 +8,9 @@ import sqlalchemy as sa
 
 from findspot.app import App, open_app
 from findspot.indexing import cutting
-from findspot.models import documents_namespace, table_namespace
+from findspot.indexing.chunk_rows import ChunkRows
+from findspot.indexing.leases import Leases
+from findspot.models import NamespaceKey, documents_namespace, table_namespace
 from findspot.runtime.helpers import Helpers
 from findspot.settings import Settings
 from findspot.store import replaced_chunks
@@ -91,6 +93,25 @@ async def test_more_documents_than_one_round_takes_are_all_cut(
     await settle(app)
     assert {row.document_id for row in await rows(app)} == {document.id for document in made}
     assert len(held(app, documents_namespace(project))) == 21
+
+
+@pytest.mark.one_database
+@pytest.mark.parametrize("text", ["harbour {}", "港口{}"], ids=["English", "Chinese"])
+async def test_documents_that_are_cut_at_the_same_time_share_the_room_of_the_project(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr("findspot.indexing.chunk_rows.CUT_AT_ONCE", 2)
+    async with open_app(settings.model_copy(update={"max_chunks": 3}), worker=False) as app:
+        helpers = Helpers()
+        chunk_rows = ChunkRows(app.store, Leases(app.store), helpers, app.settings)
+        project = await flows.make_project(app)
+        made = [await make_document(app, project, text.format(number)) for number in range(5)]
+        try:
+            assert await chunk_rows.update(NamespaceKey(project, None))
+        finally:
+            await helpers.close()
+        assert [row.document_id for row in await rows(app)] == [document.id for document in made[:3]]
+        assert [(await flows.state(app, document)).status for document in made] == ["indexing"] * 3 + ["error"] * 2
 
 
 async def test_a_document_that_cannot_be_cut_does_not_delay_the_others(app: App, project: int) -> None:

@@ -1,9 +1,9 @@
 """What changed → chunk rows. Then the store knows which chunks the engine has to take in and which to delete."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from findspot.errors import STORE_FAILURES, Failure, FindspotError
 from findspot.indexing import cutting
@@ -21,9 +21,13 @@ from findspot.store.database import Store
 
 DOCUMENTS_AT_ONCE = 256
 BYTES_AT_ONCE = 8 << 20
+CUT_AT_ONCE, CUT_BYTES = 64, 1 << 20  # documents and bytes that one helper cuts while others are cut or written
 WRITTEN_AT_ONCE = 32  # documents
 ROWS_AT_ONCE = 1000  # chunk rows deleted in one transaction
 COMPARED_HERE = 200  # passages, in half a millisecond; a trip to a thread takes as long, and more while searches run
+
+_Known: TypeAlias = dict[int, dict[str, Any]]  # chunk rows of each document by name
+_Cut: TypeAlias = tuple[Iterator[list[cutting.Passage]], list[bytes]]
 
 
 class ChunkRows:
@@ -62,21 +66,35 @@ class ChunkRows:
             pending = await index_states.pending_documents(connection, key.project_id, DOCUMENTS_AT_ONCE, BYTES_AT_ONCE)
             if not pending:
                 return False
-            known: dict[int, dict[str, Any]] = {row.id: {} for row in pending}
+            known: _Known = {row.id: {} for row in pending}
             for row in await chunk_rows.of_documents(connection, list(known)):
                 known[row.document_id][row.turbopuffer_doc_id] = row
+        groups = list(_groups(pending))
+        cut = [asyncio.create_task(self._passages(key, group, known)) for group in groups]
         try:
-            await self._cut(key, pending, known)
+            for group, passages in zip(groups, cut, strict=True):
+                await self._follow(key, group, known, passages)
+        finally:
+            for task in cut:
+                task.cancel()
+            await asyncio.gather(*cut, return_exceptions=True)
+        return True
+
+    async def _follow(
+        self, key: NamespaceKey, group: Sequence[Any], known: _Known, passages: asyncio.Task[_Cut]
+    ) -> None:
+        """Write the chunk rows of a group of documents, while helpers cut the next groups."""
+        try:
+            await self._write(key, group, known, passages)
         except FindspotError as error:
             if error.code in STORE_FAILURES:
                 raise
-            for row in pending:  # one of them cannot be cut; the others must not wait for it
-                await self._cut_alone(key, row, known)
-        return True
+            for row in group:  # one of them cannot be cut; the others must not wait for it
+                await self._follow_alone(key, row, known)
 
-    async def _cut_alone(self, key: NamespaceKey, row: Any, known: dict[int, dict[str, Any]]) -> None:
+    async def _follow_alone(self, key: NamespaceKey, row: Any, known: _Known) -> None:
         try:
-            await self._cut(key, [row], known)
+            await self._write(key, [row], known, self._passages(key, [row], known))
         except FindspotError as error:
             if error.code in STORE_FAILURES:
                 raise
@@ -85,29 +103,27 @@ class ChunkRows:
                 await index_states.fail(connection, document, Failure.of(error), even_pending=True)
             self._store.written.set()  # the scheduler has to learn when to retry
 
-    async def _cut(self, key: NamespaceKey, pending: Sequence[Any], known: dict[int, dict[str, Any]]) -> None:
-        asked = [cutting.DocumentToCut(row.id, row.title, row.format, frozenset(known[row.id])) for row in pending]
-        contents = [row.content for row in pending]
-        (parts, lines), taken = await asyncio.gather(self._passages(key, asked, contents), self._taken(key))
-        found: dict[int, list[cutting.Passage]] = {row.id: [] for row in pending}
+    async def _write(self, key: NamespaceKey, group: Sequence[Any], known: _Known, passages: Awaitable[_Cut]) -> None:
+        (parts, lines), taken = await asyncio.gather(passages, self._taken(key))
+        found: dict[int, list[cutting.Passage]] = {row.id: [] for row in group}
         for part in parts:
             for passage in part:
                 found[passage.document_id].append(passage)
             await asyncio.sleep(0)
         changes = await self._compared(key, known, found)
         self._require_room(taken, sum(len(each.new) - len(each.gone) for each in changes.values()))
-        for start in range(0, len(pending), WRITTEN_AT_ONCE):  # so that no writer waits long
+        for start in range(0, len(group), WRITTEN_AT_ONCE):  # so that no writer waits long
             some = slice(start, start + WRITTEN_AT_ONCE)
-            await self._rewrite(key, pending[some], changes, lines[some])
+            await self._rewrite(key, group[some], changes, lines[some])
 
-    async def _passages(
-        self, key: NamespaceKey, asked: list[cutting.DocumentToCut], contents: list[bytes]
-    ) -> tuple[Iterator[list[cutting.Passage]], list[bytes]]:
+    async def _passages(self, key: NamespaceKey, group: Sequence[Any], known: _Known) -> _Cut:
+        asked = [cutting.DocumentToCut(row.id, row.title, row.format, frozenset(known[row.id])) for row in group]
+        contents = [row.content for row in group]
         with metrics.CHUNKING_DURATION.labels(key.project_id).time():
             return await self._helpers.run(key.project_id, cutting.cut_documents, asked, contents)
 
     async def _compared(
-        self, key: NamespaceKey, known: dict[int, dict[str, Any]], found: dict[int, list[cutting.Passage]]
+        self, key: NamespaceKey, known: _Known, found: dict[int, list[cutting.Passage]]
     ) -> "dict[int, _Changes]":
         def compare() -> dict[int, _Changes]:
             return {id: _changes(key, known[id], each) for id, each in found.items()}
@@ -271,6 +287,20 @@ class ChunkRows:
 def no_room(chunks: int, limit: int) -> FindspotError:
     message = f"{chunks} chunks have no room: the project may have {limit}. Their text is saved, but not searched."
     return FindspotError("SEARCH_CAPACITY_EXCEEDED", message)
+
+
+def _groups(documents: Sequence[Any]) -> Iterator[list[Any]]:
+    """Yield documents in groups that helpers cut. A document above the size is a group of its own."""
+    group: list[Any] = []
+    size = 0
+    for row in documents:
+        if group and (len(group) == CUT_AT_ONCE or size + len(row.content) > CUT_BYTES):
+            yield group
+            group, size = [], 0
+        group.append(row)
+        size += len(row.content)
+    if group:
+        yield group
 
 
 class _Changes(NamedTuple):
