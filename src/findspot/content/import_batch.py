@@ -14,7 +14,7 @@ from findspot.sources.segmented_file import SegmentedFile
 
 MAX_ENTRIES = 100_000
 TOTAL_PER_BODY = 16  # text rarely compresses better than this; content that does is an attack
-BATCH_FILES, BATCH_BYTES = 256, 512 * 1024
+BATCH_FILES, BATCH_BYTES = 256, 1024 * 1024
 LARGE = 1024 * 1024  # a file above this size is a batch of its own
 
 _LEAST_TOTAL = 64 * 1024 * 1024
