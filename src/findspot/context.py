@@ -42,6 +42,8 @@ class Context:
 
     def outside(self, text: str) -> "Context":
         """Return the context without the headings that a passage begins with: they count as its text."""
+        if not self.headings:
+            return self
         own = {_line(each) for each in text.split("\n\n", len(self.headings))[:-1]}
         return Context(self.title, tuple(each for each in self.headings if each not in own))
 

@@ -18,6 +18,7 @@ from findspot.store.database import Store
 CHUNKS_AT_ONCE = 5000
 TERMS_AT_ONCE = 500
 CHARACTERS_AT_ONCE = 16 * 1024  # whose terms take a few milliseconds
+PLACED_HERE = 500  # chunks, in a millisecond; more of them would hold the event loop up
 
 Reading: TypeAlias = Callable[[AsyncConnection, str, int, int], Awaitable[list[ChunkToIndex]]]
 
@@ -55,8 +56,7 @@ class Batches:
 
     async def make(self, project_id: int, some: Sequence[ChunkToIndex]) -> Batch:
         """Make a batch with keywords and vectors. Raises EMBEDDING_UNAVAILABLE if the embedder is."""
-        places = list(map(_place, some))
-        texts = [embedded_text(place, row.text) for place, row in zip(places, some, strict=True)]
+        places, texts = await _placed(some)
         vectors, terms, contexts = await asyncio.gather(
             self._embeddings.documents(texts),
             self._terms(project_id, [row.text for row in some]),
@@ -68,7 +68,7 @@ class Batches:
         """Make a batch with keywords only, while the embedder is unavailable. A zero vector counts as none."""
         import numpy as np
 
-        places = list(map(_place, some))
+        places, _ = await _placed(some)
         terms, contexts = await asyncio.gather(
             self._terms(project_id, [row.text for row in some]), self._contexts(project_id, some, places)
         )
@@ -99,6 +99,16 @@ class Batches:
 def _batch(some: Sequence[ChunkToIndex], terms: list[str], vectors: Vectors, contexts: Sequence[ContextTerms]) -> Batch:
     ids, doc_ids = [row.id for row in some], [row.doc_id for row in some]
     return Batch(ids, doc_ids, list(map(_source, some)), terms, vectors, contexts)
+
+
+async def _placed(some: Sequence[ChunkToIndex]) -> tuple[list[Context], list[str]]:
+    """Return the context of each chunk, and the text whose vector it gets."""
+
+    def place() -> tuple[list[Context], list[str]]:
+        places = list(map(_place, some))
+        return places, [embedded_text(place, row.text) for place, row in zip(places, some, strict=True)]
+
+    return place() if len(some) <= PLACED_HERE else await asyncio.to_thread(place)
 
 
 def _place(row: ChunkToIndex) -> Context:
