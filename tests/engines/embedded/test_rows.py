@@ -15,7 +15,7 @@ from findspot.engines.embedded import append_only
 from findspot.engines.embedded.manifest import Checksum
 from findspot.engines.embedded.rows import FILES, Rows
 from findspot.engines.protocol import Damaged, Source, Within
-from tests.engines.embedded.vectors import DIMENSION, TOLERANCE, passes, vector, vectors
+from tests.engines.embedded.vectors import DIMENSION, TOLERANCE, cosines_of, nearest, passes, vector, vectors
 
 POINTERS = ["", "/a", "/ab", "/a/b", "/a/b/0", "/a~1b", "/数据", "/数据/0", "/數據/0", "/é", "/e\u0301", "/👩‍👩‍👧/x"]
 sources = st.builds(
@@ -40,7 +40,7 @@ def state(rows: Rows) -> object:
     """Everything that a reader can see."""
     view, query = rows.view(), vector(1)
     masks = [view.mask(Within(pointer=each)).tolist() for each in ("", "/数据", "/neu")]
-    return rows.alive, rows.dead, view.ids().tolist(), view.cosines(query, range(60)), masks, rows.checksums()
+    return rows.alive, rows.dead, view.ids().tolist(), cosines_of(view, query, range(60)), masks, rows.checksums()
 
 
 # ── any order of operations ──
@@ -96,7 +96,7 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(seed=st.integers(1, 60), limit=st.integers(1, 10), within=filters)
     def search(self, seed: int, limit: int, within: Within) -> None:
         query, view = vector(seed), self.rows.view()
-        ids, cosines = view.nearest(query, limit, view.mask(within))
+        ids, cosines = nearest(view, query, limit, view.mask(within))
         exact = {
             each: float(vector(of) @ query)
             for each, (source, of) in self.expected.items()
@@ -112,7 +112,7 @@ class AnyOrder(RuleBasedStateMachine):
     def cosines(self, seed: int, wanted: list[int]) -> None:
         query = vector(seed)
         exact = {each: float(vector(of) @ query) for each, (_, of) in self.expected.items() if of and each in wanted}
-        assert self.rows.view().cosines(query, wanted) == pytest.approx(exact, abs=TOLERANCE)
+        assert cosines_of(self.rows.view(), query, wanted) == pytest.approx(exact, abs=TOLERANCE)
 
     @invariant()
     def rows_have_the_expected_ids(self) -> None:
@@ -265,7 +265,7 @@ def test_compaction_copies_the_living_rows_and_their_sources(
     copy = rows.compacted(tmp_path_factory.mktemp("copy"))
     assert state(rows) == before
     assert (copy.alive, copy.dead) == (rows.alive, 0)
-    assert copy.view().cosines(vector(1), range(60)) == rows.view().cosines(vector(1), range(60))
+    assert cosines_of(copy.view(), vector(1), range(60)) == cosines_of(rows.view(), vector(1), range(60))
     assert copy.checksums()["codes"].size == copy.alive * DIMENSION
     rows.delete(range(5))
     copy = rows.compacted(tmp_path_factory.mktemp("copy"))

@@ -8,7 +8,7 @@ import pytest
 
 from findspot.engines.embedded.rows import Rows
 from findspot.engines.protocol import Source, Vectors, Within
-from tests.engines.embedded.vectors import TOLERANCE, vectors
+from tests.engines.embedded.vectors import TOLERANCE, nearest, vectors
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def recall(rows: Rows, base: Vectors, within: Within, passes: Callable[[int], bo
     mask, shares = view.mask(within), []
     for query in vectors(15, 128, seed=9) + base[1:16]:
         exact = allowed[np.argsort(-(base[allowed] @ query), kind="stable")[:10]]
-        ids, _ = view.nearest(query, 10, mask)
+        ids, _ = nearest(view, query, 10, mask)
         assert set(ids.tolist()) <= set(allowed.tolist())
         shares.append(len(set(exact.tolist()) & set(ids.tolist())) / 10)
     return float(np.mean(shares))
@@ -61,7 +61,7 @@ def test_a_vector_of_many_numbers_is_nearest_to_itself(tmp_path: Path) -> None:
     rows.append(range(len(base)), [Source()] * len(base), base)
     view = rows.view()
     assert view.parts[0].signs is not None
-    assert [view.nearest(each, 10)[0][0] for each in base[:10]] == list(range(10))
+    assert [nearest(view, each, 10)[0][0] for each in base[:10]] == list(range(10))
 
 
 def test_dead_rows_do_not_displace_hits(many: tuple[Rows, Vectors], tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_dead_rows_do_not_displace_hits(many: tuple[Rows, Vectors], tmp_path: Pa
         rows.append(range(100), [Source()] * 100, np.tile(base[7], (100, 1)))
     view = rows.view()
     assert view.parts[0].signs is not None
-    ids, cosines = view.nearest(base[7], 200)
+    ids, cosines = nearest(view, base[7], 200)
     assert len(ids) == 200
     assert set(range(100)) <= set(ids.tolist())
     exact = np.sort(base[100:] @ base[7])[::-1][:100]

@@ -10,7 +10,7 @@ import pytest
 from findspot.engines.embedded import scan
 from findspot.engines.embedded.rows import Rows
 from findspot.engines.protocol import Source, Within
-from tests.engines.embedded.vectors import DIMENSION, TOLERANCE, vector, vectors
+from tests.engines.embedded.vectors import DIMENSION, TOLERANCE, cosines_of, nearest, vector, vectors
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -18,9 +18,9 @@ def test_a_view_never_changes(rows: Rows) -> None:
     view, query = rows.view(), vector(1)
 
     def seen() -> object:
-        ids, cosines = view.nearest(query, 20)
+        ids, cosines = nearest(view, query, 20)
         masked = view.mask(Within(pointer="/数据/1"))
-        return view.ids().tolist(), ids.tolist(), cosines.tolist(), view.cosines(query, range(99)), masked.tolist()
+        return view.ids().tolist(), ids.tolist(), cosines.tolist(), cosines_of(view, query, range(99)), masked.tolist()
 
     before = seen()
     rows.append(range(20, 90), [Source(pointer=f"/x/{each}") for each in range(70)], vectors(70, seed=5))
@@ -38,7 +38,7 @@ def test_readers_see_whole_batches_while_rows_are_added(tmp_path: Path) -> None:
     def read() -> None:
         while not done.is_set():
             view = views[-1]
-            ids, _ = view.nearest(vector(1), 1000)
+            ids, _ = nearest(view, vector(1), 1000)
             if sorted(ids.tolist()) != view.ids().tolist() or len(ids) % 7 != 1:
                 wrong.append(ids)
 
@@ -59,30 +59,30 @@ def test_a_vector_of_zeros_is_stored_but_never_found(tmp_path: Path) -> None:
     rows.append([1, 2], [Source()] * 2, np.stack([np.zeros(DIMENSION, np.float32), -vector(1)]))
     view = rows.view()
     assert view.ids().tolist() == [1, 2]
-    assert view.nearest(vector(1), 10)[0].tolist() == [2]
-    assert view.cosines(vector(1), [1, 2]).keys() == {2}
+    assert nearest(view, vector(1), 10)[0].tolist() == [2]
+    assert cosines_of(view, vector(1), [1, 2]).keys() == {2}
     assert int(view.hits.sum()) == 1
 
 
 def test_a_query_of_zeros_finds_nothing(rows: Rows) -> None:
     view, zeros = rows.view(), np.zeros(DIMENSION, np.float32)
-    assert view.nearest(zeros, 10)[0].tolist() == []
-    assert view.cosines(zeros, range(50)) == {}
+    assert nearest(view, zeros, 10)[0].tolist() == []
+    assert cosines_of(view, zeros, range(50)) == {}
 
 
 def test_a_view_without_rows_is_empty(tmp_path: Path) -> None:
     view = Rows.create(tmp_path, DIMENSION).view()
     assert view.ids().tolist() == []
-    assert view.nearest(vector(1), 10)[0].tolist() == []
-    assert view.nearest(vector(1), 10, view.mask(Within(pointer="/a")))[0].tolist() == []
-    assert view.cosines(vector(1), [1]) == {}
+    assert nearest(view, vector(1), 10)[0].tolist() == []
+    assert nearest(view, vector(1), 10, view.mask(Within(pointer="/a")))[0].tolist() == []
+    assert cosines_of(view, vector(1), [1]) == {}
 
 
 def test_of_two_rows_with_the_same_id_the_last_counts(tmp_path: Path) -> None:
     rows = Rows.create(tmp_path, DIMENSION)
     rows.append([1, 1], [Source(pointer="/früher"), Source(pointer="/später")], np.stack([vector(1), vector(2)]))
     view = rows.view()
-    assert view.cosines(vector(2), [1])[1] == pytest.approx(1, abs=TOLERANCE)
+    assert cosines_of(view, vector(2), [1])[1] == pytest.approx(1, abs=TOLERANCE)
     assert int(view.mask(Within(pointer="/später")).sum()) == 1
     assert int(view.mask(Within(pointer="/früher")).sum()) == 0
 
@@ -102,5 +102,5 @@ def test_stop_cancels_a_search_between_slices(rows: Rows, monkeypatch: pytest.Mo
                 raise Enough
 
         with pytest.raises(Enough):
-            rows.view().nearest(vector(1), 10, None, stop)
-    assert len(rows.view().nearest(vector(1), 10)[0]) == 10
+            nearest(rows.view(), vector(1), 10, None, stop)
+    assert len(nearest(rows.view(), vector(1), 10)[0]) == 10

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from findspot import pointer
 from findspot.engines.embedded import row_finder, scan
-from findspot.engines.protocol import Source, Vector, Vectors, Within
+from findspot.engines.embedded.row_finder import Ids
+from findspot.engines.embedded.sources import Mask
+from findspot.engines.embedded.view import View
+from findspot.engines.protocol import Source, Stop, Vector, Vectors, Within
 
 DIMENSION = 64
 TOLERANCE = 0.02  # error of a cosine that is computed from codes of 64 numbers
@@ -40,6 +45,19 @@ def passes(source: Source, within: Within) -> bool:
         and source.length >= within.least_length
         and (within.document_ids is None or source.document_id in within.document_ids)
     )
+
+
+def nearest(
+    view: View, vector: Vector, limit: int, mask: Mask | None = None, stop: Stop = lambda: None
+) -> tuple[Ids, Vector]:
+    """Return the ids of the nearest chunks and their cosines, nearest first."""
+    rows, cosines = view.nearest(view.query(vector), limit, mask, stop)
+    return view.chunk_ids[rows], cosines
+
+
+def cosines_of(view: View, vector: Vector, ids: Sequence[int]) -> dict[int, float]:
+    """Return the cosines of those of these chunks that exist and have a vector."""
+    return view.cosines(view.query(vector), view.find(ids))
 
 
 def use_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import replace
 from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from findspot.engines.embedded.index import Snapshot
-from findspot.engines.embedded.keyword_search import Best
+from findspot.engines.embedded.legs import Legs, reading, vector_count
 from findspot.engines.embedded.namespaces import Namespaces, OpenNamespace
-from findspot.engines.embedded.os_errors import is_damage, translate_os_errors
+from findspot.engines.embedded.os_errors import translate_os_errors
 from findspot.engines.protocol import (
     EVERYTHING,
     Damaged,
@@ -73,56 +71,30 @@ class Queries(Generic[N]):
         def read(opened: OpenNamespace, snapshot: Snapshot) -> Recall:
             if vector is not None and len(vector) != snapshot.manifest.dimension:
                 raise DimensionMismatch(f"{namespace} has {snapshot.manifest.dimension} dimensions, not {len(vector)}")
+            query = None if vector is None else snapshot.vectors.query(vector)
+            has_documents = namespace.endswith(_DOCUMENTS)
+            legs = Legs(opened, snapshot, words, query, limit, within, stop, counting, has_documents)
             recall = Recall()
-            if limit > 0:
-                recall = self._search(opened, snapshot, words, vector, limit, within, stop, counting)
+            if limit > 0 and vector is None:
+                recall = legs.by_words()
+            elif limit > 0 and words is None:
+                recall = legs.by_vector()
+            elif limit > 0:
+                recall = legs.by_both(self._pool)
             if also:
-                recall = _with_scores_of(also, opened, snapshot, words, vector, recall)
-            if namespace.endswith(_DOCUMENTS):
-                recall = replace(recall, documents=snapshot.vectors.documents({**recall.keyword, **recall.vector}))
+                recall = legs.with_scores_of(also, recall)
             opened.check_unchanged(snapshot)
             return recall
 
         stop()
         return self._read(namespace, read, Recall(exists=False))
 
-    def _search(
-        self,
-        namespace: OpenNamespace,
-        snapshot: Snapshot,
-        words: Words | None,
-        vector: Vector | None,
-        limit: int,
-        within: Within,
-        stop: Stop,
-        counting: bool,
-    ) -> Recall:
-        """Run both legs in parallel, then score what only one of them found with the other."""
-        if vector is None:
-            keyword, full, matches = _best(namespace, snapshot, words, limit, within, counting)
-            return Recall(keyword, full_matches=full, more_full_matches=len(full) == limit, matches=matches)
-        running = self._pool.submit(_best, namespace, snapshot, words, limit, within, counting)
-        try:
-            found = _nearest(snapshot, vector, limit, within, stop)
-            keyword, full, matches = running.result()
-            stop()
-        finally:
-            running.cancel()
-        # If keywords found fewer than the limit, no other chunk matches them.
-        vector_only = [id for id in found if id not in keyword] if len(keyword) == limit else []
-        vector_also = snapshot.vectors.cosines(vector, [id for id in keyword if id not in found])
-        keyword_also, more = _scores(namespace, snapshot, words, vector_only), len(full) == limit
-        if words and more:
-            with _reading(namespace):
-                full |= snapshot.keywords.full_matches(words, list(keyword_also))
-        return Recall(keyword, found, keyword_also, vector_also, full, more, matches=matches)
-
     @translate_os_errors()
     def count(self, namespace: str, words: Words | None, within: Within = EVERYTHING) -> int:
         def read(opened: OpenNamespace, snapshot: Snapshot) -> int:
             if words is None:
-                return _vector_count(snapshot, within)
-            with _reading(opened):
+                return vector_count(snapshot, within)
+            with reading(opened):
                 count = snapshot.keywords.count(words, within)
             opened.check_unchanged(snapshot)
             return count
@@ -132,7 +104,7 @@ class Queries(Generic[N]):
     @translate_os_errors()
     def frequencies(self, namespace: str, terms: Sequence[str], *, prefix: str | None = None) -> dict[str, int]:
         def read(opened: OpenNamespace, snapshot: Snapshot) -> dict[str, int]:
-            with _reading(opened):
+            with reading(opened):
                 found = snapshot.keywords.frequencies(terms, prefix)
             opened.check_unchanged(snapshot)
             return found
@@ -197,57 +169,3 @@ def _status(snapshot: Snapshot) -> Status:
         int(np.count_nonzero(vectors.living & vectors.evicted)),
         manifest.is_outdated,
     )
-
-
-def _best(
-    namespace: OpenNamespace, snapshot: Snapshot, words: Words | None, limit: int, within: Within, counting: bool
-) -> Best:
-    """Return the best chunks by keywords. Without words, there are as many matches as vectors.
-
-    To count here, beside the vector leg, saves a search a hop to a thread and back.
-    """
-    if words is None:
-        return Best({}, set(), _vector_count(snapshot, within) if counting else None)
-    with _reading(namespace):
-        return snapshot.keywords.best(words, limit, within, counting=counting)
-
-
-def _vector_count(snapshot: Snapshot, within: Within) -> int:
-    return int(np.count_nonzero(snapshot.vectors.mask(within)))
-
-
-def _scores(namespace: OpenNamespace, snapshot: Snapshot, words: Words | None, ids: Sequence[int]) -> dict[int, float]:
-    with _reading(namespace):
-        return snapshot.keywords.scores(words, ids) if words else {}
-
-
-def _nearest(snapshot: Snapshot, vector: Vector, limit: int, within: Within, stop: Stop) -> dict[int, float]:
-    ids, cosines = snapshot.vectors.nearest(vector, limit, snapshot.vectors.mask(within), stop)
-    return dict(zip(ids.tolist(), cosines.tolist(), strict=True))
-
-
-def _with_scores_of(
-    ids: Sequence[int],
-    namespace: OpenNamespace,
-    snapshot: Snapshot,
-    words: Words | None,
-    vector: Vector | None,
-    recall: Recall,
-) -> Recall:
-    """Add the scores of these chunks to those that a recall has."""
-    by_words = _scores(namespace, snapshot, words, [id for id in ids if id not in recall.keyword])
-    cosines = {} if vector is None else snapshot.vectors.cosines(vector, [id for id in ids if id not in recall.vector])
-    return replace(
-        recall, keyword_also={**recall.keyword_also, **by_words}, vector_also={**recall.vector_also, **cosines}
-    )
-
-
-@contextmanager
-def _reading(namespace: OpenNamespace) -> Iterator[None]:
-    """If tantivy raises or panics, verify the files: the error is Damaged if they are damaged."""
-    try:
-        yield
-    except BaseException as error:
-        if is_damage(error):
-            namespace.verify_after(error)
-        raise

@@ -1,6 +1,6 @@
 """A read-only snapshot of the vectors. Any number of threads may read it while rows are added."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from findspot.engines.embedded import scan
-from findspot.engines.embedded.codes import Coder
+from findspot.engines.embedded.codes import Coder, Query
 from findspot.engines.embedded.row_finder import Ids, Living, RowFinder
 from findspot.engines.embedded.sources import NO_DOCUMENT, Mask, SourceColumns
 from findspot.engines.protocol import EVERYTHING, Stop, Vector, Within
@@ -50,13 +50,16 @@ class View:
         """Return the ids of the chunks that have a vector, in ascending order."""
         return np.sort(self.chunk_ids[self.hits], kind="stable")
 
-    def documents(self, ids: Iterable[int]) -> dict[int, int]:
-        """Return the documents of these chunks. Chunks that do not exist or have no document are left out."""
-        wanted = np.unique(np.fromiter(ids, np.int64))
-        rows = self.finder.find(wanted, self.chunk_ids, self.living)
+    def find(self, ids: Sequence[int]) -> Ids:
+        """Return the rows of those of these chunks that exist."""
+        rows = self.finder.find(np.asarray(ids, np.int64), self.chunk_ids, self.living)
+        return rows[rows >= 0]
+
+    def documents(self, rows: Ids) -> dict[int, int]:
+        """Return the documents of the chunks in these rows, by chunk id. Chunks without a document are left out."""
         found = self.sources.document_ids[self.numbers[rows]]
-        known = (rows >= 0) & (found != NO_DOCUMENT)
-        return dict(zip(wanted[known].tolist(), found[known].tolist(), strict=True))
+        known = found != NO_DOCUMENT
+        return dict(zip(self.chunk_ids[rows[known]].tolist(), found[known].tolist(), strict=True))
 
     def mask(self, within: Within) -> Mask:
         """Return the codes that a query with this filter may find."""
@@ -72,23 +75,28 @@ class View:
             self._masks[key] = mask
         return mask
 
-    def nearest(
-        self, query: Vector, limit: int, mask: Mask | None = None, stop: Stop = lambda: None
-    ) -> tuple[Ids, Vector]:
-        """Return the ids of the nearest chunks and their cosines, nearest first. `mask` comes from `self.mask`."""
-        coded_query = self.coder.query(query)
-        if coded_query is None or limit < 1:
-            return np.empty(0, np.int64), np.empty(0, np.float32)
-        codes, cosines = scan.nearest(self.parts, coded_query, limit, self._all_codes if mask is None else mask, stop)
-        return self.chunk_ids[self.coded[codes]], cosines
+    def query(self, vector: Vector) -> Query | None:
+        """Return the query for `nearest` and `cosines`; None for a vector of zeros, which is near nothing."""
+        return self.coder.query(vector)
 
-    def cosines(self, query: Vector, ids: Sequence[int]) -> dict[int, float]:
-        """Return the cosines of these chunks. Chunks that do not exist or have no vector are left out."""
-        coded_query = self.coder.query(query)
-        rows = self.finder.find(np.unique(np.asarray(ids, np.int64)), self.chunk_ids, self.living)
-        rows = rows[rows >= 0]
-        codes = np.searchsorted(self.coded, np.sort(rows[self.known[rows]]))
-        if coded_query is None:
+    def nearest(
+        self, query: Query | None, limit: int, mask: Mask | None = None, stop: Stop = lambda: None
+    ) -> tuple[Ids, Vector]:
+        """Return the rows of the nearest chunks and their cosines, nearest first. `mask` comes from `self.mask`."""
+        if query is None or limit < 1:
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        codes, cosines = scan.nearest(self.parts, query, limit, self._all_codes if mask is None else mask, stop)
+        return self.coded[codes], cosines
+
+    def cosines(self, query: Query | None, rows: Ids) -> dict[int, float]:
+        """Return the cosines of the chunks in these rows by chunk id, nearest first. Chunks without a vector are left
+        out."""
+        if query is None:
             return {}
-        codes, cosines = scan.best(self.parts, coded_query, len(codes), codes, lambda: None)
+        codes = self._codes(np.unique(rows[self.known[rows]]))
+        codes, cosines = scan.best(self.parts, query, len(codes), codes)
         return dict(zip(self.chunk_ids[self.coded[codes]].tolist(), cosines.tolist(), strict=True))
+
+    def _codes(self, rows: Ids) -> Ids:
+        """Return the positions of the codes of rows that have one, in the same order."""
+        return rows if len(self.coded) == len(self.chunk_ids) else np.searchsorted(self.coded, rows)
