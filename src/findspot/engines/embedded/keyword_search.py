@@ -20,6 +20,7 @@ CONTEXT_WEIGHTS = {"title": TITLE_WEIGHT, "headings": HEADINGS_WEIGHT}
 CONTEXT_FIELDS = (*CONTEXT_WEIGHTS, NAME)  # in the order of ContextTerms
 _MAX_COMPLETIONS = 50  # terms of a prefix: the most frequent ones
 _MAX_FREQUENCIES = 100_000  # that one snapshot remembers
+_MAX_QUERIES = 16  # that one snapshot remembers
 _MAX_SCORED_AGAIN = 1000  # for more chunks, one query that scores every match is faster than a second one by id
 
 
@@ -29,6 +30,18 @@ class Best(NamedTuple):
     scores: dict[int, float]
     full: set[int]
     matches: int | None = None
+
+
+class _Queries(NamedTuple):
+    """The queries for some words: for texts, for names, and for all that counts for the score. None matches nothing."""
+
+    text: Query | None
+    named: Query | None
+    whole: Query | None
+
+    @property
+    def is_text_alone(self) -> bool:
+        return self.whole is self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,29 +55,28 @@ class KeywordSearcher:
     frequency_of: dict[tuple[str, str], int] = dataclasses.field(
         default_factory=dict
     )  # of terms by field, as far as asked for
+    queries_of: dict[Words, _Queries] = dataclasses.field(default_factory=dict)  # the last ones
 
     def best(self, words: Words, limit: int, within: Within, *, counting: bool = False) -> Best:
         """Return the `limit` best chunks. Full matches come before all others, whatever their scores.
 
-        Texts and names are searched first, which tantivy does without scoring every match. Then contexts are scored for
-        these chunks alone.
+        Texts and names are searched first. Then contexts are scored for these chunks alone, not for every match.
         """
-        text, named, context = self._text(words), self._named(words), self._context(words)
-        whole = _whole(text, named, context)
+        text, named, whole = queries = self._queries(words)
         if whole is None:
             return Best({}, set(), 0)
         filters = [*self._filters(within)]
-        is_scored = not (named or context) or limit > _MAX_SCORED_AGAIN
-        queries = [whole] if is_scored else [each for each in (text, named) if each]
-        full = self._tops(queries, [*filters, *self._full_match(words)], limit) if words.full_match else {}
+        is_scored = queries.is_text_alone or limit > _MAX_SCORED_AGAIN
+        searched = [whole] if is_scored else [each for each in (text, named) if each]
+        full = self._tops(searched, [*filters, *self._full_match(words)], limit) if words.full_match else {}
         found, matches = full, None
-        if len(full) < limit and counting and len(queries) == 1:
-            top, matches = self._counted_top(_filtered(queries[0], filters), limit)
+        if len(full) < limit and counting and len(searched) == 1:
+            top, matches = self._counted_top(_filtered(searched[0], filters), limit)
             found = full | top
         elif len(full) < limit:
-            found = full | self._tops(queries, filters, limit)
-        scores = _sorted(found) if is_scored else self.scores(words, [*found])
-        best = dict(islice(({id: scores[id] for id in scores if id in full} | scores).items(), limit))
+            found = full | self._tops(searched, filters, limit)
+        scores = found if is_scored else self.scores(words, [*found])
+        best = _best(scores, full, limit)
         if counting and matches is None:
             matches = len(best) if len(best) < limit else self.count(words, within)
         return Best(best, best.keys() & full.keys(), matches)
@@ -75,7 +87,7 @@ class KeywordSearcher:
 
     def count(self, words: Words, within: Within) -> int:
         """Return how many chunks match."""
-        text, named = self._text(words), self._named(words)
+        text, named, _ = self._queries(words)
         query = Query.boolean_query([(Occur.Should, each) for each in (text, named) if each])
         found = self.searcher.search(_filtered(query, [*self._filters(within)]), 1, count=True)
         return int(found.count)  # type: ignore[attr-defined]
@@ -91,7 +103,7 @@ class KeywordSearcher:
 
     def scores(self, words: Words, ids: Sequence[int], filters: Sequence[Query] = ()) -> dict[int, float]:
         """Return the scores of those of these chunks that match, best first."""
-        query = _whole(self._text(words), self._named(words), self._context(words)) if ids else None
+        query = self._queries(words).whole if ids else None
         if query is None:
             return {}
         these = [Query.term_query(self.schema, "id", id, "basic") for id in ids]  # a term set query takes twice as long
@@ -118,6 +130,16 @@ class KeywordSearcher:
         hits = found.hits
         ids = self.searcher.fast_field_values("id", [address for _, address in hits])
         return _sorted({int(id or 0): score for (score, _), id in zip(hits, ids, strict=True)})
+
+    def _queries(self, words: Words) -> _Queries:
+        """Return the queries for some words. A recall needs them up to four times."""
+        known = self.queries_of.get(words)
+        if known is None:
+            if len(self.queries_of) >= _MAX_QUERIES:
+                self.queries_of.clear()
+            text, named = self._text(words), self._named(words)
+            known = self.queries_of[words] = _Queries(text, named, _whole(text, named, self._context(words)))
+        return known
 
     def _text(self, words: Words) -> Query | None:
         """Return the query for the terms, each of which counts once for the score; None if nothing can match."""
@@ -250,6 +272,14 @@ def _filtered(query: Query, filters: Sequence[Query]) -> Query:
         return query
     unscored = [(Occur.Must, Query.const_score_query(each, 0.0)) for each in filters]
     return Query.boolean_query([(Occur.Must, query), *unscored])
+
+
+def _best(scores: dict[int, float], full: Mapping[int, float], limit: int) -> dict[int, float]:
+    """Return the best chunks, full matches first. Without full matches, `scores` has the best first."""
+    if full:
+        scores = _sorted(scores)
+        scores = {id: scores[id] for id in scores if id in full} | scores
+    return scores if len(scores) <= limit else dict(islice(scores.items(), limit))
 
 
 def _sorted(scores: dict[int, float]) -> dict[int, float]:
