@@ -14,6 +14,8 @@ from findspot.engines.embedded.engine import EmbeddedEngine
 from findspot.engines.protocol import Batch, Source, Within, Words
 from tests.engines.embedded.chunks import DIMENSION, MODEL, NAMESPACE, chunks, with_word
 
+DOCUMENTS = "project_1_documents"
+
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[EmbeddedEngine]:
@@ -46,6 +48,19 @@ def test_both_legs_of_a_recall_see_the_same_state_during_writes(engine: Embedded
     for reader in readers:
         reader.join()
     assert not inconsistent
+
+
+def test_queries_that_a_snapshot_remembers_keep_their_own_answers(engine: EmbeddedEngine) -> None:
+    """Twice as many queries as are remembered, asked twice, then again after a write."""
+    terms = [f"{word}{number}" for number in range(16) for word in ("word", "索引")]
+    vectors, sources = np.eye(len(terms), DIMENSION, dtype=np.float32), [Source(7, "", 300, 50, 5)] * len(terms)
+    engine.write(DOCUMENTS, MODEL, Batch(range(32), [""] * 32, sources, terms, vectors))
+    for _ in range(2):
+        for id, term in enumerate(terms):
+            recall = engine.recall(DOCUMENTS, Words((term,)), vectors[id], limit=1)
+            assert (list(recall.keyword), list(recall.vector), recall.documents) == ([id], [id], {id: 7})
+    engine.delete(DOCUMENTS, [31])
+    assert not engine.recall(DOCUMENTS, Words((terms[31],)), None, limit=1).keyword
 
 
 @pytest.mark.parametrize("within", [Within(), Within(pointer="/rows/3")])
