@@ -217,6 +217,19 @@ async def test_a_query_is_cached_until_its_time_to_live_has_passed(
         assert len(embedder.queries) == calls
 
 
+async def test_a_query_embedded_in_the_thread_of_a_caller_is_cached_too(
+    store: Store, threads: Threads, embedder: Counting
+) -> None:
+    embeddings = Embeddings(store, embedder, threads, 3600)
+    assert not embeddings.is_at_hand
+    await embeddings.prepare()
+    assert embeddings.is_at_hand
+    for _ in range(2):
+        assert np.array_equal(embeddings.query_here("why 为何"), vector("why 为何"))
+    await embeddings.query("why 为何")
+    assert embedder.queries == ["why 为何"]
+
+
 @pytest.mark.scenario("003.cache.embedding")
 async def test_the_number_of_cached_queries_is_limited(
     store: Store, threads: Threads, embedder: Counting, monkeypatch: pytest.MonkeyPatch

@@ -1,5 +1,6 @@
 """Recall: the one fall-back to keywords, deadlines, and an index that is damaged, missing or unavailable."""
 
+import contextlib
 import threading
 from typing import Any
 
@@ -89,7 +90,48 @@ async def test_an_index_that_is_slow_to_return_its_kind_costs_the_vectors_but_no
     assert (found.degraded, len(found.hits)) == (Degradation("SEARCH_TIMEOUT"), 2)
 
 
-async def test_a_query_vector_of_another_dimension_is_not_used(app: App, document: Any, embedder: FakeEmbedder) -> None:
+async def test_an_engine_that_is_asked_before_the_deadline_says_itself_why_it_fails(app: App, document: Any) -> None:
+    """A remote engine gives up a little after the deadline that it is given."""
+
+    def recall(namespace: str, words: Any, vector: Any, **more: Any) -> Any:
+        if vector is None:
+            return flows.watched(app).engine.recall(namespace, words, vector, **more)
+        with contextlib.suppress(FindspotError):
+            while True:
+                more["stop"]()
+        raise FindspotError("ENGINE_UNAVAILABLE", "not in time")
+
+    flows.watched(app).instead["recall"] = recall
+    found = await search(app, document, "swimming pool", timeout_s=0.2)
+    assert (found.degraded, len(found.hits)) == (Degradation("ENGINE_UNAVAILABLE"), 2)
+
+
+@pytest.mark.parametrize("query", ["swimming pool", "图书馆 借书证"])
+async def test_an_embedder_that_asks_no_service_embeds_in_the_thread_that_asks_the_engine(
+    app: App, document: Any, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    embedding, recalling = list[int](), list[int]()
+
+    def embed(text: str) -> Any:
+        embedding.append(threading.get_ident())
+        return FakeEmbedder.query(embedder, text)
+
+    def recall(*asked: Any, **more: Any) -> Any:
+        recalling.append(threading.get_ident())
+        return flows.watched(app).engine.recall(*asked, **more)
+
+    monkeypatch.setattr(embedder, "query", embed)
+    flows.watched(app).instead["recall"] = recall
+    assert (await search(app, document, query)).degraded is None
+    assert embedding == recalling
+    assert len(embedding) == 1
+
+
+@pytest.mark.parametrize("is_quick", [True, False])
+async def test_a_query_vector_of_another_dimension_is_not_used(
+    app: App, document: Any, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch, is_quick: bool
+) -> None:
+    monkeypatch.setattr(embedder, "is_quick", is_quick)
     embedder.dimension = 32
     await keywords_answer(app, document, "EMBEDDING_DIMENSION_MISMATCH")
     fingerprint, _ = app.engine.kind(documents_namespace(document.project_id))

@@ -448,11 +448,11 @@ async def test_paging_goes_on_with_keywords_when_the_embedder_fails_and_with_vec
         pages.append(await find(app, project, "heron", "hybrid", low_scores=True, cursor=pages[-1].cursor))
     assert {page.degraded for page in pages} == {None}
 
-    async def query(text: str, turn: Any) -> Any:
+    def query_here(text: str) -> Any:
         raise FindspotError("EMBEDDING_UNAVAILABLE", "unavailable")
 
     with monkeypatch.context() as patch:
-        patch.setattr(app.embeddings, "query", query)
+        patch.setattr(app.embeddings, "query_here", query_here)
         more = await find(app, project, "heron", "hybrid", low_scores=True, cursor=pages[-1].cursor)
         pages += await read_all(app, project, "heron", "hybrid", first=more, low_scores=True)
     assert pages[-1].degraded == UNAVAILABLE

@@ -6,6 +6,7 @@ Calls of the embedder block, possibly for as long as a service takes. They run i
 import asyncio
 import hashlib
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -43,6 +44,7 @@ class Embeddings:
     ) -> None:
         self._store = store
         self._queries: TTLCache[str, Vector] = TTLCache(QUERIES_KEPT, query_ttl_s, clock)
+        self._using_queries = threading.Lock()
         self._turn = asyncio.Lock()
         self._unstored: dict[bytes, bytes] = {}  # vectors by hash that are not in the store yet
         self._storing: set[asyncio.Task[None]] = set()
@@ -74,11 +76,16 @@ class Embeddings:
 
     async def kind(self) -> tuple[str, int]:
         """Return the embedder's fingerprint and dimension. This may ask a service."""
-        if self._is_loaded and self.embedder.is_quick:  # an update asks three times, each a trip to a thread
+        if self.is_at_hand:  # an update asks three times, each a trip to a thread
             return self._kind()
         kind = await self._text_threads.run(self._kind)
         self._is_loaded = True
         return kind
+
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether queries are embedded at once: the embedder is loaded, and asks no service."""
+        return self._is_loaded and self.embedder.is_quick
 
     async def query(self, text: str, turn: Turn | None = None) -> Vector:
         """Return the vector of a query. While the circuit breaker is open, this fails at once.
@@ -86,15 +93,18 @@ class Embeddings:
         A refused query does not open the breaker. Afterwards the embedder's fingerprint is known without waiting. While
         a service is asked, other searches may have the turn.
         """
-        vector = self._queries.get(text)
+        vector = self._kept_vector(text)
         if vector is None:
             self._breaker.check()
-            with _refusal_as_unavailable():
-                async with turn.paused() if turn and not self.embedder.is_quick else nullcontext():
-                    vector = await self._query_threads.run(self._query, text)
-            vector.setflags(write=False)  # several searches share it
-            self._queries[text] = vector
+            async with turn.paused() if turn and not self.embedder.is_quick else nullcontext():
+                vector = await self._query_threads.run(self._query, text)
+            self._is_loaded = True
         return vector
+
+    def query_here(self, text: str) -> Vector:
+        """Return the vector of a query, embedded in this thread. Only for an embedder that is at hand."""
+        vector = self._kept_vector(text)
+        return self._query(text) if vector is None else vector
 
     async def documents(self, texts: Sequence[str]) -> Vectors:
         """Return a row for every text, in order; zeros for a text that the embedder refuses.
@@ -126,10 +136,17 @@ class Embeddings:
         return await self._text_threads.run(self._embed_unstored, texts)
 
     def _query(self, text: str) -> Vector:
-        with self._breaker.calling():
+        with _refusal_as_unavailable(), self._breaker.calling():
             vector = self.embedder.query(text)
             self._kind()
-            return vector
+        vector.setflags(write=False)  # several searches share it
+        with self._using_queries:
+            self._queries[text] = vector
+        return vector
+
+    def _kept_vector(self, text: str) -> "Vector | None":
+        with self._using_queries:
+            return self._queries.get(text)
 
     def _embed_unstored(self, texts: Sequence[str]) -> Vectors:
         with self._breaker.calling():

@@ -5,12 +5,14 @@ This module also makes the one decision to fall back to keywords, when the vecto
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from findspot.engines.protocol import EVERYTHING, Damaged, DimensionMismatch, Engine, Recall, Vector, Words
+from findspot.engines.protocol import Damaged, DimensionMismatch, Engine, Recall, Vector, Words
 from findspot.errors import FindspotError
 from findspot.indexing.status import IndexStatus, Problem
 from findspot.runtime.embeddings import Embeddings
@@ -54,6 +56,22 @@ class Recalled:
     degraded: Degradation | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a recall asks for, whichever legs it has: `text` is what is embedded."""
+
+    request: SearchRequest
+    text: str
+    words: Words
+    limit: int
+    also: Sequence[int]
+    counting: bool
+
+
+class _OtherEmbedder(Exception):
+    """The vectors of the index are not those of the embedder."""
+
+
 class Recaller:
     """Asks the engine on behalf of searches. Damage that a query finds is reported, and the worker repairs it."""
 
@@ -64,6 +82,7 @@ class Recaller:
         self._engine = engine
         self._embeddings = embeddings
         self._index_status = index_status
+        self._threads = threads.search
         self._in_thread = threads.search.run
 
     async def prepare(self) -> None:
@@ -113,28 +132,20 @@ class Recaller:
         a known word says nothing: then keywords alone are asked too, and a search by vectors finds something only if
         the index has a word of the query.
         """
-        words = words or words_of(query)
         by_keyword, by_vector = request.strategy is not Strategy.VECTOR, request.strategy is not Strategy.KEYWORD
-        ask = partial(self._ask, request, limit=limit, also=also, counting=counting)
+        asked = _Asked(request, query.positive_text, words or words_of(query), limit, also, counting)
         try:
-            vector = await self._vector(request, query.positive_text, deadline, turn) if by_vector else None
-            if by_vector and not await self._is_known(query.positive_text):
-                if by_keyword:
-                    by_vector, vector = False, None
-                elif not await self.count(replace(request, within=EVERYTHING), words):
-                    return Recalled(Recall(), by_keyword, by_vector)
-            found = await ask(words if by_keyword else None, vector, deadline)
-            return Recalled(found, by_keyword, by_vector)
+            vector = None
+            if by_vector and not self._embeddings.is_at_hand:
+                vector = await self._vector(asked, deadline, turn)
+            return await self._ask(asked, deadline, by_keyword=by_keyword, by_vector=by_vector, vector=vector)
         except FindspotError as error:
             if not (by_vector and fall_back and error.code in VECTOR_FAILURES):
                 raise
             degraded = Degradation(error.code)
-        found = await ask(words, None, Deadline.within(max(GRACE_S, deadline.left_s)))
-        return Recalled(found, by_keyword=True, by_vector=False, degraded=degraded)
-
-    async def _is_known(self, text: str) -> bool:
-        knows = self._embeddings.embedder.knows  # the query was embedded, so the model is loaded
-        return knows(text) if len(text) <= LONG_QUERY else await self._in_thread(knows, text)
+        deadline = Deadline.within(max(GRACE_S, deadline.left_s))
+        found = await self._ask(asked, deadline, by_keyword=True, by_vector=False)
+        return replace(found, degraded=degraded)
 
     async def count(self, request: SearchRequest, words: Words | None) -> int:
         """Return how many chunks match these words or, without words, how many have a vector."""
@@ -159,69 +170,83 @@ class Recaller:
 
         return await self._read(request, read)
 
-    async def _vector(self, request: SearchRequest, text: str, deadline: Deadline, turn: Turn) -> Vector:
+    async def _vector(self, asked: "_Asked", deadline: Deadline, turn: Turn) -> Vector:
         """Embed the query, and check that the index holds vectors of the same kind. The first search has to open both
         the model and the index, so they are opened at the same time."""
         try:
             async with asyncio.timeout(deadline.left_s):
                 vector, kind = await asyncio.gather(
-                    self._embeddings.query(text, turn),
-                    self._in_thread(self._engine.kind, request.namespace),
+                    self._embeddings.query(asked.text, turn),
+                    self._in_thread(self._engine.kind, asked.request.namespace),
                     return_exceptions=True,
                 )
         except TimeoutError:
-            raise FindspotError("SEARCH_TIMEOUT", "The query was not embedded in time.") from None
+            raise _not_embedded_in_time() from None
         if isinstance(vector, BaseException):
             raise vector
-        if isinstance(kind, Damaged):
-            raise self._rebuilding(request) from kind
-        if isinstance(kind, BaseException):
-            raise kind
+        with self._problems_reported(asked.request):
+            if isinstance(kind, BaseException):
+                raise kind
+            self._require_same_kind(vector, kind)
+        return vector
+
+    def _require_same_kind(self, vector: Vector, kind: tuple[str, int]) -> None:
         fingerprint, dimension = kind
         if fingerprint not in ("", self._embeddings.embedder.fingerprint):
-            self._index_status.report(request.namespace, Problem.WRONG_FINGERPRINT)
-            message = "The index holds the vectors of another embedder and is being rebuilt."
-            raise FindspotError("EMBEDDING_UNAVAILABLE", message)
+            raise _OtherEmbedder
         if fingerprint and dimension != len(vector):
             message = f"The index holds vectors of {dimension} dimensions, but the query has {len(vector)}."
             raise FindspotError("EMBEDDING_DIMENSION_MISMATCH", message)
-        return vector
 
     async def _ask(
-        self,
-        request: SearchRequest,
-        words: Words | None,
-        vector: "Vector | None",
-        deadline: Deadline,
-        *,
-        limit: int,
-        also: Sequence[int],
-        counting: bool,
-    ) -> Recall:
-        def call() -> Recall:
-            deadline.check()  # it may have waited for a thread
-            return self._engine.recall(
-                request.namespace,
-                words,
-                vector,
-                limit=limit,
-                within=request.within,
-                also=also,
-                stop=deadline.check,
-                counting=counting,
-                timeout_s=deadline.left_s,
-            )
+        self, asked: "_Asked", deadline: Deadline, *, by_keyword: bool, by_vector: bool, vector: "Vector | None" = None
+    ) -> Recalled:
+        """Ask the engine. A query that is still to be embedded is embedded in the same thread: another one would take
+        0.1 ms more."""
+        is_embedded = threading.Event()
 
-        try:
-            found = await self._in_thread(call)
-            if not found.exists and await self._has_appeared(request):
+        def call() -> Recalled:
+            deadline.check()  # it may have waited for a thread
+            known = self._vector_here(asked) if by_vector and vector is None else vector
+            is_embedded.set()
+            return self._recall_here(asked, deadline, known, by_keyword=by_keyword)
+
+        with self._problems_reported(asked.request):
+            answer = self._threads.submit(call)
+            if by_vector and vector is None:
+                await _embedded_in_time(answer, is_embedded, deadline)
+            found = await answer
+            if not found.recall.exists and await self._has_appeared(asked.request):
                 found = await self._in_thread(call)
             return found
-        except Damaged as damage:
-            raise self._rebuilding(request) from damage
-        except DimensionMismatch as mismatch:  # the index was switched after its status was read
-            message = "The index holds vectors with another number of dimensions than the query."
-            raise FindspotError("EMBEDDING_DIMENSION_MISMATCH", message) from mismatch
+
+    def _vector_here(self, asked: "_Asked") -> Vector:
+        """Embed the query in this thread, with the check of `_vector`."""
+        vector = self._embeddings.query_here(asked.text)
+        self._require_same_kind(vector, self._engine.kind(asked.request.namespace))
+        return vector
+
+    def _recall_here(
+        self, asked: "_Asked", deadline: Deadline, vector: "Vector | None", *, by_keyword: bool
+    ) -> Recalled:
+        namespace, words = asked.request.namespace, asked.words
+        if vector is not None and not self._embeddings.embedder.knows(asked.text):
+            if by_keyword:
+                vector = None
+            elif not self._engine.count(namespace, words):
+                return Recalled(Recall(), by_keyword, by_vector=True)
+        recall = self._engine.recall(
+            namespace,
+            words if by_keyword else None,
+            vector,
+            limit=asked.limit,
+            within=asked.request.within,
+            also=asked.also,
+            stop=deadline.check,
+            counting=asked.counting,
+            timeout_s=deadline.left_s,
+        )
+        return Recalled(recall, by_keyword, by_vector=vector is not None)
 
     async def _has_appeared(self, request: SearchRequest) -> bool:
         """Return whether an index exists now that did not exist before.
@@ -236,16 +261,43 @@ class Recaller:
         return True
 
     async def _read(self, request: SearchRequest, call: Callable[[], T]) -> T:
-        try:
+        with self._problems_reported(request):
             return await self._in_thread(call)
-        except Damaged as damage:
-            raise self._rebuilding(request) from damage
 
-    def _rebuilding(self, request: SearchRequest) -> FindspotError:
-        """Report the damage, and return the error for the caller."""
-        self._index_status.report(request.namespace, Problem.DAMAGED)
-        message = f"The index {request.namespace} was damaged and is being rebuilt."
-        return FindspotError("INDEX_REBUILDING", message, retryAfterMs=DAMAGE_RETRY_MS)
+    @contextmanager
+    def _problems_reported(self, request: SearchRequest) -> Iterator[None]:
+        """Report an index that cannot answer, so that the worker rebuilds it, and raise the error for the caller."""
+        try:
+            yield
+        except Damaged as damage:
+            self._index_status.report(request.namespace, Problem.DAMAGED)
+            message = f"The index {request.namespace} was damaged and is being rebuilt."
+            raise FindspotError("INDEX_REBUILDING", message, retryAfterMs=DAMAGE_RETRY_MS) from damage
+        except _OtherEmbedder:
+            self._index_status.report(request.namespace, Problem.WRONG_FINGERPRINT)
+            message = "The index holds the vectors of another embedder and is being rebuilt."
+            raise FindspotError("EMBEDDING_UNAVAILABLE", message) from None
+        except DimensionMismatch as mismatch:  # the index was switched after its kind was read
+            message = "The index holds vectors with another number of dimensions than the query."
+            raise FindspotError("EMBEDDING_DIMENSION_MISMATCH", message) from mismatch
+
+
+async def _embedded_in_time(
+    answer: "asyncio.Future[Recalled]", is_embedded: threading.Event, deadline: Deadline
+) -> None:
+    """Wait for an answer. Raise SEARCH_TIMEOUT at the deadline, unless the engine is asked by then: it ends in time."""
+    try:
+        await asyncio.wait([answer], timeout=deadline.left_s)
+    except asyncio.CancelledError:
+        answer.cancel()
+        raise
+    if not (answer.done() or is_embedded.is_set()):
+        answer.cancel()
+        raise _not_embedded_in_time()
+
+
+def _not_embedded_in_time() -> FindspotError:
+    return FindspotError("SEARCH_TIMEOUT", "The query was not embedded in time.")
 
 
 def words_of(query: "Query") -> Words:
