@@ -35,7 +35,7 @@ _BUSIEST_FIRST = (agents, workspace, retrieval)
 
 
 def every_route() -> list[GuardedRoute]:
-    """Return the routes of the API, in the order in which they are matched."""
+    """Return the routes of the API, in the order in which they are described."""
     others = (home, operations, projects, tables, documents, replacing, transfer, tools, endpoints)
     return [route for part in (*_BUSIEST_FIRST, *others) for route in part.api.routes]
 
@@ -76,7 +76,9 @@ def create_api(
     )
     api.state.metrics = metrics
     routes = every_route()
-    api.router.routes.extend(routes)
+    # Routes are tried one after the other: to be the 70th costs the call of a tool 0.2 ms.
+    searches_first: list[GuardedRoute] = sorted(routes, key=lambda route: not route.rule.search)
+    api.router.routes.extend(searches_first)
     api.state.openapi = functools.cache(lambda: describe(routes))
     errors.install(api)
     api.add_middleware(RequestLog, metrics=metrics, process=peers.number if peers else None)

@@ -28,6 +28,7 @@ from findspot.surfaces.http.body import limited
 from findspot.surfaces.http.disconnects import until_disconnect
 from findspot.surfaces.http.encoding import encoded
 from findspot.surfaces.http.guard import authorise, require_caller
+from findspot.surfaces.http.plain_arguments import plainly
 from findspot.surfaces.http.rules import RULES, Scope
 
 _SMALL_BODY = 1024 * 1024
@@ -106,6 +107,8 @@ class GuardedRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
+        if self.rule.role is not None:  # `authorise` checks the ids in the path
+            handle = plainly(self, handle)
         rule, reads_body = self.rule, self.reads_body
 
         async def guarded(request: Request) -> Response:
