@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
-from cachetools import LRUCache, TTLCache
+from cachetools import TTLCache
 
 from findspot.engines.protocol import Damaged, Engine, Status
 from findspot.errors import Failure, FindspotError
@@ -119,7 +119,7 @@ class IndexStatus:
         self._store = store
         self._engine = engine
         self._settings = settings
-        self._hits: LRUCache[int, None] = LRUCache(HITS_REMEMBERED)
+        self._hits: dict[int, None] = {}  # in order of their last hit; a cachetools.LRUCache takes 0.15 ms a page more
         self._counts: TTLCache[int, tuple[int, int]] = TTLCache(PROJECTS_COUNTED, COUNTS_KEPT_S)
         self._unsent: set[IndexRequest] = set()
         self._sending: asyncio.Task[None] | None = None
@@ -195,11 +195,13 @@ class IndexStatus:
     def note_hits(self, chunk_ids: Iterable[int]) -> None:
         """Remember that chunks were hits: their vectors are evicted last. Kept in memory."""
         for id in chunk_ids:
-            self._hits.pop(id, None)  # so that the keys are in order of their last hit
+            self._hits.pop(id, None)  # so that it becomes the last one
             self._hits[id] = None
             if self.passes_hits_on:
                 self._new_hits.pop(id, None)
                 self._new_hits[id] = None
+        while len(self._hits) > HITS_REMEMBERED:
+            del self._hits[next(iter(self._hits))]
 
     def take_hits(self) -> list[int]:
         """Return the chunks that were hits since the last call."""
