@@ -32,11 +32,12 @@ async def by_fastapi(request: Request) -> Response:
     return Response("FastAPI")
 
 
-def sent(body: bytes, **ids: str) -> Request:
+def sent(body: bytes, content_type: str = "application/json", **ids: str) -> Request:
     async def receive() -> Message:
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return Request({"type": "http", "method": "POST", "headers": [], "path_params": ids}, receive)
+    headers = [(b"content-type", content_type.encode())] if content_type else []
+    return Request({"type": "http", "method": "POST", "headers": headers, "path_params": ids}, receive)
 
 
 def answering(path: str, endpoint: Any) -> Any:
@@ -57,6 +58,12 @@ async def test_an_endpoint_gets_the_ids_of_its_path_and_the_object_of_its_body(q
 async def test_fastapi_answers_a_body_that_is_not_valid(body: bytes) -> None:
     answer = answering("/projects/{project_id}", ask)
     assert (await answer(sent(body, project_id="7"))).body == b"FastAPI"
+
+
+@pytest.mark.parametrize("content_type", ["", "text/plain", "application/json; charset=utf-8"])
+async def test_fastapi_answers_a_body_of_another_type(content_type: str) -> None:
+    answer = answering("/projects/{project_id}", ask)
+    assert (await answer(sent(b'{"query": "a"}', content_type, project_id="7"))).body == b"FastAPI"
 
 
 def test_fastapi_resolves_all_other_arguments() -> None:

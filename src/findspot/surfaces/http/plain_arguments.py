@@ -16,7 +16,8 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 def plainly(route: APIRoute, handle: Handler) -> Handler:
     """Return a handler that calls the endpoint of a route itself. FastAPI's `handle` answers requests that are not
-    valid, because it says what is wrong, and all requests of a route whose arguments are not plain.
+    valid or not declared as JSON, because it says what is wrong, and all requests of a route whose arguments are not
+    plain.
 
     The ids in the path were checked before.
     """
@@ -26,6 +27,8 @@ def plainly(route: APIRoute, handle: Handler) -> Handler:
     models: dict[str, Any] = {each.name: each.field_info.annotation for each in route.dependant.body_params}
 
     async def answer(request: Request) -> Response:
+        if models and request.headers.get("content-type") != "application/json":
+            return await handle(request)
         arguments: dict[str, Any] = {name: int(request.path_params[name]) for name in ids}
         try:
             for name, model in models.items():
