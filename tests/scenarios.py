@@ -16,7 +16,9 @@ from tests.scenario_data.decisions import DECISIONS
 from tests.scenario_data.doc000 import DOC000
 from tests.scenario_data.doc001 import DOC001
 from tests.scenario_data.doc002 import DOC002
-from tests.scenario_data.doc003 import DOC003
+from tests.scenario_data.doc003_chunks import DOC003_CHUNKS
+from tests.scenario_data.doc003_operation import DOC003_OPERATION
+from tests.scenario_data.doc003_search import DOC003_SEARCH
 from tests.scenario_data.doc004 import DOC004
 from tests.scenario_data.entry import Scenario
 
@@ -31,7 +33,16 @@ DOCUMENTS = {
     "DECISIONS": "where the documents disagree",
 }
 
-SCENARIOS: tuple[Scenario, ...] = (*DOC000, *DOC001, *DOC002, *DOC003, *DOC004, *DECISIONS)
+SCENARIOS: tuple[Scenario, ...] = (
+    *DOC000,
+    *DOC001,
+    *DOC002,
+    *DOC003_CHUNKS,
+    *DOC003_SEARCH,
+    *DOC003_OPERATION,
+    *DOC004,
+    *DECISIONS,
+)
 
 
 def as_text(scenarios: Sequence[Scenario], *, missing: bool = False) -> str:

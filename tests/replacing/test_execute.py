@@ -25,8 +25,8 @@ from findspot.store import replaces as rows
 from findspot.store.schema import replaces
 from findspot.versions.words import word_count
 from tests.flows import FakeEmbedder, embedded, find, hold, make_document, make_project, settle, text_of
-from tests.http.test_replacing import add, channel, execute, preview, text
-from tests.http.test_replacing import make_project as make_project_over_http
+from tests.http.replaces import add, channel, execute, preview, text
+from tests.http.replaces import make_project as make_project_over_http
 
 WRITERS, KEYSTROKES = 20, 8
 

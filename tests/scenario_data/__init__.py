@@ -1,1 +1,1 @@
-"""The rows behind `tests.scenarios`, one module for each requirement document."""
+"""The rows behind `tests.scenarios`: a module for each requirement document, three for the longest."""

@@ -13,7 +13,7 @@ from findspot.errors import FindspotError
 from findspot.models import documents_namespace
 from findspot.search import Degradation, Strategy
 from tests import flows
-from tests.flows import PARAGRAPHS, FakeEmbedder, find, make_document, search, settle, texts
+from tests.flows import PARAGRAPHS, FakeEmbedder, find, search, settle, texts
 
 pytestmark = pytest.mark.fake_embedder
 
@@ -23,13 +23,6 @@ BOTH = [PARAGRAPHS[3], PARAGRAPHS[4]]
 @pytest.fixture
 def database_url() -> None:
     """Nothing here depends on the database."""
-
-
-@pytest.fixture
-async def document(app: App, project: int) -> Any:
-    made = await make_document(app, project, *PARAGRAPHS)
-    await settle(app)
-    return made
 
 
 async def keywords_answer(app: App, document: Any, code: str, query: str = "swimming pool", **more: Any) -> None:

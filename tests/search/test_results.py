@@ -14,13 +14,6 @@ from tests.flows import PARAGRAPHS, find, hold, make_document, save, settle, tex
 pytestmark = pytest.mark.fake_embedder
 
 
-@pytest.fixture
-async def document(app: App, project: int) -> Any:
-    made = await make_document(app, project, *PARAGRAPHS)
-    await settle(app)
-    return made
-
-
 def texts(page: Page) -> list[str]:
     return [each.found.chunk.text for each in page.results]
 

@@ -24,13 +24,6 @@ from tests.flows import PARAGRAPHS, add_tool, hold, make_document, make_project,
 pytestmark = pytest.mark.fake_embedder
 
 
-@pytest.fixture
-async def document(app: App, project: int) -> Any:
-    made = await make_document(app, project, *PARAGRAPHS)
-    await settle(app)
-    return made
-
-
 # ── hits ──
 
 
