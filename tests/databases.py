@@ -59,6 +59,7 @@ class Databases:
     def __init__(self, address: str) -> None:
         self._address = address
         self._free: list[str] = []
+        self._cleaners: dict[str, psycopg.Connection[tuple[Any, ...]]] = {}  # a new one would read the catalogues anew
         self._shape: Any = None  # of a database as the migrations leave it
         with self._maintenance() as connection:  # whoever kills the process under test does not cut off the power
             connection.execute("ALTER SYSTEM SET fsync = off")
@@ -83,15 +84,26 @@ class Databases:
 
     def take_back(self, address: str) -> None:
         """Empty a database for the next one; if its tables are no longer what they were, it is dropped."""
-        with psycopg.connect(address, autocommit=True) as connection:
-            connection.execute(_OTHERS)
-            as_good_as_new = self._is_whole(connection)
-            if as_good_as_new:
-                _clear(connection)
-        if as_good_as_new:
+        connection = self._cleaner(address)
+        connection.execute(_OTHERS)
+        if self._is_whole(connection):
+            _clear(connection)
             self._free.append(address)
         else:
+            self._cleaners.pop(address).close()
             self.drop(address)
+
+    def close(self) -> None:
+        while self._cleaners:
+            self._cleaners.popitem()[1].close()
+
+    def _cleaner(self, address: str) -> psycopg.Connection[tuple[Any, ...]]:
+        """Return the connection that empties this database: the one of last time, unless a test has cut it off."""
+        try:
+            self._cleaners[address].execute("SELECT 1")
+        except (KeyError, psycopg.OperationalError):
+            self._cleaners[address] = psycopg.connect(address, autocommit=True)
+        return self._cleaners[address]
 
     def _is_whole(self, connection: psycopg.Connection[tuple[Any, ...]]) -> bool:
         shape = connection.execute(_SHAPE).fetchone()

@@ -28,6 +28,7 @@ from findspot.store import projects as project_rows
 from findspot.store import tools as tool_rows
 from findspot.surfaces.http.agents import Agents
 from findspot.surfaces.http.api import create_api
+from tests.databases import SqliteTemplate
 from tests.flows import PATIENCE_S
 from tests.mcp.stand_in import ControlledTools
 
@@ -78,7 +79,8 @@ async def listening(api: FastAPI) -> AsyncIterator[str]:
 
 
 @contextlib.asynccontextmanager
-async def open_world(folder: Path) -> AsyncIterator[World]:
+async def open_world(folder: Path, template: SqliteTemplate) -> AsyncIterator[World]:
+    template.copy(folder / "findspot.db")
     api = create_api(Settings(data=folder))
     async with api.router.lifespan_context(api):
         tools = ControlledTools()
@@ -93,8 +95,8 @@ async def open_world(folder: Path) -> AsyncIterator[World]:
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with open_world(tmp_path / "data") as opened:
+async def world(tmp_path: Path, sqlite_template: SqliteTemplate) -> AsyncIterator[World]:
+    async with open_world(tmp_path / "data", sqlite_template) as opened:
         yield opened
 
 

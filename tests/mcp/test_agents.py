@@ -13,6 +13,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, ResourceLink, TextContent, TextResourceContents
 from mcp_types.version import LATEST_MODERN_VERSION
 
+from tests.databases import SqliteTemplate
 from tests.mcp.conftest import DATA, Connect, World, http_to, open_world, stdio_to
 from tests.mcp.stand_in import ODD, SECRET
 
@@ -26,9 +27,9 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def standing(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+async def standing(tmp_path_factory: pytest.TempPathFactory, sqlite_template: SqliteTemplate) -> AsyncIterator[World]:
     """One server for all tests here, since starting one takes longer than asking it."""
-    async with open_world(tmp_path_factory.mktemp("agents") / "data") as world:
+    async with open_world(tmp_path_factory.mktemp("agents") / "data", sqlite_template) as world:
         yield world
 
 
