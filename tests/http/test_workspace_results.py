@@ -106,7 +106,7 @@ async def test_a_slow_embedder_is_left_out_with_a_code_and_a_notice(
     await add(owner, project, "第一章", "林远推开了门。", "The door was open.")
     await settle(app_of(owner))
     assert SearchRequest(project, "x").timeout_s == 5.0
-    monkeypatch.setattr("findspot.surfaces.http.workspace.SearchRequest", partial(SearchRequest, timeout_s=0.05))
+    monkeypatch.setattr("findspot.surfaces.http.search_body.SearchRequest", partial(SearchRequest, timeout_s=0.5))
     speaks = threading.Event()
 
     def silent(text: str) -> Any:
