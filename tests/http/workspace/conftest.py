@@ -29,14 +29,19 @@ def settings(settings: Settings, changed_settings: dict[str, Any]) -> Settings:
 
 
 @pytest.fixture
-async def project(owner: httpx2.AsyncClient) -> int:
-    made: int = (await owner.post("/api/v1/projects", json={"name": "novel"})).json()["id"]
+async def empty_project(owner: httpx2.AsyncClient) -> int:
+    """A project without documents, for requests that are refused whatever the project holds."""
+    return int((await owner.post("/api/v1/projects", json={"name": "novel"})).json()["id"])
+
+
+@pytest.fixture
+async def project(owner: httpx2.AsyncClient, empty_project: int) -> int:
     for title, content in CHAPTERS.items():
         separate = flows.separate(*content.split("\n\n"))
         body = {"title": title, "type": "chapter", "format": "tiptap", "content": separate}
-        await owner.post(f"/api/v1/projects/{made}/documents", json=body)
+        await owner.post(f"/api/v1/projects/{empty_project}/documents", json=body)
     await settle(app_of(owner))
-    return made
+    return empty_project
 
 
 @pytest.fixture

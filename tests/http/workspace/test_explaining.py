@@ -25,9 +25,9 @@ pytestmark = pytest.mark.fake_embedder
     ],
 )
 async def test_an_explanation_is_of_one_passage_or_of_several(
-    owner: httpx2.AsyncClient, project: int, body: dict[str, Any], field: str
+    owner: httpx2.AsyncClient, empty_project: int, body: dict[str, Any], field: str
 ) -> None:
-    answer = await ask(owner, project, "search:rank:explain", query="x", **body)
+    answer = await ask(owner, empty_project, "search:rank:explain", query="x", **body)
     assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (422, "INVALID_ARGUMENT", field)
 
 

@@ -95,7 +95,9 @@ async def test_embedding_texts_counts_as_a_search_in_flight(owner: httpx2.AsyncC
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["x"] * 65, ["字" * 8001], "no list", [1], None])
-async def test_texts_that_cannot_be_embedded_are_refused(owner: httpx2.AsyncClient, project: int, texts: Any) -> None:
-    answer = await ask(owner, project, "embedding:generate", texts=texts)
+async def test_texts_that_cannot_be_embedded_are_refused(
+    owner: httpx2.AsyncClient, empty_project: int, texts: Any
+) -> None:
+    answer = await ask(owner, empty_project, "embedding:generate", texts=texts)
     assert (answer.status_code, answer.json()["code"]) == (422, "INVALID_ARGUMENT")
     assert "texts" in answer.json()["message"]

@@ -109,9 +109,9 @@ async def test_the_first_page_leads_to_the_next(owner: httpx2.AsyncClient, proje
     ],
 )
 async def test_a_wrong_field_is_refused_by_its_name(
-    owner: httpx2.AsyncClient, project: int, body: dict[str, Any], field: str
+    owner: httpx2.AsyncClient, empty_project: int, body: dict[str, Any], field: str
 ) -> None:
-    answer = await ask(owner, project, "search:query:strategy", **({"strategy": "hybrid"} | body))
+    answer = await ask(owner, empty_project, "search:query:strategy", **({"strategy": "hybrid"} | body))
     assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (422, "INVALID_ARGUMENT", field)
 
 
@@ -155,7 +155,7 @@ async def test_filters_order_folding_and_counts_are_part_of_a_request(owner: htt
     ],
 )
 async def test_half_a_character_is_refused_by_name(
-    owner: httpx2.AsyncClient, project: int, channel: str, body: bytes, field: str
+    owner: httpx2.AsyncClient, empty_project: int, channel: str, body: bytes, field: str
 ) -> None:
-    answer = await owner.post(f"/api/v1/projects/{project}/{channel.replace(':', '/')}", content=body)
+    answer = await owner.post(f"/api/v1/projects/{empty_project}/{channel.replace(':', '/')}", content=body)
     assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (422, "INVALID_ARGUMENT", field)
