@@ -66,6 +66,7 @@ async def test_an_answer_has_texts_places_tokens_and_counts_of_redactions(
     assert chinese["chunks"][0]["reason"].startswith("语义相关")
 
 
+@pytest.mark.one_database
 @pytest.mark.scenario("D34")
 @pytest.mark.parametrize(
     ("body", "field"),
@@ -156,6 +157,7 @@ async def test_a_project_adds_patterns_and_allowed_values_of_its_own(owner: http
     assert found["redactions"] == {"keeper": 1}
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     "bad",
     [
