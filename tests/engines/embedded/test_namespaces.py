@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +13,10 @@ from findspot.engines.embedded.engine import EmbeddedEngine
 from findspot.engines.embedded.namespace import Namespace
 from findspot.engines.embedded.namespaces import Namespaces
 from findspot.engines.embedded.staging import Staging
-from findspot.engines.protocol import Words
+from findspot.engines.protocol import EVERYTHING, Damaged, Words
 from tests.engines.embedded.chunks import DIMENSION, MODEL, NAMESPACE, chunks, with_word
+
+MERGED = 8  # segments of similar size that tantivy merges into one
 
 
 @pytest.fixture
@@ -55,6 +58,48 @@ def test_a_closed_namespace_is_reopened_when_it_is_used(
         assert engine.ids(name).tolist() == [number]
         engine.write(name, MODEL, chunks([number + 100]))
         assert set(engine.recall(name, Words(("mark",)), None, limit=5).keyword) == {number, number + 100}
+
+
+def segments(namespace: Namespace) -> int:
+    snapshot = namespace.snapshot()
+    assert snapshot is not None
+    return sum(name.endswith(".idx") for name in snapshot.manifest.keywords)
+
+
+def written_in_segments(namespaces: Namespaces[Namespace]) -> Namespace:
+    """Return a namespace with so many segments that tantivy merges them."""
+    namespace = namespaces.get(NAMESPACE)
+    for number in range(MERGED):
+        namespace.write(MODEL, chunks([number]))
+    return namespace
+
+
+def test_merged_segments_are_served_without_a_further_write(namespaces: Namespaces[Namespace]) -> None:
+    namespace = written_in_segments(namespaces)
+    deadline = time.monotonic() + 30
+    while segments(namespace) >= MERGED and time.monotonic() < deadline:
+        time.sleep(0.02)  # tantivy merges in a thread of its own
+        namespaces.serve_merges()
+    merged = segments(namespace)
+    assert merged < MERGED
+    namespace.close()
+    assert segments(namespace) == merged
+    snapshot = namespace.snapshot()
+    assert snapshot is not None
+    found = snapshot.keywords.best(Words(("mark",)), 2 * MERGED, EVERYTHING)
+    assert set(found.scores) == set(range(MERGED))
+
+
+def test_a_damaged_file_is_not_replaced_by_merged_ones(namespaces: Namespaces[Namespace], tmp_path: Path) -> None:
+    namespace = written_in_segments(namespaces)
+    snapshot = namespace.snapshot()
+    assert snapshot is not None
+    (file, *_) = (each for each in tmp_path.rglob("kept/*.idx") if each.name in snapshot.manifest.keywords)
+    file.chmod(0o600)
+    file.write_bytes(bytes(file.stat().st_size))
+    namespaces.serve_merges()
+    with pytest.raises(Damaged):
+        namespace.snapshot()
 
 
 def test_a_namespace_may_be_closed_and_reopened_during_a_build(

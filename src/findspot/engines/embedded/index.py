@@ -130,6 +130,14 @@ class Index:
             self.keywords.wait_for_merges()
         return self._make_manifest()
 
+    def merged(self) -> Manifest | None:
+        """Return a manifest of the same chunks in the segments that were merged since the last commit; None if none
+        were. Without it they would be served after the next write, and lost if there is none before a restart."""
+        if not self.keywords.has_merged(self.manifest.meta):
+            return None
+        meta, files = self.keywords.retain(self.folder / _KEPT, self.manifest.keywords)
+        return replace(self.manifest, meta=meta, keywords=files)
+
     def finish(self) -> Manifest:
         """Commit at the end of a build, after all merges: tantivy then has as few segments as it wants."""
         self.keywords.commit()

@@ -124,6 +124,10 @@ class KeywordIndex:
         self._index.reload()
         return KeywordSearcher(self._schema, self._index.searcher(), shortest, self._has_contexts)
 
+    def has_merged(self, meta: str) -> bool:
+        """Return whether tantivy has merged segments since this list of segments was retained."""
+        return (self._folder / "meta.json").read_text(encoding="utf-8") != meta
+
     def retain(self, kept: Path, known: Checksums) -> tuple[str, dict[str, Checksum]]:
         """Link the files of the last commit into `kept`. Return tantivy's list of segments and all checksums."""
         for _ in range(_MAX_TRIES):

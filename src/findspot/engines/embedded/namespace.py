@@ -124,6 +124,26 @@ class Namespace:
             if index is not None and ids:
                 self._commit(index, lambda: index.evict(ids))
 
+    def serve_merges(self) -> None:
+        """Show readers the segments that were merged since the last write; the caller holds the lock."""
+        if self._write_failed or not self.is_writing:
+            return
+        self._check_files()  # damage would go unnoticed if merged files replaced the damaged ones
+        index = self._index
+        manifest = index.merged() if index is not None else None
+        if index is None or manifest is None:
+            return
+        self._is_committing = True
+        try:
+            manifests.write(self._folder, manifest)
+            self._serve(index, manifest)
+        except BaseException as error:
+            if is_damage(error):
+                self.verify_after(error)
+            raise
+        finally:
+            self._is_committing = False
+
     # ── building ──
 
     def build(self, fingerprint: str, dimension: int) -> EmbeddedBuild:

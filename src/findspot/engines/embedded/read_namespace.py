@@ -110,6 +110,8 @@ class ReadNamespace:
     def close_writer(self) -> None:
         """Do nothing: readers have no writer."""
 
+    serve_merges = close_writer
+
     def unless_busy(self, do: Callable[[], None]) -> None:
         """Call a function with the lock held, or skip it if another thread holds the lock."""
         if self._lock.acquire(blocking=False):
