@@ -28,6 +28,7 @@ test('a damaged index is explained, rebuilt by the server, and searched again', 
     '**/search/query/strategy',
     async (route) => {
       await rm(`${inject('data')}/index/project_${project}`, { recursive: true, force: true, maxRetries: 5 })
+      await new Promise((resolve) => setTimeout(resolve, 1100)) // the server looks for its files once a second
       await route.continue()
     },
     { times: 1 },

@@ -123,7 +123,7 @@ class Namespaces(Generic[N]):
                 ValueError,
                 Damaged,
             ) as error:  # searches read the files as they were, or find the damage too
-                log.warning("merged segments are not served yet: %s", error)
+                log.warning("merged segments cannot be served: %s", error)
 
     def close(self) -> None:
         self._closed.set()
