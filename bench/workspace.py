@@ -27,7 +27,8 @@ MARK = "kingfisher"  # a word that occurs in HITS chunks
 
 # p50, p95 and p99 in milliseconds as required, and our own target for p95
 BOUNDS = {"fts": (80, 300, 600), "semantic": (220, 650, 1200), "hybrid": (220, 650, 1200)}
-AIMS = {"fts": 8.0, "semantic": 25.0, "hybrid": 25.0}
+AIMS = {"fts": 10.0, "semantic": 25.0, "hybrid": 18.0}
+FILLING_AIM = 4000.0  # chunks a second
 RETRIEVAL_BOUNDS, RETRIEVAL_AIM = (150, 450, 900), 35.0
 FIRST_OF_MANY, FIRST_OF_MANY_AIM = 900.0, 50.0
 SEEN_MS = 300.0
@@ -185,7 +186,8 @@ def run(data: Path | None, documents: int, chunks: int, queries: int, hits: int)
                 workspace = Workspace(client)
                 timed = Timed(light, workspace.project)
                 seconds = workspace.fill(texts_of(corpus, chunks, hits), documents, chunks // documents)
-                report.add("filling", Figure("chunks a second, from the import to the last", chunks / seconds, "/s"))
+                name = "chunks a second, from the import to the last, our aim"
+                report.add("filling", Figure(name, chunks / seconds, "/s", least=FILLING_AIM))
                 _measure(report, timed, corpus.asked()[:queries], hits)
                 _measure_retrieval(report, timed, corpus.asked()[:queries])
                 seen = [workspace.save(number) for number in range(SAVES)]
