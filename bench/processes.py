@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 GONE = FileNotFoundError, ProcessLookupError
@@ -50,6 +51,16 @@ def processor_s(roots: Iterable[int]) -> float:
             continue
         ticks += sum(map(int, fields[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def wait_until_idle(roots: Sequence[int], longest_s: float = 60.0) -> None:
+    """Wait until processes use less than a twentieth of a core, for example after merges of the index."""
+    deadline, idle_s = time.monotonic() + longest_s, 2.0
+    while time.monotonic() < deadline:
+        before = processor_s(roots)
+        time.sleep(idle_s)
+        if processor_s(roots) - before < idle_s / 20:
+            return
 
 
 def disk_mb(folder: Path) -> float:

@@ -16,7 +16,7 @@ from typing import Any
 import httpx2
 from tests.servers import Server
 
-from bench import speed_data
+from bench import processes, speed_data
 from bench.light_client import LightClient
 from bench.report import Figure, Report, percentile
 
@@ -35,12 +35,13 @@ SEEN_MS = 300.0
 
 HOW = """\
 `make bench-workspace` starts a server on an empty folder and imports {documents:,} English and Chinese text documents
-with {chunks:,} paragraphs in total. It sends each of {queries} different queries once per strategy over HTTP, one at a
-time. Times are measured by the client: sending, searching, fifty snippets with highlights, and receiving the answer.
-The client keeps its connection open and parses an answer after its time was taken, so that it adds 0.2 ms of its own
-(`bench/light_client.py`). The queries are also sent to `rag:retrieve`, which redacts and counts tokens with the
-defaults of a project. One word occurs in {hits:,} paragraphs, for a query with that many hits. Paragraphs and
-queries are those of {origin}. The load average of the machine was {load:.1f} at the start."""
+with {chunks:,} paragraphs in total. When the server is idle again, it sends each of {queries} different queries once
+per strategy over HTTP, one at a time. Times are measured by the client: sending, searching, fifty snippets with
+highlights, and receiving the answer. The client keeps its connection open and parses an answer after its time was
+taken, so that it adds 0.2 ms of its own (`bench/light_client.py`). The queries are also sent to `rag:retrieve`, which
+redacts and counts tokens with the defaults of a project. One word occurs in {hits:,} paragraphs, for a query with
+that many hits. Paragraphs and queries are those of {origin}. The load average of the machine was {load:.1f} at the
+start."""
 
 
 class Workspace:
@@ -188,6 +189,7 @@ def run(data: Path | None, documents: int, chunks: int, queries: int, hits: int)
                 seconds = workspace.fill(texts_of(corpus, chunks, hits), documents, chunks // documents)
                 name = "chunks a second, from the import to the last, our aim"
                 report.add("filling", Figure(name, chunks / seconds, "/s", least=FILLING_AIM))
+                processes.wait_until_idle([server.process.pid])
                 _measure(report, timed, corpus.asked()[:queries], hits)
                 _measure_retrieval(report, timed, corpus.asked()[:queries])
                 seen = [workspace.save(number) for number in range(SAVES)]
