@@ -44,8 +44,9 @@ def flame_graph(sampled: Mapping[str, str]) -> str:
 
 
 def _names(sample: Sample) -> list[str]:
-    """Return the frames from the first one of Findspot on, or all if there is none."""
-    names = [f"{function} ({_short(file)})" for function, file in sample.frames]
+    """Return the frames from the first one of Findspot on, or all if there is none. One without a file is a process,
+    whose command names folders of this machine."""
+    names = [f"{function} ({_short(file)})" if file else function.partition(" ")[0] for function, file in sample.frames]
     first = next((place for place, (_, file) in enumerate(sample.frames) if "findspot/surfaces" in file), 0)
     return names[first:]
 

@@ -20,7 +20,7 @@ from findspot.engines.protocol import Recall, Stop, Vector, Within, Words
 
 @dataclass(frozen=True, slots=True)
 class Legs:
-    """What is asked of a snapshot. A leg without words or without a vector is left out."""
+    """Answers one recall from a snapshot: by words, by vector, or by both."""
 
     namespace: OpenNamespace
     snapshot: Snapshot
