@@ -5,6 +5,7 @@ PYTHON ?= python3
 NODE := $(shell command -v node 2>/dev/null)
 CLIENT := src/findspot/surfaces/web/built/index.html
 CLIENT_SOURCES := $(shell find web/src web/index.html web/vite.config.ts -type f -not -name '*.test.*' -not -name '*.stories.*')
+NATIVE := hatch_build.py $(wildcard src/findspot/native/*.[ch])
 NO_NODE := Node.js 20.19 or newer is not installed
 BIN := .venv/bin
 UV := $(BIN)/uv pip --quiet
@@ -155,12 +156,12 @@ clean: ## remove .venv and caches; your data in .findspot stays
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
 	@touch $@
 
-.venv/.installed: .venv/.python requirements/run.txt pyproject.toml
+.venv/.installed: .venv/.python requirements/run.txt pyproject.toml $(NATIVE)
 	@$(UV) install --compile-bytecode --require-hashes -r requirements/run.txt
 	@$(UV) install --no-deps --no-build-isolation -e .
 	@touch $@
 
-.venv/.installed-dev: .venv/.python requirements/dev.txt pyproject.toml
+.venv/.installed-dev: .venv/.python requirements/dev.txt pyproject.toml $(NATIVE)
 	@$(UV) install --compile-bytecode --require-hashes -r requirements/dev.txt
 	@$(UV) install --no-deps --no-build-isolation -e .
 	@touch $@ .venv/.installed

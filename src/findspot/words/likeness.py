@@ -12,12 +12,14 @@ import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from ctypes import c_int64, c_void_p
 from functools import cache
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from findspot.native import address, function, points
 from findspot.words.folding import simplified_forms
 
 GRAM = 5  # characters
@@ -26,9 +28,8 @@ SHORTEST_NEAR = 40  # characters of a folded text; in a shorter one, every word 
 
 _Hashes: TypeAlias = "npt.NDArray[np.uint32]"
 
-_UTF_16, _UTF_32 = (f"utf-{bits}-{sys.byteorder[0]}e" for bits in (16, 32))
+_UTF_16 = f"utf-16-{sys.byteorder[0]}e"
 _BREAK = "\x1f"
-_MULTIPLIERS, _MIXER = (0x9E3779B1, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1, 0xD6E8FEB9), 0x85EBCA6B
 _SEEDS = (0xED558CCD, 0x1A85EC53, 0x1E98DF25, 0xA0B428DB, 0x9C88C6E3, 0x75374CC3)
 _LEAST_IN_COMMON = 3  # of six least hashes; near texts miss this once in a hundred times
 _SAMPLED = 8  # one gram in this many is in the sample of a text
@@ -38,6 +39,8 @@ _IRREGULAR = 0xFFFF  # no character; texts with irregular ones are folded one at
 _SURROGATES = range(0xD800, 0xE000)  # halves of characters from U+10000 on
 _JAMO = range(0x1100, 0x1200)  # parts of Korean syllables, which combine
 _NUMBER = re.compile(r"\d+")
+
+_hash_grams = function("hash_grams", c_void_p, c_int64, c_void_p)
 
 
 def fold_texts(texts: Sequence[str]) -> list[str]:
@@ -200,12 +203,7 @@ def _share_most(one: frozenset[int], other: frozenset[int], share: float) -> boo
 
 def _hashes(text: str) -> _Hashes:
     """Return a hash of each gram, in order."""
-    points = np.frombuffer(text.encode(_UTF_32, "surrogatepass"), np.uint32)
-    count = max(len(points) - GRAM + 1, 0)
-    hashes, weighted = np.zeros(count, np.uint32), np.empty(count, np.uint32)
-    for offset, multiplier in enumerate(_MULTIPLIERS):
-        hashes += np.multiply(points[offset : offset + count], np.uint32(multiplier), out=weighted)
-    hashes ^= hashes >> np.uint32(15)
-    hashes *= np.uint32(_MIXER)  # spreads the low bits, so that a seed changes the order of hashes
-    hashes ^= hashes >> np.uint32(16)
+    characters = points(text)
+    hashes = np.empty(max(len(characters) - GRAM + 1, 0), np.uint32)
+    _hash_grams(address(characters), len(characters), address(hashes))
     return hashes

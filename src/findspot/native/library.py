@@ -1,0 +1,48 @@
+"""Loads the compiled C functions, and passes arrays to them."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+FILE = Path(__file__).parent / "libfindspot.so"
+_UTF_32 = f"utf-32-{sys.byteorder[0]}e"
+
+
+def function(name: str, *arguments: Any, returns: Any = None) -> Callable[..., Any]:
+    """Return a C function. `arguments` are ctypes: `c_void_p` for the address of an array, `c_int64` for a size."""
+    found = getattr(loaded(), name)
+    found.argtypes, found.restype = arguments, returns
+    called: Callable[..., Any] = found
+    return called
+
+
+def address(array: npt.NDArray[Any]) -> int:
+    """Return where an array begins. Its numbers must stand one after the other, and it must outlive the call."""
+    assert array.flags.c_contiguous, "C functions read and write whole arrays"
+    place: int = array.ctypes.data
+    return place
+
+
+def points(text: str) -> npt.NDArray[np.uint32]:
+    """Return the code points of a text, halves of surrogate pairs included."""
+    import numpy as np
+
+    return np.frombuffer(text.encode(_UTF_32, "surrogatepass"), np.uint32)
+
+
+@cache
+def loaded() -> ctypes.CDLL:
+    """Return the library, which stays loaded."""
+    try:
+        return ctypes.CDLL(str(FILE))
+    except OSError as error:
+        raise RuntimeError(f"The compiled part of Findspot is missing ({error}). Run `make install`.") from error
