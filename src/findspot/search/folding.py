@@ -9,7 +9,6 @@ from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 
 BLOCK = 64  # hits that are compared with one another
 
@@ -23,7 +22,9 @@ class Listing:
 
     places: Sequence[int] = field(default_factory=lambda: array("q"))  # of the results, in order
     heads: Sequence[int] = field(default_factory=lambda: array("q"))  # of each hit: the result that it is folded into
-    keys: Sequence[int] = field(default_factory=lambda: array("q"))  # of each hit: a hash of its folded text
+    keys: Sequence[int] = field(
+        default_factory=lambda: array("q")
+    )  # of each hit: a hash of its folded text, for every process
 
     @property
     def examined(self) -> int:
@@ -73,19 +74,14 @@ def listed(
     return Listing(places, heads, array("q", [*before.keys, *keys]))
 
 
-def _key(text: str) -> int:
-    """Return a hash that is the same in every process, because another one may continue the ranking."""
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little", signed=True)
-
-
 def _compared(new: range, texts: Mapping[int, str] | None) -> tuple[Sequence[int], Sequence[int]]:
     """Return for each new hit the first one that it is like (or itself), and the key of its text."""
     if texts is None:
         return new, [_NO_KEY] * len(new)
-    from findspot.words.likeness import first_alike, fold_texts
+    from findspot.words.likeness import FoldedTexts
 
     known = [place for place in new if place in texts]
-    folded = fold_texts([texts[place] for place in known])
-    keys = {place: _key(text) for place, text in zip(known, folded, strict=True)}
-    alike = {place: known[first] for place, first in zip(known, first_alike(folded), strict=True)}
+    folded = FoldedTexts([texts[place] for place in known])
+    keys = dict(zip(known, folded.keys, strict=True))
+    alike = {place: known[first] for place, first in zip(known, folded.first_alike(), strict=True)}
     return [alike.get(place, place) for place in new], [keys.get(place, _NO_KEY) for place in new]

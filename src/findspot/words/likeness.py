@@ -12,8 +12,9 @@ import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from ctypes import c_int64, c_void_p
+from ctypes import c_int32, c_int64, c_uint32, c_void_p
 from functools import cache
+from itertools import accumulate, pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -26,65 +27,78 @@ GRAM = 5  # characters
 NEAR = 0.9
 SHORTEST_NEAR = 40  # characters of a folded text; in a shorter one, every word counts
 
-_Hashes: TypeAlias = "npt.NDArray[np.uint32]"
+_Points: TypeAlias = "npt.NDArray[np.uint32]"
+_Ends: TypeAlias = "npt.NDArray[np.int64]"
 
-_UTF_16 = f"utf-16-{sys.byteorder[0]}e"
-_BREAK = "\x1f"
-_SEEDS = (0xED558CCD, 0x1A85EC53, 0x1E98DF25, 0xA0B428DB, 0x9C88C6E3, 0x75374CC3)
-_LEAST_IN_COMMON = 3  # of six least hashes; near texts miss this once in a hundred times
+_UTF_32 = f"utf-32-{sys.byteorder[0]}e"
+_ORDERS = 6  # of a text's grams, by a hash; the least one of each order is compared
+_LEAST_IN_COMMON = 3  # of these; near texts miss this once in a hundred times
 _SAMPLED = 8  # one gram in this many is in the sample of a text
 _LEAST_SAMPLE, _NEAR_IN_SAMPLE = 32, 0.7  # grams, and the share that two samples of near texts have in common
 _MAX_COMPARED = 4  # texts that one text is compared with in full
-_IRREGULAR = 0xFFFF  # no character; texts with irregular ones are folded one at a time
+_PLANE = 0x10000
+_PICTURES = range(0x1F300, 0x1FB00)  # emoji and other symbols, which folding does not change
+_IRREGULAR = 0xFFFFFFFF  # no character; texts with irregular ones are folded one at a time
 _SURROGATES = range(0xD800, 0xE000)  # halves of characters from U+10000 on
 _JAMO = range(0x1100, 0x1200)  # parts of Korean syllables, which combine
 _NUMBER = re.compile(r"\d+")
 
 _hash_grams = function("hash_grams", c_void_p, c_int64, c_void_p)
+_fold_texts = function("fold_texts", c_void_p, c_void_p, c_int64, c_void_p, c_uint32, c_void_p, c_void_p, c_void_p)
+_first_equal = function("first_equal", c_void_p, c_void_p, c_int64, c_void_p, c_void_p)
+_likely_pairs = function(
+    "likely_pairs", c_void_p, c_void_p, c_void_p, c_int64, c_int64, c_int32, c_void_p, c_void_p, returns=c_int64
+)
+_count_grams = function("count_grams", c_void_p, c_int64, c_void_p, c_int64, c_uint32, c_void_p, c_int64, c_void_p)
 
 
 def fold_texts(texts: Sequence[str]) -> list[str]:
-    """Return texts in which different spellings of the same words are equal. Many at once take little longer.
-
-    They are folded as one array, and spaces that follow another are dropped from it: to look for them in each text
-    would take as long as all the rest (0.13 ms for 64 texts).
-    """
-    joined = _BREAK.join([text.replace(_BREAK, " ") for text in texts])
-    units = np.frombuffer(joined.encode(_UTF_16, "surrogatepass"), np.uint16)
-    folded = _folded_units().take(units)
-    irregular = np.flatnonzero(folded == _IRREGULAR)
-    folded[irregular] = units[irregular]
-    whole = _single_spaced(folded).tobytes().decode(_UTF_16, "surrogatepass")
-    found = [text.strip(" ") for text in whole.split(_BREAK)] if texts else []
-    if len(irregular):
-        for place in set(np.searchsorted(np.flatnonzero(units == ord(_BREAK)), irregular).tolist()):
-            found[place] = " ".join(_folded(texts[place].replace(_BREAK, " ")).split())
+    """Return texts in which different spellings of the same words are equal. Many at once take little longer."""
+    folded, ends = _folded_points(texts)
+    whole, start, found = _decoded(folded), 0, list[str]()
+    for end in ends.tolist():
+        found.append(whole[start:end])
+        start = end
     return found
 
 
-def _single_spaced(units: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint16]:
-    """Return characters without the spaces that follow another."""
-    is_space = units == ord(" ")
-    repeated = np.flatnonzero(is_space[1:] & is_space[:-1]) + 1
-    return np.delete(units, repeated) if len(repeated) else units
+def _folded_points(texts: Sequence[str]) -> tuple[_Points, _Ends]:
+    """Return the characters of the folded texts, one text after the other, and where each ends."""
+    given, table = points("".join(texts)), _table()
+    given_ends = np.fromiter(accumulate(map(len, texts)), np.int64, len(texts))
+    folded, ends, is_irregular = np.empty_like(given), np.empty_like(given_ends), np.empty(len(texts), np.bool_)
+    _fold_texts(
+        *(address(given), address(given_ends), len(texts), address(table), len(table)),
+        *(address(folded), address(ends), address(is_irregular)),
+    )
+    if not is_irregular.any():
+        return folded[: ends[-1]] if texts else folded, ends
+    parts = [folded[start:end] for start, end in pairwise((0, *ends.tolist()))]
+    for number in np.flatnonzero(is_irregular).tolist():
+        parts[number] = points(" ".join(_folded(texts[number]).split()))
+    return np.concatenate(parts), np.cumsum(list(map(len, parts)))
 
 
 def _folded(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold().translate(simplified_forms())
 
 
+def _decoded(characters: _Points) -> str:
+    return characters.tobytes().decode(_UTF_32, "surrogatepass")
+
+
 @cache
-def _folded_units() -> npt.NDArray[np.uint16]:
-    """Return what each UTF-16 unit is folded to; _IRREGULAR if that is not one unit or depends on others."""
-    table = np.full(_IRREGULAR + 1, _IRREGULAR, np.uint16)
-    for point in range(_IRREGULAR):
+def _table() -> _Points:
+    """Return what each character is folded to; _IRREGULAR if that is not one character or depends on others."""
+    table = np.full(_PICTURES.stop, _IRREGULAR, np.uint32)
+    table[_PICTURES.start :] = _PICTURES
+    for point in range(_PLANE):
         character = chr(point)
         folded = _folded(character)
         if character.isspace():
             table[point] = ord(" ")
         elif unicodedata.category(character)[0] != "M" and point not in _JAMO and point not in _SURROGATES:
-            table[point] = ord(folded) if len(folded) == 1 and ord(folded) < _IRREGULAR else _IRREGULAR
-    table[ord(_BREAK)] = ord(_BREAK)
+            table[point] = ord(folded) if len(folded) == 1 else _IRREGULAR
     return table
 
 
@@ -95,7 +109,7 @@ class Grams:
 
     def __init__(self, text: str) -> None:
         (self._folded,) = fold_texts([text])
-        self._grams = frozenset(_hashes(self._folded).tolist())
+        self._grams = frozenset(_hashes(points(self._folded)).tolist())
         self._numbers = Counter(_NUMBER.findall(self._folded))
 
     def share_in(self, other: Grams) -> float:
@@ -123,87 +137,89 @@ def containment(part: str, whole: str) -> float:
     return Grams(part).share_in(Grams(whole))
 
 
-def first_alike(texts: Sequence[str]) -> list[int]:
-    """Return for each folded text the position of the first one that it equals or nearly equals, or its own.
+class FoldedTexts:
+    """Folds texts, and finds those that are alike. `keys` has a hash of each, which is the same in every process."""
 
-    Near texts have nearly the same grams, so that the least of some hash of their grams is usually the same. Texts with
-    enough such hashes in common are compared in full, each with a few others at most. The cost grows with the square of
-    the number of texts, but slowly: it is meant for some hundreds of them.
-    """
-    firsts: dict[str, int] = {}
-    found = [firsts.setdefault(text, position) for position, text in enumerate(texts)]
-    long = [position for position in firsts.values() if len(texts[position]) >= SHORTEST_NEAR]
-    grams = _GramsOfAll([texts[position] for position in long])
-    for number, earlier in _likely_pairs(grams.least()).items():
-        heads = [other for other in earlier if found[long[other]] == long[other]]
-        near = (other for other in heads[:_MAX_COMPARED] if grams.are_near(number, other))
-        found[long[number]] = long[next(near, number)]
-    return [found[each] for each in found]
-
-
-def _likely_pairs(least: _Hashes) -> dict[int, list[int]]:
-    """Return for each row the earlier rows that have enough hashes in common with it, in order."""
-    common = np.zeros((len(least), len(least)), np.uint8)
-    for column in least.T:
-        common += column[:, np.newaxis] == column
-    pairs: dict[int, list[int]] = {}
-    for number, other in np.argwhere(np.tril(common >= _LEAST_IN_COMMON, -1)).tolist():
-        pairs.setdefault(number, []).append(other)
-    return pairs
-
-
-class _GramsOfAll:
-    """The grams of folded texts, none shorter than a gram. The hashes of all of them are calculated at once."""
+    __slots__ = ("_ends", "_firsts", "_points", "keys")
 
     def __init__(self, texts: Sequence[str]) -> None:
-        self._texts = texts
-        self._hashes = _hashes("".join(texts))
-        lengths = np.array([len(text) for text in texts], np.int64)
-        self._ends = np.cumsum(lengths) - GRAM + 1
-        self._starts = self._ends - lengths + GRAM - 1
-        self._samples, self._sets = dict[int, frozenset[int]](), dict[int, frozenset[int]]()
+        self._points, self._ends = _folded_points(texts)
+        keys, self._firsts = np.empty((2, len(texts)), np.int64)
+        _first_equal(*self._arrays(), len(texts), address(keys), address(self._firsts))
+        self.keys: list[int] = keys.tolist()
 
-    def least(self) -> _Hashes:
-        """Return a row for each text: the least hash of its grams in several orders."""
-        if not self._texts:
-            return np.empty((0, len(_SEEDS)), np.uint32)
-        spans = np.stack([self._starts, self._ends], axis=1).ravel()[:-1]  # without the grams across two texts
-        return np.stack([np.minimum.reduceat(self._hashes ^ np.uint32(seed), spans)[::2] for seed in _SEEDS], axis=1)
+    def first_alike(self) -> list[int]:
+        """Return for each text the position of the first one that it equals or nearly equals, or its own.
 
-    def are_near(self, one: int, other: int) -> bool:
+        Near texts have nearly the same grams, so that the least of some hash of their grams is usually the same. Texts
+        with enough such hashes in common are compared in full, each with a few others at most. The cost grows with the
+        square of the number of texts, but slowly: it is meant for some hundreds of them.
+        """
+        found: list[int] = self._firsts.tolist()
+        compared = Counter[int]()
+        for number, other in self._likely_pairs():
+            if found[number] == number and found[other] == other and compared[number] < _MAX_COMPARED:
+                compared[number] += 1
+                if self._are_near(number, other):
+                    found[number] = other
+        return [found[each] for each in found]
+
+    def _likely_pairs(self) -> list[list[int]]:
+        """Return the pairs of different, long texts that have enough hashes in common: the later, then the earlier."""
+        count = len(self._ends)
+        least = np.empty((count, _ORDERS), np.uint32)
+        pairs = np.empty((count * (count - 1) // 2, 2), np.int64)
+        found = _likely_pairs(
+            *(*self._arrays(), address(self._firsts), count),
+            *(SHORTEST_NEAR, _LEAST_IN_COMMON, address(least), address(pairs)),
+        )
+        likely: list[list[int]] = pairs[:found].tolist()
+        return likely
+
+    def _are_near(self, one: int, other: int) -> bool:
         """Return whether two texts are nearly identical. A sample of their grams rejects most that are not."""
-        shorter, longer = sorted((len(self._texts[one]), len(self._texts[other])))
+        texts = self._characters(one), self._characters(other)
+        shorter, longer = sorted(map(len, texts))
         if shorter < NEAR * longer:
             return False
-        first, second = self._sample(one), self._sample(other)
-        if min(len(first), len(second)) >= _LEAST_SAMPLE and not _share_most(first, second, _NEAR_IN_SAMPLE):
+        count = _GramCounts(*texts)
+        *counts, common = count(_SAMPLED)
+        if min(counts) >= _LEAST_SAMPLE and common < _NEAR_IN_SAMPLE * max(counts):
             return False
-        if _NUMBER.findall(self._texts[one]) != _NUMBER.findall(self._texts[other]):
+        first, second = (_NUMBER.findall(_decoded(text)) for text in texts)
+        if first != second:
             return False
-        return _share_most(self._set(one), self._set(other), NEAR)
+        *counts, common = count(1)
+        return common >= NEAR * max(counts)
 
-    def _of(self, number: int) -> _Hashes:
-        return self._hashes[self._starts[number] : self._ends[number]]
+    def _characters(self, number: int) -> _Points:
+        return self._points[self._ends[number - 1] if number else 0 : self._ends[number]]
 
-    def _sample(self, number: int) -> frozenset[int]:
-        if number not in self._samples:
-            hashes = self._of(number)
-            self._samples[number] = frozenset(hashes[hashes & np.uint32(_SAMPLED - 1) == 0].tolist())
-        return self._samples[number]
-
-    def _set(self, number: int) -> frozenset[int]:
-        if number not in self._sets:
-            self._sets[number] = frozenset(self._of(number).tolist())
-        return self._sets[number]
+    def _arrays(self) -> tuple[int, int]:
+        return address(self._points), address(self._ends)
 
 
-def _share_most(one: frozenset[int], other: frozenset[int], share: float) -> bool:
-    return len(one & other) >= share * max(len(one), len(other))
+class _GramCounts:
+    """Counts the grams that two texts have in common."""
+
+    def __init__(self, one: _Points, other: _Points) -> None:
+        self._texts = one, other
+        self._slots = np.empty(1 << (len(one) + len(other)).bit_length(), np.uint64)
+        self._counts = np.empty(3, np.int64)
+
+    def __call__(self, every: int) -> list[int]:
+        """Return how many different grams each text has, and how many both, of those with a multiple as their hash."""
+        one, other = self._texts
+        _count_grams(
+            *(address(one), len(one), address(other), len(other), every),
+            *(address(self._slots), len(self._slots), address(self._counts)),
+        )
+        found: list[int] = self._counts.tolist()
+        return found
 
 
-def _hashes(text: str) -> _Hashes:
+def _hashes(characters: _Points) -> _Points:
     """Return a hash of each gram, in order."""
-    characters = points(text)
     hashes = np.empty(max(len(characters) - GRAM + 1, 0), np.uint32)
     _hash_grams(address(characters), len(characters), address(hashes))
     return hashes
