@@ -232,6 +232,22 @@ def test_the_spans_in_many_texts_are_those_in_each(many: list[str], typing: bool
     assert spans.in_each(many) == [merged(spans(text)) for text in many]
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted", "expected"),
+    [
+        ("灯" * 9, {"灯", "灯灯"}, {(at, at + size) for at in range(9) for size in (1, 2) if at + size <= 9}),
+        ("\ud800 lamp\ud800 灯\udfff燈", {"lamp", "灯"}, {(2, 6), (8, 9), (10, 11)}),
+        ("\U0002f81a 冬 \U00020bb7", {"冬", "\U00020bb7"}, {(0, 1), (2, 3), (4, 5)}),
+        ("", {"lamp", "灯"}, set()),
+        ("lamp", set(), set()),
+        (" ", {"a"}, set()),
+    ],
+)
+def test_spans_are_found_in_unusual_texts(text: str, wanted: set[str], expected: set[tuple[int, int]]) -> None:
+    assert set(TermSpans(wanted)(text)) == expected
+    assert TermSpans(wanted).in_each([text, text]) == [merged(expected)] * 2
+
+
 def test_a_prefix_that_is_a_stem_also_finds_words_that_do_not_begin_with_it() -> None:
     texts = ["happy", "happier", "a happy café 咖啡"]
     assert TermSpans(frozenset({"happi"}), "happi").in_each(texts) == [[(0, 5)], [(0, 7)], [(2, 7)]]

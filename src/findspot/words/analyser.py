@@ -11,10 +11,12 @@ import sys
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence, Set
+from ctypes import c_int64, c_uint32, c_void_p
 from functools import cache
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from findspot.native import address, function, points
 from findspot.words import scripts
 from findspot.words.folding import are_folded, fold_run
 from findspot.words.parts import LONGEST, Part, is_plain, split_word
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+_Points: TypeAlias = "npt.NDArray[np.uint32]"
 TokenKind = Literal["unit", "whole", "subword", "bigram"]
 
 _CACHED_WORDS = 200_000  # about 40 MB
@@ -32,6 +35,13 @@ _UTF_32 = f"utf-32-{sys.byteorder[0]}e"
 _POINT = "I"  # four bytes
 _PLANE, _UNKNOWN = 0x10000, 0xFFFFFFFF
 _TABLE_FROM = 256  # characters
+
+_fold_points = function("fold_points", c_void_p, c_int64, c_void_p, c_uint32, c_void_p, c_void_p, returns=c_int64)
+_find_needles = function(
+    "find_needles",
+    *(c_void_p, c_void_p, c_int64, c_void_p, c_void_p, c_int64, c_int64, c_void_p),
+    *(c_void_p, c_int64, c_void_p, c_int64, c_void_p, c_void_p),
+)
 
 
 class Token(NamedTuple):
@@ -133,21 +143,25 @@ class TermSpans:
     def __init__(self, wanted: Set[str], prefix: str | None = None) -> None:
         self._wanted, self._prefix = wanted, prefix
         single = {prefix} if prefix and len(prefix) == 1 else set()  # a character of a run is a unit
-        self._runs = [term for term in wanted | single if scripts.RUN.fullmatch(term)]
+        runs = [term for term in wanted | single if scripts.RUN.fullmatch(term)]
         emoji = {term for term in wanted if scripts.EMOJI.fullmatch(term)}
         self._emoji = emoji | ({prefix} if prefix else set())
-        self._substrings = {required_substring(term) for term in wanted - {*self._runs, *emoji}}
-        self._substrings |= {prefix} if prefix else set()
+        substrings = {required_substring(term) for term in wanted - {*runs, *emoji}} | ({prefix} if prefix else set())
+        self._needles = _Needles(runs, list(substrings))
         self._cache: dict[str, tuple[tuple[int, int], ...]] = {}  # spans in text without white space
 
     def __call__(self, text: str) -> list[tuple[int, int]]:
         """Return the spans in one text, in no particular order. They may overlap."""
-        folded, unfolded = (text.lower(), []) if text.isascii() else _fold_by_table(text)
-        found = self._in_candidate_words(text, folded, unfolded)
-        if not text.isascii():
-            found += self._in_runs(text, folded)
-            if self._emoji:
-                found += [match.span() for match in scripts.EMOJI.finditer(text) if match[0] in self._emoji]
+        runs, pieces = self._needles.find(text)
+        found, cache = [(start, end) for start, end in runs], self._cache
+        for start, end in pieces:
+            words = text[start:end]
+            if words not in cache:
+                cache[words] = tuple(self._in_every_word(words))
+            for first, last in cache[words]:
+                found.append((start + first, start + last))
+        if self._emoji and not text.isascii():
+            found += [match.span() for match in scripts.EMOJI.finditer(text) if match[0] in self._emoji]
         return found
 
     def in_each(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
@@ -155,34 +169,6 @@ class TermSpans:
         part of no word: that takes a third of the time for the fifty texts of a page."""
         starts = [0, *accumulate(len(text) + 1 for text in texts)]
         return _divided(merged(self("\n".join(texts))), starts)
-
-    def _in_candidate_words(self, text: str, folded: str, unfolded: list[int]) -> list[tuple[int, int]]:
-        """Search only around the occurrences of the substrings that every matching word contains, and around the
-        characters whose folded form may have another length."""
-        spaced = f"{text} ".replace("\n", " ")  # words end at a space: the next one is found without further checks
-        found, seen, cache = list[tuple[int, int]](), set[int](), self._cache
-
-        def search(start: int, end: int) -> None:
-            if start not in seen:
-                seen.add(start)
-                words = text[start:end]
-                if words not in cache:
-                    cache[words] = tuple(self._in_every_word(words))
-                for first, last in cache[words]:
-                    found.append((start + first, start + last))
-
-        for substring in self._substrings:
-            at = folded.find(substring)
-            while at >= 0:
-                end = spaced.find(" ", at)
-                search(spaced.rfind(" ", 0, at) + 1, end)
-                at = folded.find(substring, end)
-        end = -1
-        for at in unfolded:
-            if at > end:
-                end = spaced.find(" ", at)
-                search(spaced.rfind(" ", 0, at) + 1, end)
-        return found
 
     def _in_every_word(self, text: str) -> Iterator[tuple[int, int]]:
         pattern = scripts.ASCII_WORD if text.isascii() else scripts.word_pattern()
@@ -196,15 +182,34 @@ class TermSpans:
         has_prefix = self._prefix is not None and part.kind == "unit" and part.exact.startswith(self._prefix)
         return has_prefix or part.term in self._wanted
 
-    def _in_runs(self, text: str, folded: str) -> list[tuple[int, int]]:
-        found = list[tuple[int, int]]()
-        for term in self._runs:
-            at, length = folded.find(term), len(term)
-            while at >= 0:
-                if text.startswith(term, at) or scripts.RUN.fullmatch(text, at, at + length):
-                    found.append((at, at + length))
-                at = folded.find(term, at + 1)
-        return found
+
+class _Needles:
+    """Finds runs, and pieces between spaces or line ends that may contain a wanted word: those with one of several
+    substrings, or with a character whose folded form may have another length."""
+
+    def __init__(self, runs: Sequence[str], substrings: Sequence[str]) -> None:
+        import numpy as np
+
+        needles = (*runs, *substrings)
+        self._runs, self._count, self._points = len(runs), len(needles), points("".join(needles))
+        self._ends = np.fromiter(accumulate(map(len, needles)), np.int64, len(needles))
+
+    def find(self, text: str) -> tuple[list[list[int]], list[list[int]]]:
+        """Return the spans of runs, and those of pieces."""
+        import numpy as np
+
+        given, folded, unknown = _fold_by_table(text)
+        is_run, room = _run_characters(), len(text) + 1
+        pieces, counts = np.empty((len(text) // 2 + 1, 2), np.int64), np.array([room, 0])
+        while counts[0] >= room:  # rarely: several runs begin at most places
+            room = int(counts[0]) + 1
+            runs = np.empty((room, 2), np.int64)
+            _find_needles(
+                *(address(given), address(folded), len(text)),
+                *(address(self._points), address(self._ends), self._count, self._runs, address(is_run)),
+                *(address(unknown), len(unknown), address(runs), room, address(pieces), address(counts)),
+            )
+        return runs[: counts[0]].tolist(), pieces[: counts[1]].tolist()
 
 
 def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -238,36 +243,45 @@ def fold_keeping_offsets(text: str) -> str | None:
     if text.isascii():
         return text.lower()
     if len(text) >= _TABLE_FROM:
-        folded, unknown = _fold_by_table(text)
-        if not unknown:
-            return folded
+        _, folded, unknown = _fold_by_table(text)
+        if not len(unknown):
+            return folded.tobytes().decode(_UTF_32, "surrogatepass")
     if scripts.NEEDS_FOLDING.search(text):
         return None
     return fold_run(text.lower().replace("’", "'"))
 
 
-def _fold_by_table(text: str) -> tuple[str, list[int]]:
-    """Fold a text by one array lookup, in a quarter of the time. Characters that the table does not know are folded as
-    in a run; their offsets are returned."""
+def _fold_by_table(text: str) -> tuple[_Points, _Points, npt.NDArray[np.int64]]:
+    """Return the characters of a text, what they are folded to, and the offsets of those that the table does not know.
+    These are folded as in a run."""
     import numpy as np
 
-    points = np.frombuffer(text.encode(_UTF_32, "surrogatepass"), np.uint32)
-    folded = _folded_points().take(points, mode="clip")
-    unknown = np.flatnonzero(folded == _UNKNOWN).tolist()
-    if unknown:
-        folded[unknown] = [ord(fold_run(text[offset])) for offset in unknown]
-    return folded.tobytes().decode(_UTF_32, "surrogatepass"), unknown
+    given, table = points(text), _folded_points()
+    folded, unknown = np.empty_like(given), np.empty(len(given) + 1, np.int64)
+    count = _fold_points(address(given), len(given), address(table), len(table), address(folded), address(unknown))
+    if count:
+        folded[unknown[:count]] = [ord(fold_run(text[offset])) for offset in unknown[:count].tolist()]
+    return given, folded, unknown[:count]
 
 
 @cache
-def _folded_points() -> npt.NDArray[np.uint32]:
-    """Return what each character of the first plane is folded to, by code point; _UNKNOWN for those that need more, and
-    at the end for all others."""
+def _run_characters() -> npt.NDArray[np.bool_]:
+    """Return which characters of the first plane are part of runs, by code point."""
+    import numpy as np
+
+    found = np.zeros(_PLANE, np.bool_)
+    for match in scripts.RUN.finditer("".join(map(chr, range(_PLANE)))):
+        found[match.start() : match.end()] = True
+    return found
+
+
+@cache
+def _folded_points() -> _Points:
+    """Return what each character of the first plane is folded to, by code point; _UNKNOWN for those that need more."""
     import numpy as np
 
     characters = "".join(map(chr, range(_PLANE)))
-    table = np.full(_PLANE + 1, _UNKNOWN, np.uint32)
-    table[:_PLANE] = [ord(folded) for folded in fold_run(characters)]
+    table = np.array([ord(folded) for folded in fold_run(characters)], np.uint32)
     table[[match.start() for match in scripts.NEEDS_FOLDING.finditer(characters)]] = _UNKNOWN
     table[:128] = list(map(ord, characters[:128].lower()))  # no other character that the table knows has a case
     table[ord("’")] = ord("'")
