@@ -191,23 +191,26 @@ class _Needles:
         import numpy as np
 
         needles = (*runs, *substrings)
-        self._runs, self._count, self._points = len(runs), len(needles), points("".join(needles))
-        self._ends = np.fromiter(accumulate(map(len, needles)), np.int64, len(needles))
+        self._arrays = arrays = (
+            points("".join(needles)),
+            np.fromiter(accumulate(map(len, needles)), np.int64, len(needles)),
+            _run_characters(),
+        )
+        self._arguments = (address(arrays[0]), address(arrays[1]), len(needles), len(runs), address(arrays[2]))
 
     def find(self, text: str) -> tuple[list[list[int]], list[list[int]]]:
         """Return the spans of runs, and those of pieces."""
         import numpy as np
 
         given, folded, unknown = _fold_by_table(text)
-        is_run, room = _run_characters(), len(text) + 1
+        room = len(text) + 1
         pieces, counts = np.empty((len(text) // 2 + 1, 2), np.int64), np.array([room, 0])
         while counts[0] >= room:  # rarely: several runs begin at most places
             room = int(counts[0]) + 1
             runs = np.empty((room, 2), np.int64)
             _find_needles(
-                *(address(given), address(folded), len(text)),
-                *(address(self._points), address(self._ends), self._count, self._runs, address(is_run)),
-                *(address(unknown), len(unknown), address(runs), room, address(pieces), address(counts)),
+                *(address(given), address(folded), len(text), *self._arguments, address(unknown), len(unknown)),
+                *(address(runs), room, address(pieces), address(counts)),
             )
         return runs[: counts[0]].tolist(), pieces[: counts[1]].tolist()
 
