@@ -18,7 +18,7 @@ from cachetools import LRUCache
 
 from findspot.embedding.calibration import Calibration
 from findspot.embedding.protocol import Vector, Vectors
-from findspot.embedding.rows import RowFinder, Rows
+from findspot.embedding.rows import Counts, RowFinder, Rows
 from findspot.embedding.word_table import WordTable, row_lengths
 
 MODEL = Path(__file__).parent / "model"
@@ -120,7 +120,7 @@ class _Model:
                     self._queries[text] = rows
         return rows
 
-    def joined_rows(self, texts: Sequence[str]) -> tuple[Rows, Rows]:
+    def joined_rows(self, texts: Sequence[str]) -> tuple[Rows, Counts]:
         return self._find_rows.joined(texts)
 
     def knows(self, text: str) -> bool:

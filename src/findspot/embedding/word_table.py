@@ -27,9 +27,9 @@ class Table(Protocol):
     scale: Floats
     lengths: Floats  # of the rows, before they are scaled
 
-    def joined_rows(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
+    def joined_rows(self, texts: Sequence[str]) -> tuple[RowNumbers, npt.NDArray[np.int64]]: ...
 
-    def query_rows(self, text: str) -> npt.NDArray[np.int64]: ...
+    def query_rows(self, text: str) -> RowNumbers: ...
 
 
 class SegmentRows(NamedTuple):
@@ -108,7 +108,7 @@ class WordTable:
         return [next(made) if len(each) else UNLIKE for each in passages]
 
 
-def _query_rows(loaded: Table, query: str) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
+def _query_rows(loaded: Table, query: str) -> tuple[RowNumbers, Floats, Floats]:
     """Return the distinct rows of a query, their weights (together 1), and the rows scaled to length 1."""
     rows = np.unique(loaded.query_rows(query))
     weights = loaded.lengths.take(rows) * loaded.scale.take(rows)
@@ -143,7 +143,7 @@ def _distinct(rows: RowNumbers, count: int) -> tuple[npt.NDArray[np.int64], RowN
     return distinct, place[rows]
 
 
-def _sum_lengths(loaded: Table, rows: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> Floats:
+def _sum_lengths(loaded: Table, rows: RowNumbers, counts: npt.NDArray[np.int64]) -> Floats:
     """Return the length of the sum of each segment's rows: what its vector was divided by.
 
     A product per segment is faster than one `reduceat` over all rows, and needs little memory. To read the rows of a
