@@ -82,8 +82,7 @@ static int64_t mark_rows(const struct row_tables *tables, const uint32_t *text, 
     int64_t found = 0;
     for (int64_t at = 0; at < length; at++) {
         int32_t row = text[at] <= LAST_BMP ? tables->row_of_mark[text[at]] : 0;
-        rows[found] = row; /* always written, which is faster than a branch; the room is as long as the text */
-        found += row != 0;
+        if (row != 0) rows[found++] = row;
     }
     return found;
 }
