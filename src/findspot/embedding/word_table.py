@@ -4,7 +4,7 @@ docs/ranking.md has the formulas. Only an embedder that makes vectors of words c
 """
 
 from collections.abc import Callable, Sequence
-from ctypes import Structure, byref, c_float, c_int64, c_void_p
+from ctypes import Structure, byref, c_bool, c_float, c_int64, c_void_p
 from itertools import chain
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -52,8 +52,9 @@ class _Scratch(Structure):
     _fields_ = tuple((name, c_void_p) for name in ("places", "products", "wide", "best"))
 
 
-_sum_rows = function("sum_rows", c_void_p, c_void_p, c_int64, c_void_p, c_void_p, c_int64, c_void_p)
-_compare_words = function("compare_words", *(c_void_p,) * 5)
+_sum_rows = function("sum_rows", c_void_p, c_void_p, c_int64, c_void_p, c_void_p, c_int64, c_void_p, c_bool)
+_compare_words = function("compare_words", *(c_void_p,) * 5, c_bool)
+WIDE_REGISTERS: bool = function("has_wide_registers", returns=c_bool)()
 
 
 class Table(Protocol):
@@ -103,14 +104,15 @@ class WordTable:
         loaded = self._load()
         rows, counts = loaded.joined_rows(list(chain.from_iterable(passages)))
         lengths = _sum_lengths(loaded, rows, counts)
+        known = counts > 0
+        filled, lengths = counts[known].astype(np.int32), lengths[known]
+        ends = np.cumsum([len(passage) for passage in passages], dtype=np.int64)
+        segment_ends, row_ends = (_sums_up_to(ends, numbers) for numbers in (known, counts))
         made, segment, row = [], 0, 0
-        for passage in passages:
-            some = slice(segment, segment + len(passage))
-            known = counts[some] > 0
-            mine = counts[some][known].astype(np.int32)
-            count = int(mine.sum())
-            made.append(SegmentRows(rows[row : row + count].copy(), mine, lengths[some][known]))
-            segment, row = some.stop, row + count
+        for segment_end, row_end in zip(segment_ends, row_ends, strict=True):
+            mine = slice(segment, segment_end)  # copies, because all rows together would stay in memory with one
+            made.append(SegmentRows(rows[row:row_end].copy(), filled[mine].copy(), lengths[mine].copy()))
+            segment, row = segment_end, row_end
         return made
 
     def compare(self, query: str, vector: Vector, passages: Sequence[SegmentRows]) -> list[Likeness]:
@@ -140,6 +142,7 @@ class WordTable:
             byref(_Passages(address(rows), address(counts), address(lengths), address(segments), len(passages))),
             byref(_Scratch(address(places), address(products), address(wide), address(best))),
             address(found),
+            WIDE_REGISTERS,
         )
         return [Likeness(*each) for each in found.tolist()]
 
@@ -147,7 +150,7 @@ class WordTable:
 def sum_rows(loaded: Table, rows: RowNumbers, counts: Counts, sums: Floats) -> None:
     """Write the sum of the rows of each text, given one text after the other and how many each text has."""
     arrays = address(loaded.table), address(loaded.scale), loaded.table.shape[1], address(rows), address(counts)
-    _sum_rows(*arrays, len(counts), address(sums))
+    _sum_rows(*arrays, len(counts), address(sums), WIDE_REGISTERS)
 
 
 def _query_rows(loaded: Table, query: str) -> tuple[RowNumbers, Floats]:
@@ -178,6 +181,12 @@ def _sum_lengths(loaded: Table, rows: RowNumbers, counts: Counts) -> Floats:
     lengths: Floats = np.sqrt(np.vecdot(sums, sums))
     lengths[lengths == 0] = 1
     return lengths
+
+
+def _sums_up_to(ends: Counts, numbers: npt.NDArray[Any]) -> list[int]:
+    """Return the sum of the numbers before each of these places."""
+    sums: list[int] = np.concatenate(([0], np.cumsum(numbers))).take(ends).tolist()
+    return sums
 
 
 def _joined(arrays: Sequence[npt.NDArray[Any]], kind: npt.DTypeLike) -> npt.NDArray[Any]:

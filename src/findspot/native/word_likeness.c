@@ -1,4 +1,5 @@
 #include "findspot.h"
+#include "processor.h"
 
 /* Compares a query with passages, word by word and segment by segment. docs/ranking.md has the formulas. */
 
@@ -35,7 +36,7 @@ struct scratch {
     float *best;     /* 2 * count numbers: how alike each word of the query is to a segment, and to a passage */
 };
 
-static int32_t dot(const int16_t *one, const int16_t *other, int64_t dimension) {
+INLINE int32_t dot(const int16_t *one, const int16_t *other, int64_t dimension) {
     int32_t sum = 0;
     for (int64_t at = 0; at < dimension; at++) sum += one[at] * other[at];
     return sum;
@@ -43,7 +44,7 @@ static int32_t dot(const int16_t *one, const int16_t *other, int64_t dimension) 
 
 /* Write how alike a row of the table and each row of the query are, then its product with the query's vector. Products
  * are of integers: exact, and twice as fast as those of floats. */
-static void multiply(const struct table *table, const struct query *query, int32_t row, int16_t *wide, float *products) {
+INLINE void multiply(const struct table *table, const struct query *query, int32_t row, int16_t *wide, float *products) {
     const int8_t *narrow = table->rows + row * table->dimension;
     for (int64_t at = 0; at < table->dimension; at++) wide[at] = narrow[at];
     for (int64_t word = 0; word <= query->count; word++) {
@@ -57,20 +58,18 @@ static void multiply(const struct table *table, const struct query *query, int32
     }
 }
 
-static float weighted(const struct query *query, const float *alike) {
+INLINE float weighted(const struct query *query, const float *alike) {
     float sum = 0;
     for (int64_t word = 0; word < query->count; word++) sum += query->weights[word] * alike[word];
     return sum;
 }
 
-static void keep_largest(float *largest, const float *others, int64_t count) {
+INLINE void keep_largest(float *largest, const float *others, int64_t count) {
     for (int64_t at = 0; at < count; at++) largest[at] = others[at] > largest[at] ? others[at] : largest[at];
 }
 
-/* Write two numbers for each passage: the cosine of its best segment, and its word similarity. A passage without rows has
- * -1 and 0. */
-EXPORT void compare_words(const struct table *table, const struct query *query, const struct passages *passages,
-                          const struct scratch *scratch, float *likeness) {
+INLINE void compare_all(const struct table *table, const struct query *query, const struct passages *passages,
+                        const struct scratch *scratch, float *likeness) {
     const int32_t *row = passages->rows;
     float *in_segment = scratch->best, *in_passage = scratch->best + query->count;
     int64_t width = query->count + 1, segment = 0;
@@ -101,4 +100,16 @@ EXPORT void compare_words(const struct table *table, const struct query *query, 
         likeness[2 * passage] = best_cosine;
         likeness[2 * passage + 1] = similarity < 1 ? similarity : 1;
     }
+}
+
+WIDE static void compare_all_wide(const struct table *table, const struct query *query, const struct passages *passages,
+                                  const struct scratch *scratch, float *likeness) {
+    compare_all(table, query, passages, scratch, likeness);
+}
+
+/* Write two numbers for each passage: the cosine of its best segment, and its word similarity. A passage without rows has
+ * -1 and 0. */
+EXPORT void compare_words(const struct table *table, const struct query *query, const struct passages *passages,
+                          const struct scratch *scratch, float *likeness, bool wide) {
+    (wide ? compare_all_wide : compare_all)(table, query, passages, scratch, likeness);
 }
