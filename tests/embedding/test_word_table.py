@@ -1,10 +1,17 @@
 """Comparing a query with passages by the rows of the offline model's table."""
 
+from typing import TypeAlias
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 
-from findspot.embedding.offline import OfflineEmbedder
+from findspot.embedding import word_table
+from findspot.embedding.offline import MODEL, OfflineEmbedder
+from findspot.embedding.rows import RowFinder
 from findspot.embedding.word_table import MAX_QUERY_ROWS, UNLIKE, Likeness
+
+Doubles: TypeAlias = npt.NDArray[np.float64]
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +40,37 @@ def test_the_best_segment_has_the_cosine_that_the_embedder_gives_it(
     assert found.segment == pytest.approx(float((embedder.documents(segments) @ embedder.query(query)).max()), abs=1e-5)
 
 
+def plain_likeness(query: str, segments: list[str]) -> Likeness:
+    """The formulas of docs/ranking.md, in double precision."""
+    table, scale = (np.load(MODEL / name).astype(np.float64) for name in ("table_int8.npy", "scale_f32.npy"))
+    rows = table * scale[:, np.newaxis]
+    finder = RowFinder(MODEL)
+    asked, *found = (rows[each] for each in (np.unique(finder([query])[0]), *finder(segments)))
+    found = [each for each in found if len(each)]
+    weights = np.linalg.norm(asked, axis=1)
+    likes = [np.maximum(unit(asked) @ unit(each).T, 0).max(axis=1) for each in found]
+    one, whole = max(weights @ like for like in likes), weights @ np.max(likes, axis=0)
+    vector = rows[finder([query])[0]].sum(axis=0)
+    cosine = max(float(unit(each.sum(axis=0)[np.newaxis])[0] @ unit(vector[np.newaxis])[0]) for each in found)
+    return Likeness(cosine, (one + whole) / 2 / weights.sum())
+
+
+def unit(rows: Doubles) -> Doubles:
+    made: Doubles = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return made
+
+
+@pytest.mark.parametrize("query", ["limit the memory of a query", "限制查询的内存", "memory 内存 memory, naïve?"])
+def test_likeness_follows_its_formulas(embedder: OfflineEmbedder, query: str) -> None:
+    passages = [
+        ["A quota bounds memory.", "", "Queries wait, and wait, in a queue.", "咖啡好了。内存配额"],
+        ["查询在队列中等待。", "The naïve coffee: is ready!"],
+        [query],
+    ]
+    for passage, found in zip(passages, compared(embedder, query, *passages), strict=True):
+        assert found == pytest.approx(plain_likeness(query, passage), abs=1e-5)
+
+
 @pytest.mark.parametrize(("query", "other"), [("memory quota", "coffee harbour"), ("内存 配额", "咖啡 港口")])
 def test_word_similarity_is_1_for_the_same_words_and_grows_with_them(
     embedder: OfflineEmbedder, query: str, other: str
@@ -56,6 +94,17 @@ def test_segments_have_the_same_rows_and_lengths_alone_or_with_others(embedder: 
         (alone,) = embedder.word_table.segment_rows([passage])
         assert len(found.counts) == 2
         assert all(np.array_equal(one, other) for one, other in zip(alone, found, strict=True))
+
+
+@pytest.mark.parametrize("text", ["limit the memory of a query", "限制查询的内存。" * 40, "naïve 内存?", ""])
+def test_all_processors_find_the_same(embedder: OfflineEmbedder, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    passages = [[text, "A quota bounds memory.", "咖啡好了"], ["查询在队列中等待。"]]
+    found = []
+    for wide in {False, word_table.WIDE_REGISTERS}:
+        monkeypatch.setattr(word_table, "WIDE_REGISTERS", wide)
+        vectors = embedder.documents([text, *passages[0]])
+        found.append((vectors.tobytes(), compared(embedder, "limit memory 内存", *passages)))
+    assert found[0] == found[-1]
 
 
 def test_texts_without_known_words_are_unlike_any_query(embedder: OfflineEmbedder) -> None:

@@ -8,12 +8,16 @@ one begins there. Every chunk ends later than the one before it, so cutting alwa
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
+from ctypes import c_int64, c_void_p
 from dataclasses import dataclass
+from functools import cache
 
 import regex
 
 from findspot.chunking.graphemes import cluster_end, is_boundary, last_boundary
+from findspot.native import function
 
 SIZE = 1000
 OVERLAP = 100
@@ -36,6 +40,14 @@ _WORD_END = regex.compile(r"(?r)\s")
 _WORD_START = re.compile(r"(?<=\s)\S")
 _VISIBLE = re.compile(r"\S")
 
+# Characters that never join a neighbour of this kind, and white space that both `str` and `regex` take for it.
+_SEPARATE = regex.compile(r"[\p{GCB=Other}\p{GCB=LV}\p{GCB=LVT}\t\n]")
+_JOINS, _IS_BLANK, _IS_END, _IS_CLOSER, _IS_WIDE = 1, 2, 4, 8, 16
+_PLANE = 0x10000
+_UTF_32 = f"utf-32-{sys.byteorder[0]}e"
+
+_cut_text = function("cut_text", *(c_void_p, c_int64) * 2, c_int64, c_void_p, c_int64, returns=c_int64)
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
@@ -53,12 +65,18 @@ def cut(text: str, size: int = SIZE, overlap: int = OVERLAP) -> Iterator[Chunk]:
 
 
 def spans(text: str, size: int = SIZE, overlap: int = OVERLAP) -> Iterator[tuple[int, int]]:
-    """Yield the spans of the chunks of a text.
+    """Yield the spans of the chunks of a text."""
+    if size < 1 or overlap < 0 or 2 * overlap >= size:
+        raise ValueError("size must be at least 1, and overlap less than half of it")
+    found = _plain_spans(text, size, overlap) if len(text) > size else None
+    yield from clustered_spans(text, size, overlap) if found is None else found
+
+
+def clustered_spans(text: str, size: int, overlap: int) -> Iterator[tuple[int, int]]:
+    """Yield the spans of any text: the reference for C, which cuts texts without longer grapheme clusters.
 
     `uncovered` is the first visible character that is in no chunk yet.
     """
-    if size < 1 or overlap < 0 or 2 * overlap >= size:
-        raise ValueError("size must be at least 1, and overlap less than half of it")
     stop = len(text.rstrip())
     start = uncovered = _first_visible(text, 0, stop)
     while uncovered < stop:
@@ -72,6 +90,40 @@ def spans(text: str, size: int = SIZE, overlap: int = OVERLAP) -> Iterator[tuple
         yield start, end
         uncovered = _first_visible(text, end, stop)
         start = _next_start(text, start, end, uncovered, size, overlap)
+
+
+def _plain_spans(text: str, size: int, overlap: int) -> Iterator[tuple[int, int]] | None:
+    """Return the spans as C finds them, in a fifth of the time; None if characters of the text may join."""
+    points, room = text.encode(_UTF_32, "surrogatepass"), 2 + 4 * len(text) // size
+    while True:
+        found = (c_int64 * (2 * room))()
+        count = _cut_text(points, len(text), _kinds(), size, overlap, found, room)
+        if count <= room:
+            break
+        room = count
+    if count < 0:
+        return None
+    places = found[: 2 * count]
+    return zip(places[::2], places[1::2], strict=True)
+
+
+@cache
+def _kinds() -> bytes:
+    """Return what each character is: the numbers of native/cut.c."""
+    kinds = bytearray([_JOINS]) * _PLANE
+    for found in _SEPARATE.finditer("".join(map(chr, range(_PLANE)))):
+        kinds[found.start()] = 0
+    for point in range(_PLANE):
+        if kinds[point] == 0 and chr(point).isspace():
+            kinds[point] = _IS_BLANK
+    for kind, characters in (
+        (_IS_END, _ENDS),
+        (_IS_CLOSER, _CLOSERS.replace("\\", "")),
+        (_IS_WIDE, _WIDE_ENDS + _WIDE_CLOSERS),
+    ):
+        for character in characters:
+            kinds[ord(character)] |= kind
+    return bytes(kinds)
 
 
 def _first_visible(text: str, start: int, stop: int) -> int:

@@ -18,14 +18,14 @@ from cachetools import LRUCache
 
 from findspot.embedding.calibration import Calibration
 from findspot.embedding.protocol import Vector, Vectors
-from findspot.embedding.rows import RowFinder, Rows
-from findspot.embedding.word_table import WordTable, row_lengths
+from findspot.embedding.rows import Counts, RowFinder, Rows
+from findspot.embedding.word_table import WordTable, row_lengths, sum_rows
 
 MODEL = Path(__file__).parent / "model"
 
 _PROCEDURE = b"2"  # change it with every change of this file or rows.py that changes a vector
 _CHARACTERS_PER_PART = 48_000  # characters; they take about 10 ms. Smaller parts cost more: 12,000 take 25 % longer
-ROWS_KEPT = 1024  # enough for 1,500 Chinese characters; 2 MB per thread
+_ROWS_KEPT = 1024  # of a query
 _QUERIES_KEPT = 64
 _THREADS = min(4, os.cpu_count() or 1)
 
@@ -91,12 +91,11 @@ class _Model:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="embed")
         self.dimension = int(self.table.shape[1])
         self.lengths = row_lengths(self.table)
-        self._buffers = _Buffers(self.dimension, ROWS_KEPT)
         self._queries: LRUCache[str, Rows] = LRUCache(_QUERIES_KEPT)
         self._lock = threading.Lock()
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
-        vectors = np.zeros((len(texts), self.dimension), np.float32)
+        vectors = np.empty((len(texts), self.dimension), np.float32)
         parts = list(_parts(texts))
         if len(parts) > 1:
             list(self._threads.map(lambda part: self._fill(texts[part], vectors[part]), parts))
@@ -105,8 +104,8 @@ class _Model:
         return vectors
 
     def query_vector(self, text: str) -> Vector:
-        vector = np.zeros(self.dimension, np.float32)
-        self._write_sum(self.query_rows(text), vector)
+        rows, vector = self.query_rows(text), np.empty(self.dimension, np.float32)
+        self._write_sums(rows, np.array([len(rows)], np.int64), vector[np.newaxis])
         return vector
 
     def query_rows(self, text: str) -> Rows:
@@ -115,12 +114,12 @@ class _Model:
             rows = self._queries.get(text)
         if rows is None:
             (rows,) = self._find_rows([text])
-            if len(rows) <= ROWS_KEPT:
+            if len(rows) <= _ROWS_KEPT:
                 with self._lock:
                     self._queries[text] = rows
         return rows
 
-    def joined_rows(self, texts: Sequence[str]) -> tuple[Rows, Rows]:
+    def joined_rows(self, texts: Sequence[str]) -> tuple[Rows, Counts]:
         return self._find_rows.joined(texts)
 
     def knows(self, text: str) -> bool:
@@ -130,22 +129,17 @@ class _Model:
         self._threads.shutdown()
 
     def _fill(self, texts: Sequence[str], vectors: Vectors) -> None:
-        for rows, vector in zip(self._find_rows(texts), vectors, strict=True):
-            self._write_sum(rows, vector)
+        self._write_sums(*self._find_rows.joined(texts), vectors)
 
-    def _write_sum(self, rows: Rows, vector: Vector) -> None:
-        """Write the sum of the rows, scaled to length 1, into `vector`.
+    def _write_sums(self, rows: Rows, counts: Counts, vectors: Vectors) -> None:
+        """Write the sum of each text's rows, scaled to length 1.
 
         Unlike a matrix product, einsum gives the same bits on every machine and starts no threads.
         """
-        buffers = self._buffers if len(rows) <= ROWS_KEPT else _Buffers(self.dimension, len(rows))
-        small, large = buffers.small[: len(rows)], buffers.large[: len(rows)]
-        self.table.take(rows, axis=0, out=small, mode="clip")  # other modes make a copy
-        np.copyto(large, small)
-        np.einsum("i,ij->j", self.scale.take(rows), large, out=vector)
-        length = float(np.sqrt(np.einsum("i,i->", vector, vector)))
-        if length > 0:
-            vector /= length
+        sum_rows(self, rows, counts, vectors)
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        lengths[lengths == 0] = 1
+        vectors /= lengths[:, np.newaxis]
 
 
 def _parts(texts: Sequence[str]) -> Iterator[slice]:
@@ -157,14 +151,6 @@ def _parts(texts: Sequence[str]) -> Iterator[slice]:
             start, size = place + 1, 0
     if start < len(texts):
         yield slice(start, len(texts))
-
-
-class _Buffers(threading.local):
-    """Buffers of a thread for the rows that it sums. They are reused: allocating them takes longer than the sum."""
-
-    def __init__(self, dimension: int, rows: int) -> None:
-        self.small = np.empty((rows, dimension), np.int8)
-        self.large = np.empty((rows, dimension), np.float32)
 
 
 def _digest(folder: Path) -> str:

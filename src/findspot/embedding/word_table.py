@@ -4,20 +4,57 @@ docs/ranking.md has the formulas. Only an embedder that makes vectors of words c
 """
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate, chain, pairwise
-from typing import NamedTuple, Protocol, TypeAlias
+from ctypes import Structure, byref, c_bool, c_float, c_int64, c_void_p
+from itertools import chain
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from findspot.embedding.protocol import Vector
+from findspot.native import address, function
 
 RowNumbers: TypeAlias = npt.NDArray[np.int32]
+Counts: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float32]
 
 _ROWS_AT_ONCE = 8192  # of the table, when their lengths are calculated
-_SEGMENTS_AT_ONCE = 8  # whose rows are read together; as floats they fit into a processor's cache
+_LARGEST_INT16 = 32767
+_LEAST_FLOAT = 1e-30
 MAX_QUERY_ROWS = 128  # distinct words of a query that are compared: those with the longest rows
+
+
+class _Table(Structure):
+    """`struct table` of native/word_likeness.c."""
+
+    _fields_ = (*((name, c_void_p) for name in ("rows", "scale", "lengths")), ("dimension", c_int64))
+
+
+class _Query(Structure):
+    """`struct query` of native/word_likeness.c."""
+
+    _fields_ = (
+        *((name, c_void_p) for name in ("rows", "weights", "lengths")),
+        ("count", c_int64),
+        ("vector_step", c_float),
+    )
+
+
+class _Passages(Structure):
+    """`struct passages` of native/word_likeness.c."""
+
+    _fields_ = (*((name, c_void_p) for name in ("rows", "counts", "lengths", "segments")), ("count", c_int64))
+
+
+class _Scratch(Structure):
+    """`struct scratch` of native/word_likeness.c."""
+
+    _fields_ = tuple((name, c_void_p) for name in ("places", "products", "wide", "best"))
+
+
+_sum_rows = function("sum_rows", c_void_p, c_void_p, c_int64, c_void_p, c_void_p, c_int64, c_void_p, c_bool)
+_compare_words = function("compare_words", *(c_void_p,) * 5, c_bool)
+WIDE_REGISTERS: bool = function("has_wide_registers", returns=c_bool)()
 
 
 class Table(Protocol):
@@ -27,9 +64,9 @@ class Table(Protocol):
     scale: Floats
     lengths: Floats  # of the rows, before they are scaled
 
-    def joined_rows(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
+    def joined_rows(self, texts: Sequence[str]) -> tuple[RowNumbers, Counts]: ...
 
-    def query_rows(self, text: str) -> npt.NDArray[np.int64]: ...
+    def query_rows(self, text: str) -> RowNumbers: ...
 
 
 class SegmentRows(NamedTuple):
@@ -67,14 +104,15 @@ class WordTable:
         loaded = self._load()
         rows, counts = loaded.joined_rows(list(chain.from_iterable(passages)))
         lengths = _sum_lengths(loaded, rows, counts)
+        known = counts > 0
+        filled, lengths = counts[known].astype(np.int32), lengths[known]
+        ends = np.cumsum([len(passage) for passage in passages], dtype=np.int64)
+        segment_ends, row_ends = (_sums_up_to(ends, numbers) for numbers in (known, counts))
         made, segment, row = [], 0, 0
-        for passage in passages:
-            some = slice(segment, segment + len(passage))
-            known = counts[some] > 0
-            mine = counts[some][known].astype(np.int32)
-            count = int(mine.sum())
-            made.append(SegmentRows(rows[row : row + count].astype(np.int32), mine, lengths[some][known]))
-            segment, row = some.stop, row + count
+        for segment_end, row_end in zip(segment_ends, row_ends, strict=True):
+            mine = slice(segment, segment_end)  # copies, because all rows together would stay in memory with one
+            made.append(SegmentRows(rows[row:row_end].copy(), filled[mine].copy(), lengths[mine].copy()))
+            segment, row = segment_end, row_end
         return made
 
     def compare(self, query: str, vector: Vector, passages: Sequence[SegmentRows]) -> list[Likeness]:
@@ -84,40 +122,46 @@ class WordTable:
         similarity is the mean of the best segment's sum and the whole passage's sum, weighted by the length of rows.
         """
         loaded = self._load()
-        filled = [each for each in passages if len(each)]
-        asked, weights, units = _query_rows(loaded, query)
-        if not filled or not len(asked):
+        asked, weights = _query_rows(loaded, query)
+        rows = _joined([each.rows for each in passages], np.int32)
+        if not len(rows) or not len(asked):
             return [UNLIKE] * len(passages)
-        counts = np.concatenate([each.counts for each in filled])
-        starts = _starts(counts)
-        firsts = _starts(np.array([len(each.counts) for each in filled]))
-        distinct, place = _distinct(np.concatenate([each.rows for each in filled]), len(loaded.table))
-        known = loaded.table.take(distinct, axis=0).astype(np.float32)
+        counts = _joined([each.counts for each in passages], np.int32)
+        lengths = _joined([each.lengths for each in passages], np.float32)
+        segments = np.array([len(each.counts) for each in passages], np.int64)
+        dimension = loaded.table.shape[1]
+        step = np.float32(max(np.abs(vector).max(), _LEAST_FLOAT) / _LARGEST_INT16)
+        words = np.vstack((loaded.table.take(asked, axis=0), np.rint(vector / step))).astype(np.int16)
+        word_lengths = loaded.lengths.take(asked)
+        places, products = np.zeros(len(loaded.table), np.int32), np.empty((len(rows), len(words)), np.float32)
+        wide, best = np.empty(dimension, np.int16), np.empty((2, len(asked)), np.float32)
+        found = np.empty((len(passages), 2), np.float32)
+        _compare_words(
+            byref(_Table(address(loaded.table), address(loaded.scale), address(loaded.lengths), dimension)),
+            byref(_Query(address(words), address(weights), address(word_lengths), len(asked), step)),
+            byref(_Passages(address(rows), address(counts), address(lengths), address(segments), len(passages))),
+            byref(_Scratch(address(places), address(products), address(wide), address(best))),
+            address(found),
+            WIDE_REGISTERS,
+        )
+        return [Likeness(*each) for each in found.tolist()]
 
-        products = (known @ np.vstack((units, vector)).T).T  # one product for words and segments
-        alike = np.maximum(products[:-1] / loaded.lengths.take(distinct), 0)
-        by_segment = np.maximum.reduceat(alike.take(place, axis=1), starts, axis=1)
-        one = np.maximum.reduceat(weights @ by_segment, firsts)
-        whole = weights @ np.maximum.reduceat(by_segment, firsts, axis=1)
-        words = np.minimum((one + whole) / 2, 1)
 
-        scaled = products[-1] * loaded.scale.take(distinct)
-        cosines = np.add.reduceat(scaled[place], starts) / np.concatenate([each.lengths for each in filled])
-        segments = np.maximum.reduceat(cosines, firsts)
-        made = map(Likeness, segments.tolist(), words.tolist())
-        return [next(made) if len(each) else UNLIKE for each in passages]
+def sum_rows(loaded: Table, rows: RowNumbers, counts: Counts, sums: Floats) -> None:
+    """Write the sum of the rows of each text, given one text after the other and how many each text has."""
+    arrays = address(loaded.table), address(loaded.scale), loaded.table.shape[1], address(rows), address(counts)
+    _sum_rows(*arrays, len(counts), address(sums), WIDE_REGISTERS)
 
 
-def _query_rows(loaded: Table, query: str) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
-    """Return the distinct rows of a query, their weights (together 1), and the rows scaled to length 1."""
+def _query_rows(loaded: Table, query: str) -> tuple[RowNumbers, Floats]:
+    """Return the distinct rows of a query, and their weights (together 1)."""
     rows = np.unique(loaded.query_rows(query))
     weights = loaded.lengths.take(rows) * loaded.scale.take(rows)
     if len(rows) > MAX_QUERY_ROWS:
         heaviest = np.sort(np.argsort(-weights, kind="stable")[:MAX_QUERY_ROWS])
         rows, weights = rows[heaviest], weights[heaviest]
-    units: Floats = loaded.table.take(rows, axis=0).astype(np.float32) / loaded.lengths.take(rows)[:, None]
     shares: Floats = weights / np.float32(max(weights.sum(), 1e-9))
-    return rows, shares, units
+    return rows, shares
 
 
 def row_lengths(table: npt.NDArray[np.int8]) -> Floats:
@@ -130,39 +174,20 @@ def row_lengths(table: npt.NDArray[np.int8]) -> Floats:
     return lengths
 
 
-def _distinct(rows: RowNumbers, count: int) -> tuple[npt.NDArray[np.int64], RowNumbers]:
-    """Return the distinct ones of these rows in ascending order, and the place of each row among them.
-
-    `count` is the number of all rows. np.unique sorts: 0.42 ms for the rows of 24 passages, where this takes 0.05.
-    """
-    occurs = np.zeros(count, np.bool_)
-    occurs[rows] = True
-    distinct = np.flatnonzero(occurs)
-    place = np.empty(count, np.int32)
-    place[distinct] = np.arange(len(distinct), dtype=np.int32)
-    return distinct, place[rows]
-
-
-def _sum_lengths(loaded: Table, rows: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> Floats:
-    """Return the length of the sum of each segment's rows: what its vector was divided by.
-
-    A product per segment is faster than one `reduceat` over all rows, and needs little memory. To read the rows of a
-    few segments at once takes 0.5 ms for the best hits of a search, one by one 0.8.
-    """
-    sums, scales = np.zeros((len(counts), loaded.table.shape[1]), np.float32), loaded.scale.take(rows)
-    end = 0
-    for first in range(0, len(counts), _SEGMENTS_AT_ONCE):
-        some = counts[first : first + _SEGMENTS_AT_ONCE].tolist()
-        start, end = end, end + sum(some)
-        values, weights = loaded.table.take(rows[start:end], axis=0).astype(np.float32), scales[start:end]
-        bounds = pairwise(accumulate(some, initial=0))
-        for total, (left, right) in zip(sums[first : first + _SEGMENTS_AT_ONCE], bounds, strict=True):
-            np.dot(weights[left:right], values[left:right], out=total)
+def _sum_lengths(loaded: Table, rows: RowNumbers, counts: Counts) -> Floats:
+    """Return the length of the sum of each segment's rows: what its vector was divided by."""
+    sums = np.empty((len(counts), loaded.table.shape[1]), np.float32)
+    sum_rows(loaded, rows, counts, sums)
     lengths: Floats = np.sqrt(np.vecdot(sums, sums))
     lengths[lengths == 0] = 1
     return lengths
 
 
-def _starts(counts: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
-    starts: npt.NDArray[np.integer] = np.cumsum(counts) - counts
-    return starts
+def _sums_up_to(ends: Counts, numbers: npt.NDArray[Any]) -> list[int]:
+    """Return the sum of the numbers before each of these places."""
+    sums: list[int] = np.concatenate(([0], np.cumsum(numbers))).take(ends).tolist()
+    return sums
+
+
+def _joined(arrays: Sequence[npt.NDArray[Any]], kind: npt.DTypeLike) -> npt.NDArray[Any]:
+    return np.concatenate(arrays) if arrays else np.empty(0, kind)
