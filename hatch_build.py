@@ -1,7 +1,7 @@
 """Compiles the C code of Findspot while its package is built or installed.
 
-The compiler comes from the package `ziglang`, so that a machine needs none of its own. The library calls no other one,
-and is made for every processor of its architecture.
+The compiler comes from the package `ziglang`, so that a machine needs none of its own. The library needs
+no other one but that of C, and is made for every processor of its architecture.
 """
 
 import os

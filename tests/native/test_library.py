@@ -33,3 +33,8 @@ def test_a_missing_library_says_what_to_run(tmp_path: Path, monkeypatch: pytest.
             function("hash_grams")
     finally:
         library.loaded.cache_clear()
+
+
+def test_a_library_of_another_version_says_what_to_run() -> None:
+    with pytest.raises(RuntimeError, match="make install"):
+        function("a_function_of_the_next_version")

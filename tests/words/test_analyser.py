@@ -25,6 +25,10 @@ def test_terms_and_tokens_agree(text: str) -> None:
     assert all(bag[term] == occurrences[term] or (term in single and bag[term] <= occurrences[term]) for term in bag)
 
 
+def test_the_marks_of_a_script_without_spaces_end_a_word() -> None:
+    assert sorted(terms("word\u0e34")) == ["word", "\u0e34"]
+
+
 @given(texts)
 def test_the_offsets_of_a_token_cut_out_its_word(text: str) -> None:
     for token in tokens(text):

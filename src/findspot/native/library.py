@@ -19,7 +19,10 @@ _UTF_32 = f"utf-32-{sys.byteorder[0]}e"
 
 def function(name: str, *arguments: Any, returns: Any = None) -> Callable[..., Any]:
     """Return a C function. `arguments` are ctypes: `c_void_p` for the address of an array, `c_int64` for a size."""
-    found = getattr(loaded(), name)
+    try:
+        found = getattr(loaded(), name)
+    except (AttributeError, OSError) as error:
+        raise RuntimeError(f"The compiled part of Findspot is missing or old ({error}). Run `make install`.") from error
     found.argtypes, found.restype = arguments, returns
     called: Callable[..., Any] = found
     return called
@@ -42,7 +45,4 @@ def points(text: str) -> npt.NDArray[np.uint32]:
 @cache
 def loaded() -> ctypes.CDLL:
     """Return the library, which stays loaded."""
-    try:
-        return ctypes.CDLL(str(FILE))
-    except OSError as error:
-        raise RuntimeError(f"The compiled part of Findspot is missing ({error}). Run `make install`.") from error
+    return ctypes.CDLL(str(FILE))

@@ -58,9 +58,13 @@ def unit_pattern() -> re.Pattern[str]:
 
 @cache
 def mark() -> str:
-    """Match a combining mark, a joiner or a soft hyphen. `re` has no class for them, and `\\w` excludes them."""
+    """Match a combining mark, a joiner or a soft hyphen. `re` has no class for them, and `\\w` excludes them.
+
+    The marks of a script without spaces belong to its runs.
+    """
     points = [0xAD, 0x200C, 0x200D]
-    points += [point for point in range(0x300, 0x1E94B) if unicodedata.category(chr(point)).startswith("M")]
+    marks = (point for point in range(0x300, 0x1E94B) if unicodedata.category(chr(point)).startswith("M"))
+    points += [point for point in marks if not RUN.match(chr(point))]
     # The short lookahead rejects most text before the long character class is tried.
     return rf"(?=[^\x00-\xac\xae-\u02ff\u3100-\ua66e])[{''.join(map(chr, points))}]"
 
