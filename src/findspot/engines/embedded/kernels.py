@@ -82,8 +82,10 @@ def products(
 ) -> tuple[Rows, Vector]:
     """Return the rows whose codes have the highest products with the query, and the products, best first.
 
-    `first` is the row of the first code. Equal rows are in ascending order.
+    `first` is the row of the first code. `rows` are in ascending order, and so are equal ones of the answer.
     """
+    assert len(numbers) == codes.shape[1]
+    assert not len(rows) or first <= rows[0] <= rows[-1] < first + len(codes)
     limit = min(limit, len(rows))
     best, found = np.empty(limit, np.int64), np.empty(limit, np.int32)
     asked = address(rows), len(rows), address(numbers), not plainly and _has_wide_registers(), limit
