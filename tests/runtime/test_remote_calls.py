@@ -20,7 +20,7 @@ from findspot.runtime.helpers import Helpers
 from findspot.runtime.remote_calls import Call, answer, encoded, joined_there, read_reply, result_of, write_call
 from findspot.sources.lines import LinePiece
 
-HEAVY = {"sqlalchemy", "fastapi", "pydantic", "mcp", "tantivy", "faiss", "numpy", "uvicorn", "click", "litellm"}
+HEAVY = {"sqlalchemy", "fastapi", "pydantic", "mcp", "tantivy", "numpy", "uvicorn", "click", "litellm"}
 
 
 def passed_on(message: list[Any]) -> list[bytes]:

@@ -32,8 +32,8 @@ class Leg(Generic[Id]):
 
     def ranks(self) -> dict[Id, int]:
         """Return the ranks from 1 for the best. Equal scores are ordered by id, so the order is always the same."""
-        ordered = sorted(self.scores, key=lambda id: (-self.scores[id], id))
-        return {id: rank for rank, id in enumerate(ordered, start=1)}
+        ordered = sorted([(-score, id) for id, score in self.scores.items()])
+        return {id: rank for rank, (_, id) in enumerate(ordered, start=1)}
 
 
 def keyword_leg(scores: Mapping[Id, float], also: Mapping[Id, float] | None = None) -> Leg[Id]:

@@ -66,7 +66,7 @@ def outcome(engine: EmbeddedEngine, call: Callable[[EmbeddedEngine], object], fr
 def run(folder: Path) -> None:
     engine = EmbeddedEngine(folder)
     engine.write(NAMESPACE, MODEL, chunks(range(50)))
-    recall(engine)  # imports faiss
+    recall(engine)  # imports what a recall needs
     resource.setrlimit(resource.RLIMIT_NOFILE, (LIMIT, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     for free in FREE:
         engine.close()

@@ -17,6 +17,7 @@ from findspot.engines.protocol import Vector, Vectors
 FORMAT = 1  # change this with anything that changes codes: codes of different formats cannot be compared
 
 Codes: TypeAlias = npt.NDArray[np.uint8]  # one row per vector; 128 is zero
+Numbers: TypeAlias = npt.NDArray[np.int16]
 
 _ZERO, _MAX = 128, 127
 _RANGE = 4.5  # range of a code in standard deviations of a number; 4 and 5 give no better recall
@@ -27,7 +28,7 @@ _ROUNDS = 2
 class Query:
     """A quantized query: integers from -127 to 127, and the factor from a product with a code to a cosine."""
 
-    numbers: Vector
+    numbers: Numbers
     scale: float
 
 
@@ -57,7 +58,8 @@ class Coder:
         largest = float(np.abs(numbers).max())
         if largest == 0:
             return None
-        return Query(np.rint(numbers * np.float32(_MAX / largest)), largest / _MAX / float(self._scale))
+        rounded = np.rint(numbers * np.float32(_MAX / largest)).astype(np.int16)
+        return Query(rounded, largest / _MAX / float(self._scale))
 
 
 class _Rotation:

@@ -1,76 +1,99 @@
-"""The two inner loops of a vector search, from faiss.
+"""The inner loops of a vector search, in C: native/signs.c and native/products.c."""
 
-faiss is imported on first use, because that takes long. It is called below the level of its indexes, which would hold a
-second copy of the codes in memory and take no filter.
-"""
-
-from collections import defaultdict
-from typing import Any
+from ctypes import c_bool, c_int64, c_void_p
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
-from findspot.engines.embedded.codes import Codes
+from findspot.engines.embedded.codes import Codes, Numbers
 from findspot.engines.protocol import Vector
+from findspot.native import address, function
 
-_PATTERNS = np.where(np.arange(16)[:, np.newaxis] >> np.arange(4) & 1, 1, -1).astype(np.float32)
-_ROWS_PER_SLICE = 8192
+Mask = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.int64]
+Scores = npt.NDArray[np.uint16]
+Tables = npt.NDArray[np.uint8]
+
+_BLOCK = 32  # rows
+_BLOCKS_AT_ONCE = 256  # that are packed
 # The signs of 1,024 numbers are enough, because after the rotation all numbers matter equally. With more, the 16-bit
-# sums of faiss overflow, and the nearest rows get the lowest scores.
+# scores could overflow: 256 tables of up to 255.
 _MAX_SIGNS = 1024
+UNKNOWN = 65_535  # stands for the score of a row that was not scored, which is picked before all others
+_BITS = (np.arange(16) >> np.arange(4)[:, np.newaxis] & 1).astype(np.int32)  # of the sixteen half bytes
 
-# Unused scanners by dimension. They are reused and never freed, because freeing them through faiss's Python classes
-# breaks their reference counts.
-_idle: defaultdict[int, list[Any]] = defaultdict(list)
-
-
-def products(codes: Codes, numbers: Vector, limit: int) -> tuple[npt.NDArray[np.int64], Vector]:
-    """Return the positions of the codes with the highest products with the query, and the products, unordered."""
-    import faiss
-
-    highest = np.full(limit, -np.inf, np.float32)
-    positions = np.full(limit, -1, np.int64)
-    pointers = [faiss.swig_ptr(each) for each in (codes, highest, positions)]
-    idle = _idle[len(numbers)]
-    scanner = idle.pop() if idle else _scanner(len(numbers))
-    try:
-        scanner.set_query(faiss.swig_ptr(numbers))
-        scanner.set_list(0, 0.0)
-        scanner.scan_codes(len(codes), pointers[0], None, pointers[1], pointers[2], limit)
-    finally:
-        idle.append(scanner)
-    return positions, highest
+_score_signs_arguments = (c_void_p, c_int64, c_int64, c_void_p, c_void_p)
+_score_signs_plainly = function("score_signs_plainly", *_score_signs_arguments)
+_score_signs_widely = function("score_signs_widely", *_score_signs_arguments)
+_can_score_widely = function("can_score_widely", returns=c_bool)
+_pick_highest = function("pick_highest", c_void_p, c_void_p, c_int64, c_int64, c_void_p, c_void_p, returns=c_int64)
+_best_products = function(
+    "best_products",
+    *(c_void_p, c_int64, c_int64, c_void_p, c_int64, c_void_p, c_bool, c_int64, c_void_p, c_void_p),
+    returns=c_int64,
+)
 
 
 class Signs:
-    """The signs of codes, packed for the fast scan of faiss: each symbol of a product quantizer holds four signs."""
+    """The signs of codes, one bit for each number, in blocks of 32 rows (native/signs.c)."""
 
     def __init__(self, codes: Codes) -> None:
-        import faiss
+        self._count = len(codes)
+        used = min(codes.shape[1], _MAX_SIGNS)
+        self._blocks = np.zeros((-(-len(codes) // _BLOCK), -(-used // 8), _BLOCK), np.uint8)
+        for first in range(0, len(self._blocks), _BLOCKS_AT_ONCE):
+            some = self._blocks[first : first + _BLOCKS_AT_ONCE]
+            positive = codes[first * _BLOCK : (first + len(some)) * _BLOCK, :used] >= 128
+            packed = np.zeros((len(some) * _BLOCK, some.shape[1]), np.uint8)
+            packed[: len(positive)] = np.packbits(positive, axis=1, bitorder="little")
+            some[:] = packed.reshape(len(some), _BLOCK, -1).transpose(0, 2, 1)
 
-        self._used = min(codes.shape[1], _MAX_SIGNS)
-        self._width = -(-self._used // 8) * 8
-        index: Any = faiss.IndexPQ(self._width, self._width // 4, 4, faiss.METRIC_INNER_PRODUCT)
-        faiss.copy_array_to_vector(np.tile(_PATTERNS, (self._width // 4, 1)).ravel(), index.pq.centroids)
-        index.is_trained = True
-        for start in range(0, len(codes), _ROWS_PER_SLICE):
-            positive = codes[start : start + _ROWS_PER_SLICE, : self._used] >= 128
-            index.add_sa_codes(np.packbits(positive, axis=1, bitorder="little"))
-        packed: Any = faiss.IndexPQFastScan(index)
-        packed.orig_codes = None  # freed together with the other index
-        self._index = packed
-
-    def nearest(self, numbers: Vector, limit: int) -> tuple[npt.NDArray[np.int64], Vector]:
-        """Return the positions with the highest scores, and the scores. faiss may return fewer than `limit`."""
-        query = np.zeros((1, self._width), np.float32)
-        query[0, : self._used] = numbers[: self._used]
-        scores, positions = self._index.search(query, limit)
-        found = positions[0] >= 0
-        return positions[0][found], scores[0][found]
+    def score(self, tables: Tables, scores: Scores, *, plainly: bool = False) -> None:
+        """Write the score of each row: the higher, the more alike its signs are to those of the query."""
+        assert len(scores) == self._count
+        assert len(tables) == 2 * self._blocks.shape[1]
+        score = _score_signs_plainly if plainly or not _has_wide_registers() else _score_signs_widely
+        score(address(self._blocks), self._count, self._blocks.shape[1], address(tables), address(scores))
 
 
-def _scanner(dimension: int) -> Any:
-    import faiss
+def tables(numbers: Numbers) -> Tables:
+    """Return for four numbers of a query each what the sixteen combinations of their signs add to the score.
 
-    quantizer: Any = faiss.ScalarQuantizer(dimension, faiss.ScalarQuantizer.QT_8bit_direct_signed)
-    return quantizer.select_InvertedListScanner(faiss.METRIC_INNER_PRODUCT, None, True, None, False)
+    That is the sum of those numbers, without their own sign, whose sign agrees, scaled to one byte.
+    """
+    used = numbers[:_MAX_SIGNS].astype(np.int32)
+    fours = np.append(used, np.zeros(-len(used) % 8, np.int32)).reshape(-1, 4)
+    sums = np.maximum(fours, 0) @ _BITS + np.maximum(-fours, 0) @ (1 - _BITS)
+    scaled: Tables = np.floor(sums * (255 / max(1, sums.max())) + 0.5).astype(np.uint8)
+    return scaled
+
+
+def highest(scores: Scores, mask: Mask, wanted: int) -> Rows:
+    """Return the rows of the mask with the highest scores, in ascending order."""
+    assert len(scores) == len(mask)
+    rows, counts = np.empty(min(wanted, len(mask)), np.int64), np.empty(UNKNOWN + 1, np.uint32)
+    found = _pick_highest(address(scores), address(mask), len(mask), len(rows), address(counts), address(rows))
+    return rows[:found]
+
+
+def products(
+    codes: Codes, first: int, rows: Rows, numbers: Numbers, limit: int, *, plainly: bool = False
+) -> tuple[Rows, Vector]:
+    """Return the rows whose codes have the highest products with the query, and the products, best first.
+
+    `first` is the row of the first code. `rows` are in ascending order, and so are equal ones of the answer.
+    """
+    assert len(numbers) == codes.shape[1]
+    assert not len(rows) or first <= rows[0] <= rows[-1] < first + len(codes)
+    limit = min(limit, len(rows))
+    best, found = np.empty(limit, np.int64), np.empty(limit, np.int32)
+    asked = address(rows), len(rows), address(numbers), not plainly and _has_wide_registers(), limit
+    _best_products(address(codes), codes.shape[1], first, *asked, address(best), address(found))
+    return best, found.astype(np.float32)
+
+
+@cache
+def _has_wide_registers() -> bool:
+    found: bool = _can_score_widely()
+    return found

@@ -284,4 +284,4 @@ def _best(scores: dict[int, float], full: Mapping[int, float], limit: int) -> di
 
 def _sorted(scores: dict[int, float]) -> dict[int, float]:
     """Return scores with the best first, and equal ones by id."""
-    return dict(sorted(scores.items(), key=lambda each: (-each[1], each[0])))
+    return {id: -negative for negative, id in sorted([(-score, id) for id, score in scores.items()])}

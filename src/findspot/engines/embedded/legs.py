@@ -51,15 +51,18 @@ class Legs:
         running = threads.submit(self._best_with_cosines)
         try:
             rows, cosines = self._nearest()
+            found = self._by_id(rows, cosines)
+            # The keyword leg often takes longer: meanwhile, score all, although it may find some of them too.
+            scores = None if running.done() else self._scores([*found])
             (keyword, full, matches), keyword_rows, keyword_cosines = running.result()
             self.stop()
         finally:
             running.cancel()
-        found = self._by_id(rows, cosines)
         vector_also = {id: cosine for id, cosine in keyword_cosines.items() if id not in found}
-        # If keywords found fewer than the limit, no other chunk matches them.
-        vector_only = [id for id in found if id not in keyword] if len(keyword) == self.limit else []
-        keyword_also, more = self._scores(vector_only), len(full) == self.limit
+        keyword_also, more = {}, len(full) == self.limit
+        if len(keyword) == self.limit:  # otherwise no other chunk matches
+            scores = self._scores([id for id in found if id not in keyword]) if scores is None else scores
+            keyword_also = {id: score for id, score in scores.items() if id not in keyword}
         if self.words and more:
             with reading(self.namespace):
                 full |= self.snapshot.keywords.full_matches(self.words, list(keyword_also))

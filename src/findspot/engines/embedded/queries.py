@@ -43,9 +43,8 @@ class Queries(Generic[N]):
         self._namespaces = namespaces
         self._pool = ThreadPoolExecutor(max(4, 2 * (os.cpu_count() or 1)), thread_name_prefix="keywords")
 
-    @translate_os_errors()
     def prepare(self) -> None:
-        import faiss  # noqa: F401
+        """Do nothing: there is nothing to load."""
 
     def warm(self, namespace: str) -> None:
         """Open the index: one of a million chunks takes half a second."""

@@ -28,13 +28,13 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _T = TypeVar("_T")
 
-MAX_PART = 131_072  # rows of a part; comparing their signs takes half a millisecond
+MAX_PART = 131_072  # rows of a part; comparing their signs takes a quarter of a millisecond
 MIN_PART = 4096  # rows of a part with signs; fewer rows at the end are read into memory
 SLICE = 4096  # rows whose codes are compared in one slice: they fit into the cache of a core
 _MIN_DIMENSION = 64  # below this, signs are too inaccurate, and comparing codes is fast
 _FEW = 6  # if a filter leaves less than one row in six, comparing signs first is slower
 _PICKED, _MIN_PICKED = 15, 2000  # rows picked by their signs, for each wanted hit
-_SPARE = 1.25  # pick this many times more rows than needed, because the filter is applied afterwards
+_ALONE = 524_288  # rows whose signs are compared in one thread, in about a millisecond
 
 CORES = min(4, cpu_count() or 1)
 
@@ -80,25 +80,24 @@ def nearest(
     parts: Sequence[Part], query: Query, limit: int, mask: Mask, stop: Stop = lambda: None
 ) -> tuple[Rows, Vector]:
     """Return the nearest rows of the mask and their cosines, nearest first."""
-    enough = max(_MIN_PICKED, _PICKED * limit)
-    picks = [partial(_pick, part, query, mask[part.start : part.end], enough) for part in parts]
-    picked = _in_threads(picks, stop)
-    unscored = [rows for rows, scores in picked if scores is None]
-    scored = [(rows, scores) for rows, scores in picked if scores is not None]
-    if scored:
-        rows, scores = (np.concatenate(column) for column in zip(*scored, strict=True))
-        unscored.append(rows[_highest(scores, enough)])
-    rows = np.concatenate(unscored) if unscored else np.empty(0, np.int64)
-    if scored:
-        rows.sort()
+    wanted = enough = max(_MIN_PICKED, _PICKED * limit)
+    scores, tables = np.full(len(mask), kernels.UNKNOWN, np.uint16), kernels.tables(query.numbers)
+    tasks = []
+    for part in parts:
+        kept = int(np.count_nonzero(mask[part.start : part.end]))
+        if part.signs is not None and kept > max(len(part.codes) // _FEW, 2 * enough):
+            tasks.append(partial(part.signs.score, tables, scores[part.start : part.end]))
+        else:
+            wanted += kept  # the codes of all these rows are compared
+    _run(tasks, stop, len(mask) > _ALONE)
+    rows = kernels.highest(scores, mask, wanted) if tasks else np.flatnonzero(mask)
     return best(parts, query, limit, rows, stop)
 
 
 def best(parts: Sequence[Part], query: Query, limit: int, rows: Rows, stop: Stop = lambda: None) -> tuple[Rows, Vector]:
     """Compare the codes of these rows. Return the nearest rows and their cosines, nearest first."""
     tasks = [partial(_compare, part, some, query, limit) for part, some in _slices(parts, rows)]
-    # Below two slices, a thread's start takes longer than it saves: 0.14 ms of the recall of 200 candidates.
-    compared = _in_threads(tasks, stop) if len(rows) > 2 * SLICE else [task() for task in tasks]
+    compared = _run(tasks, stop, len(rows) > 2 * SLICE)
     if not compared:
         return np.empty(0, np.int64), np.empty(0, np.float32)
     rows, products = (np.concatenate(column) for column in zip(*compared, strict=True))
@@ -112,18 +111,6 @@ def _part(file: Path, start: int, end: int, dimension: int) -> Part:
     return Part(start, codes, kernels.Signs(codes) if dimension >= _MIN_DIMENSION else None)
 
 
-def _pick(part: Part, query: Query, mask: Mask, enough: int) -> tuple[Rows, Vector | None]:
-    """Return rows of the mask that include the nearest, with the scores of their signs; or all rows, without scores."""
-    size, kept = len(mask), int(np.count_nonzero(mask))
-    picked = enough if kept == size else int(enough * _SPARE * size / max(kept, 1))
-    if part.signs is not None and kept > size // _FEW and picked < size // 2:
-        rows, scores = part.signs.nearest(query.numbers, picked)
-        passed = mask[rows]
-        if np.count_nonzero(passed) >= enough:
-            return rows[passed] + part.start, scores[passed]
-    return np.flatnonzero(mask) + part.start, None
-
-
 def _slices(parts: Sequence[Part], rows: Rows) -> Iterator[tuple[Part, Rows]]:
     for part in parts:
         first, last = np.searchsorted(rows, (part.start, part.end))
@@ -132,16 +119,18 @@ def _slices(parts: Sequence[Part], rows: Rows) -> Iterator[tuple[Part, Rows]]:
 
 
 def _compare(part: Part, rows: Rows, query: Query, limit: int) -> tuple[Rows, Vector]:
-    positions = rows - part.start
-    first, last = int(positions[0]), int(positions[-1]) + 1
-    contiguous = last - first == len(positions)
-    codes = part.codes[first:last] if contiguous else part.codes.take(positions, axis=0)
-    found, products = kernels.products(codes, query.numbers, min(limit, len(codes)))
-    return rows[found], products
+    return kernels.products(part.codes, part.start, rows, query.numbers, limit)
 
 
-def _highest(scores: Vector, count: int) -> npt.NDArray[np.intp]:
-    return np.argpartition(-scores, count)[:count] if count < len(scores) else np.arange(len(scores))
+def _run(tasks: Sequence[Callable[[], _T]], stop: Stop, threaded: bool) -> list[_T]:
+    """Run tasks in threads, or here if they are short: a thread's start then takes longer than it saves."""
+    if threaded:
+        return _in_threads(tasks, stop)
+    done: list[_T] = []
+    for task in tasks:
+        stop()
+        done.append(task())
+    return done
 
 
 def _in_threads(tasks: Sequence[Callable[[], _T]], stop: Stop = lambda: None) -> list[_T]:
