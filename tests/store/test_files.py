@@ -131,6 +131,18 @@ async def test_on_a_full_disk_only_deleting_may_use_the_reserve(
     assert reserve.stat().st_size == kept
 
 
+async def test_the_log_is_small_when_the_disk_has_little_room(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the log could take the space that is reserved for deleting."""
+
+    async def log_pages(free: int) -> int:
+        monkeypatch.setattr(files, "free_bytes", lambda folder: free)
+        async with store.write() as connection:
+            return int((await connection.execute(sa.text("PRAGMA wal_autocheckpoint"))).scalar_one())
+
+    much, little = 10 << 30, files.RESERVE * 10
+    assert [await log_pages(free) for free in (much, little, much)] == [4000, 1000, 4000]
+
+
 async def test_a_disk_without_any_room_is_not_writable(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "free_bytes", lambda folder: 0)
     with pytest.raises(FindspotError) as refused:

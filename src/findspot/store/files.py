@@ -14,6 +14,7 @@ from findspot.errors import FindspotError
 RESERVE = 16 << 20  # bytes; several times the log that small deletions need
 _SHARE = 8  # the reserve takes at most this part of a small disk
 _NOTHING_LEFT = 1 << 20  # bytes
+_MUCH = 1 << 30  # bytes; many times the log
 
 
 def free_bytes(folder: Path) -> int:
@@ -53,6 +54,11 @@ class DatabaseFiles:
     def is_full(self) -> bool:
         """Return whether the disk has no room, or only what is kept for deleting."""
         return free_bytes(self._folder) < (self._reserve if self._is_released else _NOTHING_LEFT)
+
+    @property
+    def has_much_room(self) -> bool:
+        """Whether the disk is far from full."""
+        return free_bytes(self._folder) >= _MUCH
 
     # ── the reserve ──
 
