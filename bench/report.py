@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import time
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,21 @@ from typing import Any
 from findspot import __version__
 
 FOLDER = Path(__file__).parent.parent / "docs" / "bench"
+_STEPS = 500_000  # of the loop that shows the speed of the machine
+
+
+def pace_ms() -> float:
+    """Return the milliseconds that a fixed loop of Python takes now, the median of five.
+
+    The same machine is faster or slower from hour to hour, by what else its host does.
+    """
+    taken = []
+    for _ in range(5):
+        began, total = time.perf_counter(), 0
+        for step in range(_STEPS):
+            total += step * step % 7
+        taken.append((time.perf_counter() - began) * 1000)
+    return sorted(taken)[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +67,7 @@ class Report:
     unranked: set[str] = field(default_factory=set)  # titles of tables in which a higher value is not better
 
     notes: dict[str, list[str]] = field(default_factory=dict)  # title → lines
+    pace_before: float = field(default_factory=pace_ms)
 
     def add(self, section: str, figure: Figure) -> None:
         self.sections.setdefault(section, []).append(figure)
@@ -70,7 +87,8 @@ class Report:
             "",
             self.how,
             "",
-            f"Findspot {__version__}, {datetime.now(UTC):%Y-%m-%d}, {machine}.",
+            f"Findspot {__version__}, {datetime.now(UTC):%Y-%m-%d}, {machine}. A loop of {_STEPS:,} steps in Python "
+            f"took {self.pace_before:.0f} ms before the measurement and {pace_ms():.0f} ms after it.",
             "",
         ]
         for plot in plots:
