@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
+from array import array
 from collections.abc import Iterator
 from ctypes import c_int64, c_void_p
 from dataclasses import dataclass
@@ -112,7 +113,8 @@ def _plain_spans(text: str, size: int, overlap: int) -> Iterator[tuple[int, int]
 @cache
 def kinds() -> bytes:
     """Return what each character is: the numbers of native/cutter.h."""
-    plane, found = "".join(map(chr, range(_PLANE))), bytearray([_JOINS]) * _PLANE
+    plane = array("I", range(_PLANE)).tobytes().decode(UTF_32, "surrogatepass")  # a third of the time of `chr`
+    found = bytearray([_JOINS]) * _PLANE
     for run in _SEPARATE.finditer(plane):
         found[run.start() : run.end()] = bytes(run.end() - run.start())
     for blank in _BLANK.finditer(plane):
