@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from findspot.chunking import Chunk, cut, spans
 from findspot.chunking.cut import clustered_spans
 from findspot.chunking.graphemes import LONGEST, cluster_end
-from tests.chunking.texts import settings_of_a_tool, texts
+from tests.chunking.texts import plain_texts, settings_of_a_tool, texts
 
 CLUSTER = regex.compile(r"\X")
 
@@ -29,31 +29,8 @@ def splits_a_cluster(text: str, at: int) -> bool:
 
 # ── properties of every text and every setting ──
 
-PLAIN = [
-    "a",
-    "bc",
-    "中",
-    "文字",
-    " ",
-    "  ",
-    "\n",
-    "\n\n",
-    "\n \n",
-    "\t",
-    ".",
-    "。",
-    "！",
-    "…",
-    "”",
-    '"',
-    ")",
-    "」",
-    "\u3000",
-]
-PLAIN += ["한글", "é", ". ", "? ", "\xa0", "\u200a", "»", "；", "A sentence. ", "没有标点的一段很长的文字"]
 
-
-@given(st.lists(st.sampled_from(PLAIN), max_size=120).map("".join) | texts, settings_of_a_tool)
+@given(plain_texts | texts, settings_of_a_tool)
 @example("", (1, 0))
 @example("\ud800 word " * 9, (10, 4))
 @example("a\r\nb " * 9, (4, 1))

@@ -1,21 +1,41 @@
-"""Cuts an excerpt around a match, for display. It begins and ends at sentences if possible, otherwise at words."""
+"""Cuts excerpts around matches, for display. They begin and end at sentences if possible, otherwise at words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
+from ctypes import c_int64, c_void_p
+from itertools import accumulate, chain
 
 import regex
 
-from findspot.chunking.cut import SENTENCE
+from findspot.chunking.cut import SENTENCE, UTF_32, WIDE_COMMAS, kinds
 from findspot.chunking.graphemes import cluster_end, is_boundary, last_boundary
+from findspot.native import function
 
 # Boundaries inside a sentence: white space, or a Chinese comma, which has no space after it.
-_PAUSE = r"\s|(?<=[，、：；])(?=\S)"
+_PAUSE = rf"\s|(?<=[{WIDE_COMMAS}])(?=\S)"
 _NEXT_PAUSE, _LAST_PAUSE = regex.compile(_PAUSE), regex.compile(f"(?r){_PAUSE}")
 
+_cut_excerpts = function("cut_excerpts", c_void_p, c_void_p, c_int64, c_void_p, c_int64, c_void_p)
 
-def excerpt(text: str, start: int, end: int, size: int) -> tuple[int, int]:
-    """Return a span of at most `size` characters that contains `text[start:end]`, or as much of it as fits."""
+
+def excerpts(texts: Sequence[str], matches: Sequence[tuple[int, int]], size: int) -> list[tuple[int, int]]:
+    """Return a span of each text: at most `size` characters that contain its match, or as much of it as fits."""
+    if size < 1 or len(texts) != len(matches):
+        raise ValueError("size must be at least 1, and each text must have a match")
+    points, ends = "".join(texts).encode(UTF_32, "surrogatepass"), array("q", accumulate(map(len, texts)))
+    spans = array("q", chain.from_iterable(matches))
+    _cut_excerpts(points, ends.buffer_info()[0], len(texts), kinds(), size, spans.buffer_info()[0])
+    found = list(zip(spans[::2], spans[1::2], strict=True))
+    for place, (start, _) in enumerate(found):
+        if start < 0:
+            found[place] = clustered_excerpt(texts[place], *matches[place], size)
+    return found
+
+
+def clustered_excerpt(text: str, start: int, end: int, size: int) -> tuple[int, int]:
+    """Return the span of any text: the reference for C, which cuts texts without longer grapheme clusters."""
     first, last = len(text) - len(text.lstrip()), len(text.rstrip())
     if last - first <= size:
         return first, max(first, last)

@@ -1,6 +1,6 @@
 """Choose the snippet of a hit: the part of its text with the best match, and what matched in it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 LENGTH = 240  # characters
@@ -16,16 +16,15 @@ class Snippet(NamedTuple):
 
 
 def snippets(
-    texts: Iterable[str], spans: Iterable[Sequence[tuple[int, int]]], length: int = LENGTH
+    texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]], length: int = LENGTH
 ) -> Iterator[Snippet]:
     """Yield the part of each text with the most different matches, cut at sentences or words.
 
     `spans` are the matches in each whole text, in order.
     """
-    from findspot.chunking import excerpt
+    from findspot.chunking import excerpts
 
-    for text, matches in zip(texts, spans, strict=True):
-        start, end = excerpt(text, *_best(text, matches), length)
+    for (start, end), matches in zip(excerpts(texts, list(map(_best, texts, spans)), length), spans, strict=True):
         shown = [
             (first - start if first > start else 0, (last if last < end else end) - start)
             for first, last in matches
