@@ -9,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ class NativeBuildHook(BuildHookInterface):  # type: ignore[misc]
     """Compiles all C files into one library beside them."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        if find_spec("ziglang") is None:
+            raise SystemExit("The package `ziglang`, which compiles the C code of Findspot, is not installed.")
         folder = Path(self.root) / FOLDER
         library = folder / "libfindspot.so"
         sources = sorted(map(str, folder.glob("*.c")))
@@ -41,7 +44,8 @@ class NativeBuildHook(BuildHookInterface):  # type: ignore[misc]
             caches = {"ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
             made = Path(cache) / library.name  # replaces the library at once: a process may have loaded it
             command = [sys.executable, "-m", "ziglang", "cc", *OPTIONS, "-o", str(made), *sources]
-            subprocess.run(command, check=True, env=os.environ | caches)
+            if subprocess.run(command, env=os.environ | caches).returncode:
+                raise SystemExit("The C code of Findspot could not be compiled. The lines above say why.")
             beside = library.with_suffix(".new")
             beside.write_bytes(made.read_bytes())
             beside.replace(library)

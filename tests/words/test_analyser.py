@@ -244,6 +244,8 @@ def test_the_spans_in_many_texts_are_those_in_each(many: list[str], typing: bool
         ("\U0002f81a 冬 \U00020bb7", {"冬", "\U00020bb7"}, {(0, 1), (2, 3), (4, 5)}),
         ("", {"lamp", "灯"}, set()),
         ("lamp", set(), set()),
+        ("lamp", {"lamp", ""}, {(0, 4)}),
+        ("ﾊﾞｽ", {"ハ\u3099", "\u3099ス"}, {(0, 2), (1, 3)}),  # half width
         (" ", {"a"}, set()),
     ],
 )

@@ -167,6 +167,11 @@ def test_texts_are_folded_together_as_they_are_alone(texts: list[str]) -> None:
     assert fold_texts(texts) == [folded_alone(text) for text in texts]
 
 
+@pytest.mark.parametrize("text", ["ｶﾞｲﾄﾞ", "ﾊﾟﾝ", "ㅎㅏㄴ글", "\uffa1\uffc2", "㉠ㅏ", "か\u3099", "\u1100\u1161"])
+def test_characters_that_combine_when_folded_do_so_in_every_text(text: str) -> None:
+    assert fold_texts([text, f"{text} ﬁ"]) == [folded_alone(text), f"{folded_alone(text)} fi"]
+
+
 def test_every_character_is_folded_as_by_unicode() -> None:
     texts = [f"A{chr(point)}b {chr(point)}" for point in range(0x11_0000) if point < 0x3200 or point % 5 == 0]
     assert fold_texts(texts) == [folded_alone(text) for text in texts]

@@ -36,6 +36,7 @@ struct scratch {
     float *best;     /* 2 * count numbers: how alike each word of the query is to a segment, and to a passage */
 };
 
+/* The sum of up to 512 numbers always fits, because one of the rows has numbers of 8 bits. */
 INLINE int32_t dot(const int16_t *one, const int16_t *other, int64_t dimension) {
     int32_t sum = 0;
     for (int64_t at = 0; at < dimension; at++) sum += one[at] * other[at];

@@ -7,6 +7,7 @@ words in order, for phrases. Each distinct word is split once; the result is cac
 
 from __future__ import annotations
 
+import re
 import sys
 from array import array
 from bisect import bisect_right
@@ -35,6 +36,7 @@ _UTF_32 = f"utf-32-{sys.byteorder[0]}e"
 _POINT = "I"  # four bytes
 _PLANE, _UNKNOWN = 0x10000, 0xFFFFFFFF
 _TABLE_FROM = 256  # characters
+_RUN_TERM = re.compile(f"[{scripts.RUN_CHARACTERS}\u3099\u309a]+")  # marks as well: those of half width are in runs
 
 _fold_points = function("fold_points", c_void_p, c_int64, c_void_p, c_uint32, c_void_p, c_void_p, returns=c_int64)
 _find_needles = function(
@@ -143,10 +145,11 @@ class TermSpans:
     def __init__(self, wanted: Set[str], prefix: str | None = None) -> None:
         self._wanted, self._prefix = wanted, prefix
         single = {prefix} if prefix and len(prefix) == 1 else set()  # a character of a run is a unit
-        runs = [term for term in wanted | single if scripts.RUN.fullmatch(term)]
+        runs = [term for term in wanted | single if _RUN_TERM.fullmatch(term)]
         emoji = {term for term in wanted if scripts.EMOJI.fullmatch(term)}
         self._emoji = emoji | ({prefix} if prefix else set())
-        substrings = {required_substring(term) for term in wanted - {*runs, *emoji}} | ({prefix} if prefix else set())
+        others = wanted - {*runs, *emoji, ""}
+        substrings = {*map(required_substring, others)} | ({prefix} if prefix else set())
         self._needles = _Needles(runs, list(substrings))
         self._cache: dict[str, tuple[tuple[int, int], ...]] = {}  # spans in text without white space
 

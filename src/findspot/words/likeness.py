@@ -97,9 +97,15 @@ def _table() -> _Points:
         folded = _folded(character)
         if character.isspace():
             table[point] = ord(" ")
-        elif unicodedata.category(character)[0] != "M" and point not in _JAMO and point not in _SURROGATES:
-            table[point] = ord(folded) if len(folded) == 1 else _IRREGULAR
+        elif len(folded) == 1 and not _may_combine(folded) and unicodedata.category(character)[0] != "M":
+            table[point] = ord(folded)
+    table[_SURROGATES.start : _SURROGATES.stop] = _IRREGULAR
     return table
+
+
+def _may_combine(character: str) -> bool:
+    """Return whether a character may become one with those before it: `ﾊﾞ`, of half width, becomes `バ`."""
+    return unicodedata.category(character)[0] == "M" or ord(character) in _JAMO
 
 
 class Grams:
