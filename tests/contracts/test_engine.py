@@ -378,5 +378,5 @@ def test_a_count_without_words_counts_chunks_with_a_vector(engine: Engine) -> No
 def test_a_recall_may_count_on_the_way(engine: Engine) -> None:
     engine.write(DOCUMENTS, MODEL, batch({id: "cat 猫" if id % 2 else "dog" for id in range(1, 40)}))
     for asked, vector in ((words("猫"), direction(1)), (words("nowhere"), None), (None, direction(1))):
-        recall = engine.recall(DOCUMENTS, asked, vector, limit=5, counting=True)
+        recall = engine.recall(DOCUMENTS, asked, vector, limit=5, count_to=1000)
         assert recall.matches in (None, engine.count(DOCUMENTS, asked))

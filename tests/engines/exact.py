@@ -122,7 +122,7 @@ class ExactEngine:
         within: Within = EVERYTHING,
         also: Sequence[int] = (),
         stop: Stop = lambda: None,
-        counting: bool = False,
+        count_to: int = 0,
         timeout_s: float | None = None,
     ) -> Recall:
         stop()

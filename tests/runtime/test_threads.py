@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import findspot
-from findspot.runtime.threads import STAGE_POOLS, ThreadPool, Threads
+from findspot.runtime.threads import SHORT, STAGE_POOLS, ThreadPool, Threads
 
 SOURCE = Path(findspot.__file__).parent
 
@@ -58,3 +58,9 @@ async def test_closing_waits_for_calls_and_cancelling_drops_those_that_wait() ->
     with pytest.raises(asyncio.CancelledError):
         await waiting
     assert began == []
+
+
+async def test_only_work_on_long_texts_leaves_the_thread_of_the_event_loop(threads: Threads) -> None:
+    here, long = threading.current_thread(), "长" * (SHORT // 2)
+    assert await threads.search.run_if_long([long, long], threading.current_thread) is here
+    assert await threads.search.run_if_long([long, long, "x"], threading.current_thread) is not here

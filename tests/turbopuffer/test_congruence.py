@@ -136,14 +136,14 @@ def test_a_filter_with_many_documents_is_asked_in_parts_that_answer_like_one(
     within = Within("/a", document_ids=frozenset({0, 1, 2, 4, 6, 8, 10_000}))
     words, vector = Words(any_of=query_terms("harbour 港口"), full_match=query_terms("harbour 港口")), _vectors(1, 3)[0]
     whole, counted = (
-        engines[1].recall(DOCUMENTS, words, vector, limit=15, within=within, also=[1, 5], counting=True),
+        engines[1].recall(DOCUMENTS, words, vector, limit=15, within=within, also=[1, 5], count_to=1000),
         engines[0].count(DOCUMENTS, words, within),
     )
     monkeypatch.setattr(queries, "LEAST_RANGE", 2)
     for most in (1, 3):
         monkeypatch.setattr(queries, "MAX_IDS", most)
         assert len(queries.filters(within)) > 1
-        parts = engines[1].recall(DOCUMENTS, words, vector, limit=15, within=within, also=[1, 5], counting=True)
+        parts = engines[1].recall(DOCUMENTS, words, vector, limit=15, within=within, also=[1, 5], count_to=1000)
         assert parts == whole
         assert parts.matches == engines[1].count(DOCUMENTS, words, within) == counted
     ours = engines[0].recall(DOCUMENTS, words, None, limit=CHUNKS, within=within)
@@ -180,7 +180,7 @@ def test_both_engines_score_what_only_one_leg_found(engines: tuple[Engine, Engin
     vector = _vectors(1, 3)[0]
     words = Words(any_of=query_terms("harbour 港口"))
     ours, theirs = (
-        engine.recall(DOCUMENTS, words, vector, limit=20, also=[1, 2, 3, 999], counting=True) for engine in engines
+        engine.recall(DOCUMENTS, words, vector, limit=20, also=[1, 2, 3, 999], count_to=1000) for engine in engines
     )
     assert {**theirs.vector, **theirs.vector_also}.keys() >= {1, 2, 3}
     for one, other in ((ours.vector, theirs.vector), (ours.vector_also, theirs.vector_also)):

@@ -209,7 +209,7 @@ def test_no_more_queries_are_in_flight_than_the_service_takes(engine: Turbopuffe
     before = standin.service.requests["query"]
     with ThreadPoolExecutor(12) as pool:
         asked = [
-            pool.submit(engine.recall, TABLE, words("cat"), direction(1), limit=5, counting=True) for _ in range(30)
+            pool.submit(engine.recall, TABLE, words("cat"), direction(1), limit=5, count_to=1000) for _ in range(30)
         ]
         recalled = [each.result() for each in asked]
     assert {each.matches for each in recalled} == {30}

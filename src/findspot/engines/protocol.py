@@ -129,7 +129,7 @@ class Recall:
 
     `full_matches` are the recalled chunks that are full matches; `more_full_matches` is true if others may be.
     `documents` maps recalled chunks to their documents, if they were cut from documents. `exists` is false if there is
-    no index. `matches` is what `count` returns for the same query, if the engine has counted on the way.
+    no index. `matches` is how many chunks match, if the engine has counted on the way.
     """
 
     keyword: Mapping[int, float] = field(default_factory=dict)
@@ -217,7 +217,7 @@ class Engine(Protocol):
         within: Within = EVERYTHING,
         also: Sequence[int] = (),
         stop: Stop = lambda: None,
-        counting: bool = False,
+        count_to: int = 0,
         timeout_s: float | None = None,
     ) -> Recall:
         """Return the best `limit` chunks of each leg.
@@ -225,8 +225,9 @@ class Engine(Protocol):
         Both legs also score the chunks of `also`, whether recalled or not; the filter does not apply to them. With a
         limit of 0 nothing else is scored. Raises DimensionMismatch if the vector cannot be compared.
 
-        With `counting`, an engine that does so in less time than a call of `count` takes counts the matches too. An
-        engine that waits for a service raises ENGINE_UNAVAILABLE after `timeout_s`.
+        With `count_to`, an engine that does so in less time than a call of `count` takes counts the matches too. The
+        number is exact up to `count_to`; a larger one may be too small. An engine that waits for a service raises
+        ENGINE_UNAVAILABLE after `timeout_s`.
         """
 
     def count(self, namespace: str, words: Words | None, within: Within = EVERYTHING) -> int:

@@ -16,7 +16,8 @@ from findspot.ranking.workspace import Shown
 from findspot.runtime.embeddings import Embeddings
 from findspot.runtime.limits import Deadline, Gate
 from findspot.search import candidates
-from findspot.search.recall import Degradation, Recalled, Recaller, words_of
+from findspot.search.candidates import words_with_full_matches
+from findspot.search.recall import Degradation, Recalled, Recaller
 from findspot.search.request import SearchRequest
 from findspot.search.workspace_search import WorkspaceSearch
 from findspot.store import chunks as rows
@@ -94,7 +95,7 @@ class Explainer:
                 query,
                 Deadline.within(request.timeout_s),
                 turn,
-                words=replace(words_of(query), none_of=()),  # a passage that is excluded has a score too
+                words=replace(words_with_full_matches(query), none_of=()),  # a passage that is excluded has a score too
                 limit=candidates.MAX_CANDIDATES,
                 also=ids,
             )

@@ -9,7 +9,7 @@ from findspot.search.paging import Ranking
 
 
 async def list_results(rows: HitRows, threads: ThreadPool, ranking: Ranking, end: int) -> Ranking:
-    """Examine hits until there are more than `end` results, or no more hits. Texts are compared in a thread."""
+    """Examine hits until there are more than `end` results, or no more hits."""
     listing, per_document = ranking.listing, ranking.request.per_document
     while len(listing.places) <= end and listing.examined < len(ranking):
         ids = ranking.ids[listing.examined : listing.examined + BLOCK]
@@ -20,5 +20,5 @@ async def list_results(rows: HitRows, threads: ThreadPool, ranking: Ranking, end
         waiting = [ranking.ids[place] for place in listing.places[ranking.shown : end]]  # for the page itself
         found = await rows.texts([*waiting, *ids])
         texts = {place: found[id] for place, id in enumerate(ids, listing.examined) if id in found}
-        listing = await threads.run(listed, listing, documents, texts, per_document)
+        listing = await threads.run_if_long(texts.values(), listed, listing, documents, texts, per_document)
     return replace(ranking, listing=listing)

@@ -27,4 +27,4 @@ class Looks:
         known = self._segments.cached(ids)
         texts = await rows.texts([id for id in ids if id not in known])
         vector = await self._embeddings.query(query)
-        return await self._threads.run(self._segments.compare, query, vector, texts, known)
+        return await self._threads.run_if_long(texts.values(), self._segments.compare, query, vector, texts, known)

@@ -65,7 +65,7 @@ class _Asked:
     words: Words
     limit: int
     also: Sequence[int]
-    counting: bool
+    count_to: int
 
 
 class _OtherEmbedder(Exception):
@@ -122,18 +122,18 @@ class Recaller:
         limit: int = CANDIDATES,
         also: Sequence[int] = (),
         fall_back: bool = True,
-        counting: bool = False,
+        count_to: int = 0,
     ) -> Recalled:
         """Return up to `limit` candidates per leg, and the scores of the chunks in `also` even if they are not among
         the candidates. `words` replaces the words of the query. Other searches may have the turn while a service
-        embeds the query. With `counting`, the matches are counted too, if that would be another round trip later.
+        embeds the query. With `count_to`, matches are counted up to it, if that would be another round trip later.
 
         If vectors cannot be used, keywords alone are asked, unless `fall_back` is False. The vector of a query without
         a known word says nothing: then keywords alone are asked too, and a search by vectors finds something only if
         the index has a word of the query.
         """
         by_keyword, by_vector = request.strategy is not Strategy.VECTOR, request.strategy is not Strategy.KEYWORD
-        asked = _Asked(request, query.positive_text, words or words_of(query), limit, also, counting)
+        asked = _Asked(request, query.positive_text, words or words_of(query), limit, also, count_to)
         try:
             vector = None
             if by_vector and not self._embeddings.is_at_hand:
@@ -243,7 +243,7 @@ class Recaller:
             within=asked.request.within,
             also=asked.also,
             stop=deadline.check,
-            counting=asked.counting,
+            count_to=asked.count_to,
             timeout_s=deadline.left_s,
         )
         return Recalled(recall, by_keyword, by_vector=vector is not None)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from findspot.content.documents import Documents
@@ -52,7 +53,7 @@ class Results:
     def __init__(self, documents: Documents, index_status: IndexStatus, threads: Threads) -> None:
         self._documents = documents
         self._index_status = index_status
-        self._in_thread = threads.search.run
+        self._threads = threads.search
 
     async def read(self, namespace: str, query: "Query", hits: Sequence[RankedHit], rows: HitRows) -> ReadResults:
         """Return the hits that still exist, at their current positions."""
@@ -69,7 +70,8 @@ class Results:
             for id, (text, pieces) in read.items():
                 texts[id] = text
                 lines.update(((id, CURRENT, number), piece) for number, piece in enumerate(pieces))
-        results = await self._in_thread(_results, query, chunks.fitting, texts, lines, hits)
+        every = chain(texts.values(), (each.chunk.text for each in chunks.fitting.values()))
+        results = await self._threads.run_if_long(every, _results, query, chunks.fitting, texts, lines, hits)
         return ReadResults(results, missing=len(found) < len(hits))
 
 

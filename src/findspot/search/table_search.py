@@ -75,7 +75,7 @@ class TableSearch:
         self._embeddings = embeddings
         self._index_status = index_status
         self._gate = gate
-        self._in_thread = threads.search.run
+        self._threads = threads.search
         self._segments = segments
 
     async def search(self, request: SearchRequest) -> Found:
@@ -110,7 +110,7 @@ class TableSearch:
         best = islice(recall.keyword, QUOTES_CHECKED)  # full matches are first
         async with self._store.lookup(one=True) as connection:
             texts = await connection.run_sync(rows.texts, list(best))
-        shares = await self._in_thread(_quoted_shares, query, texts)
+        shares = await self._threads.run_if_long(texts.values(), _quoted_shares, query, texts)
         raised = {id: score + PHRASE_BONUS * shares.get(id, 0.0) for id, score in recall.keyword.items()}
         return replace(recall, keyword=raised)
 
@@ -179,7 +179,9 @@ class TableSearch:
         """Return the closer look at the best of these hits."""
         vector = await self._embeddings.query(query.positive_text)
         texts = {hit.ranked.id: hit.found.chunk.text for hit in hits[:LOOKED_AT]}
-        return await self._in_thread(self._segments.compare, query.positive_text, vector, texts)
+        return await self._threads.run_if_long(
+            texts.values(), self._segments.compare, query.positive_text, vector, texts
+        )
 
     def _rescored(self, hits: Sequence[Hit], looks: Mapping[int, Look]) -> list[Hit]:
         by_id = {hit.ranked.id: hit for hit in hits}

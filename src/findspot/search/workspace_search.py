@@ -301,8 +301,9 @@ class WorkspaceSearch:
         asked = replace(request, strategy=Strategy.HYBRID) if by_phrase else request
         wide = candidates.MAX_CANDIDATES if by_phrase else limit
         words, recall_deadline = words_with_full_matches(query), deadline.before(recall.GRACE_S)
+        count_to = 0 if query.needs_text_check else candidates.MAX_CANDIDATES
         recalled = await self._recaller.recall(
-            asked, query, recall_deadline, turn, words=words, limit=wide, counting=not query.needs_text_check
+            asked, query, recall_deadline, turn, words=words, limit=wide, count_to=count_to
         )
         legs, by_keyword = recalled.recall, recalled.by_keyword
         if by_phrase:

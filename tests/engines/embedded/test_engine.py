@@ -75,9 +75,27 @@ def test_a_recall_counts_every_match_on_the_way(engine: EmbeddedEngine, within: 
         (None, vector),
     ):
         for limit in (3, 1000):
-            counted = engine.recall(NAMESPACE, words, asked, limit=limit, within=within, counting=True).matches
+            counted = engine.recall(NAMESPACE, words, asked, limit=limit, within=within, count_to=1000).matches
             assert counted == engine.count(NAMESPACE, words, within) > 3
         assert engine.recall(NAMESPACE, words, asked, limit=3, within=within).matches is None
+
+
+def test_a_count_is_exact_up_to_its_limit_and_never_too_large(engine: EmbeddedEngine) -> None:
+    engine.write(NAMESPACE, MODEL, chunks(range(200)))
+    for words in (
+        Words(("mark", "索引", "cat")),
+        Words(("索引", "cat"), none_of=("cat",)),
+        Words(("mark",), all_of=("cat",)),
+        Words(("nowhere",), prefix="mar"),
+    ):
+        exact = engine.count(NAMESPACE, words)
+        for count_to in (1, exact - 1, exact, 1000):
+            counted = engine.recall(NAMESPACE, words, None, limit=2, count_to=count_to).matches
+            assert counted is not None
+            assert counted == exact or count_to < counted < exact
+    engine.delete(NAMESPACE, list(range(10, 200)))
+    words = Words(("索引", "cat"))
+    assert engine.recall(NAMESPACE, words, None, limit=2, count_to=10).matches == engine.count(NAMESPACE, words) <= 10
 
 
 def test_several_threads_may_write_at_the_same_time(engine: EmbeddedEngine) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
@@ -43,6 +43,16 @@ class _Queries(NamedTuple):
     def is_text_alone(self) -> bool:
         return self.whole is self.text
 
+    def parts(self) -> list[Query]:
+        return [each for each in (self.text, self.named) if each]
+
+
+class _Asked(NamedTuple):
+    """The queries for all chunks that match some words, and for full matches alone."""
+
+    every: _Queries
+    full: _Queries
+
 
 @dataclass(frozen=True, slots=True)
 class KeywordSearcher:
@@ -55,42 +65,56 @@ class KeywordSearcher:
     frequency_of: dict[tuple[str, str], int] = dataclasses.field(
         default_factory=dict
     )  # of terms by field, as far as asked for
-    queries_of: dict[Words, _Queries] = dataclasses.field(default_factory=dict)  # the last ones
+    queries_of: dict[Words, _Asked] = dataclasses.field(default_factory=dict)  # the last ones
 
-    def best(self, words: Words, limit: int, within: Within, *, counting: bool = False) -> Best:
+    def best(self, words: Words, limit: int, within: Within, *, count_to: int = 0) -> Best:
         """Return the `limit` best chunks. Full matches come before all others, whatever their scores.
 
         Texts and names are searched first. Then contexts are scored for these chunks alone, not for every match.
         """
-        text, named, whole = queries = self._queries(words)
-        if whole is None:
+        every, full_ones = self._queries(words)
+        if every.whole is None:
             return Best({}, set(), 0)
         filters = [*self._filters(within)]
-        is_scored = queries.is_text_alone or limit > _MAX_SCORED_AGAIN
-        searched = [whole] if is_scored else [each for each in (text, named) if each]
-        full = self._tops(searched, [*filters, *self._full_match(words)], limit) if words.full_match else {}
+        is_scored = every.is_text_alone or limit > _MAX_SCORED_AGAIN
+        searched, for_full = ([each.whole] if is_scored and each.whole else each.parts() for each in (every, full_ones))
+        full = self._tops(for_full, filters, limit)
         found, matches = full, None
-        if len(full) < limit and counting and len(searched) == 1:
+        if len(full) < limit and count_to and len(searched) == 1:
             top, matches = self._counted_top(_filtered(searched[0], filters), limit)
-            found = full | top
+            found = top | full
         elif len(full) < limit:
-            found = full | self._tops(searched, filters, limit)
-        scores = found if is_scored else self.scores(words, [*found])
+            found = self._tops(searched, filters, limit) | full
+        scores = found if is_scored else self.scores(words, [*found]) | self.full_scores(words, [*full])
         best = _best(scores, full, limit)
-        if counting and matches is None:
-            matches = len(best) if len(best) < limit else self.count(words, within)
+        if count_to and matches is None:
+            matches = len(best) if len(best) < limit else self.count(words, within, count_to)
         return Best(best, best.keys() & full.keys(), matches)
 
-    def full_matches(self, words: Words, ids: Sequence[int]) -> set[int]:
-        """Return which of these chunks are full matches."""
-        return set(self.scores(words, ids, self._full_match(words)))
+    def count(self, words: Words, within: Within, most: int | None = None) -> int:
+        """Return how many chunks match: exactly up to `most`, and above it perhaps too few.
 
-    def count(self, words: Words, within: Within) -> int:
-        """Return how many chunks match."""
-        text, named, _ = self._queries(words)
-        query = Query.boolean_query([(Occur.Should, each) for each in (text, named) if each])
-        found = self.searcher.search(_filtered(query, [*self._filters(within)]), 1, count=True)
-        return int(found.count)  # type: ignore[attr-defined]
+        To count the chunks with one frequent term instead takes 0.3 ms where all terms take up to 3.5.
+        """
+        filters = [*self._filters(within)]
+        if most is not None and not filters and not words.all_of:
+            found = self._count_with_one_term(words, above=most)
+            if found > most:
+                return found
+        query = Query.boolean_query([(Occur.Should, each) for each in self._queries(words).every.parts()])
+        return self._count(_filtered(query, filters))
+
+    def _count_with_one_term(self, words: Words, *, above: int) -> int:
+        """Return how many chunks match by the rarest term of `any_of` that is in more than this many chunks, or 0."""
+        frequent = {term: count for term in words.any_of if (count := self._frequency("terms", term)) > above}
+        if not frequent:
+            return 0
+        one = self._term(min(frequent, key=frequent.__getitem__))
+        excluded = [(Occur.MustNot, self._term(each)) for each in words.none_of]
+        return self._count(Query.boolean_query([(Occur.Must, one), *excluded]))
+
+    def _count(self, query: Query) -> int:
+        return int(self.searcher.search(query, 1, count=True).count)  # type: ignore[attr-defined]
 
     def frequencies(self, terms: Sequence[str], prefix: str | None) -> dict[str, int]:
         """Return in how many chunks each of these terms, and each with this prefix, occurs in text or context."""
@@ -101,13 +125,23 @@ class KeywordSearcher:
             found |= {term: max(count, found.get(term, 0)) for term, count in counts if count}
         return found
 
-    def scores(self, words: Words, ids: Sequence[int], filters: Sequence[Query] = ()) -> dict[int, float]:
+    def scores(self, words: Words, ids: Sequence[int]) -> dict[int, float]:
         """Return the scores of those of these chunks that match, best first."""
-        query = self._queries(words).whole if ids else None
-        if query is None:
+        return self._scores(self._queries(words).every.whole, ids)
+
+    def full_scores(self, words: Words, ids: Sequence[int]) -> dict[int, float]:
+        """Return the scores of those of these chunks that are full matches, best first.
+
+        `scores` adds the same numbers in another order, so its last digit may differ.
+        """
+        return self._scores(self._queries(words).full.whole, ids)
+
+    def _scores(self, query: Query | None, ids: Sequence[int]) -> dict[int, float]:
+        if query is None or not ids:
             return {}
-        these = [Query.term_query(self.schema, "id", id, "basic") for id in ids]  # a term set query takes twice as long
-        return self._top(_filtered(query, [Query.disjunction_max_query(these), *filters]), len(ids))
+        # This is the fastest way: a disjunction_max_query takes 1.6 times as long, and a term_set_query three times.
+        these = [(Occur.Should, Query.term_query(self.schema, "id", id, "basic")) for id in ids]
+        return self._top(_filtered(query, [Query.boolean_query(these)]), len(ids))
 
     def _tops(self, queries: Sequence[Query], filters: Sequence[Query], limit: int) -> dict[int, float]:
         found: dict[int, float] = {}
@@ -131,23 +165,52 @@ class KeywordSearcher:
         ids = self.searcher.fast_field_values("id", [address for _, address in hits])
         return _sorted({int(id or 0): score for (score, _), id in zip(hits, ids, strict=True)})
 
-    def _queries(self, words: Words) -> _Queries:
+    def _queries(self, words: Words) -> _Asked:
         """Return the queries for some words. A recall needs them up to four times."""
         known = self.queries_of.get(words)
         if known is None:
             if len(self.queries_of) >= _MAX_QUERIES:
                 self.queries_of.clear()
-            text, named = self._text(words), self._named(words)
-            known = self.queries_of[words] = _Queries(text, named, _whole(text, named, self._context(words)))
+            known = self.queries_of[words] = self._made(words)
         return known
 
-    def _text(self, words: Words) -> Query | None:
-        """Return the query for the terms, each of which counts once for the score; None if nothing can match."""
+    def _made(self, words: Words) -> _Asked:
+        """Return the queries for some words.
+
+        A full match has most terms in its text, where the query requires them. A filter beside the query for any of
+        them would be slower by far: it scores every chunk with one term (2.0 ms instead of 0.5 for eight words).
+        """
+        text, named, context = self._text(words), self._named(words), self._context(words)
+        every = _Queries(text, named, _whole(text, named, context))
+        if not words.full_match:
+            return _Asked(every, _Queries(None, None, None))
+        required = frozenset() if named else self._only_in_texts(words)
+        filters = self._full_match(words, required)
+        text = self._text(words, required) if required else text
+        whole = _whole(text, named, context) if required else every.whole
+        return _Asked(
+            every, _Queries(*(None if each is None else _filtered(each, filters) for each in (text, named, whole)))
+        )
+
+    def _only_in_texts(self, words: Words) -> frozenset[str]:
+        """Return the terms of a full match that no name has, nor any variant of them."""
+        variants = dict(words.variants)
+        return frozenset(
+            term
+            for term in {*words.full_match} & {*words.any_of}
+            if not (self.has_contexts and any(self._frequency(NAME, each) for each in (term, *variants.get(term, ()))))
+        )
+
+    def _text(self, words: Words, required: Set[str] = frozenset()) -> Query | None:
+        """Return the query for the terms, each of which counts once for the score; None if nothing can match.
+
+        A chunk needs one of `any_of`, and all that are `required`.
+        """
         all_of = dict.fromkeys(words.all_of)
         any_of = dict.fromkeys(term for term in words.any_of if term not in all_of)
         variants = dict(words.variants)
         clauses = [(Occur.Must, self._spelt(term, variants)) for term in all_of]
-        clauses += [(Occur.Should, self._spelt(term, variants)) for term in any_of]
+        clauses += [(Occur.Must if term in required else Occur.Should, self._spelt(term, variants)) for term in any_of]
         if words.prefix:
             clauses += [(Occur.Should, query) for query in self._completions(words.prefix, words.stems)]
         if not clauses:
@@ -188,10 +251,10 @@ class KeywordSearcher:
             if weight and self._frequency(field, term)
         ]
 
-    def _full_match(self, words: Words) -> list[Query]:
-        """Return the filters that a full match passes."""
+    def _full_match(self, words: Words, required: Set[str]) -> list[Query]:
+        """Return the filters that a full match passes, apart from the terms that its text is required to have."""
         variants = dict(words.variants)
-        filters = [self._spelt(term, variants, self._anywhere) for term in words.full_match]
+        filters = [self._spelt(term, variants, self._anywhere) for term in words.full_match if term not in required]
         if words.prefix:
             typed = [self._term(term) for term in words.typed]
             typed += self._completions(words.prefix, words.stems)

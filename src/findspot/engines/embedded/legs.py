@@ -29,7 +29,7 @@ class Legs:
     limit: int
     within: Within
     stop: Stop
-    counting: bool
+    count_to: int
     has_documents: bool  # the chunks were cut from documents
 
     def by_words(self) -> Recall:
@@ -43,7 +43,7 @@ class Legs:
     def by_vector(self) -> Recall:
         """Ask the vector leg alone."""
         rows, cosines = self._nearest()
-        matches = vector_count(self.snapshot, self.within) if self.counting else None
+        matches = vector_count(self.snapshot, self.within) if self.count_to else None
         return Recall(vector=self._by_id(rows, cosines), documents=self._documents(rows), matches=matches)
 
     def by_both(self, threads: ThreadPoolExecutor) -> Recall:
@@ -65,13 +65,19 @@ class Legs:
             keyword_also = {id: score for id, score in scores.items() if id not in keyword}
         if self.words and more:
             with reading(self.namespace):
-                full |= self.snapshot.keywords.full_matches(self.words, list(keyword_also))
+                full_also = self.snapshot.keywords.full_scores(self.words, list(keyword_also))
+            keyword_also |= full_also
+            full |= full_also.keys()
         documents = self._documents(np.concatenate((rows, keyword_rows)))
         return Recall(keyword, found, keyword_also, vector_also, full, more, documents, matches=matches)
 
     def with_scores_of(self, ids: Sequence[int], recall: Recall) -> Recall:
         """Add the scores of these chunks to those that a recall has."""
-        by_words = self._scores([id for id in ids if id not in recall.keyword])
+        others = [id for id in ids if id not in recall.keyword]
+        by_words = self._scores(others)
+        if self.words:
+            with reading(self.namespace):
+                by_words |= self.snapshot.keywords.full_scores(self.words, others)
         cosines = self._cosines(self.snapshot.vectors.find([id for id in ids if id not in recall.vector]))
         return replace(
             recall, keyword_also={**recall.keyword_also, **by_words}, vector_also={**recall.vector_also, **cosines}
@@ -83,9 +89,9 @@ class Legs:
         To count here, beside the vector leg, saves a search a hop to a thread and back.
         """
         if self.words is None:
-            return Best({}, set(), vector_count(self.snapshot, self.within) if self.counting else None)
+            return Best({}, set(), vector_count(self.snapshot, self.within) if self.count_to else None)
         with reading(self.namespace):
-            return self.snapshot.keywords.best(self.words, self.limit, self.within, counting=self.counting)
+            return self.snapshot.keywords.best(self.words, self.limit, self.within, count_to=self.count_to)
 
     def _best_with_cosines(self) -> tuple[Best, Ids, dict[int, float]]:
         """Return the best chunks by keywords, their rows and their cosines.

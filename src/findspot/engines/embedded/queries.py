@@ -64,7 +64,7 @@ class Queries(Generic[N]):
         within: Within = EVERYTHING,
         also: Sequence[int] = (),
         stop: Stop = lambda: None,
-        counting: bool = False,
+        count_to: int = 0,
         timeout_s: float | None = None,
     ) -> Recall:
         def read(opened: OpenNamespace, snapshot: Snapshot) -> Recall:
@@ -72,7 +72,7 @@ class Queries(Generic[N]):
                 raise DimensionMismatch(f"{namespace} has {snapshot.manifest.dimension} dimensions, not {len(vector)}")
             query = None if vector is None else snapshot.vectors.query(vector)
             has_documents = namespace.endswith(_DOCUMENTS)
-            legs = Legs(opened, snapshot, words, query, limit, within, stop, counting, has_documents)
+            legs = Legs(opened, snapshot, words, query, limit, within, stop, count_to, has_documents)
             recall = Recall()
             if limit > 0 and vector is None:
                 recall = legs.by_words()

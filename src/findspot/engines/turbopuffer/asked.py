@@ -71,7 +71,7 @@ class Asked:
         within: Within,
         also: list[int],
         *,
-        counting: bool,
+        count_to: int,
     ) -> None:
         keywords = Keywords(words) if words is not None else None
         self._keywords = keywords if keywords and keywords.can_match else None
@@ -79,7 +79,7 @@ class Asked:
         self._limit = min(limit, queries.MAX_LIMIT)
         self._also = also
         self._parts = queries.filters(within) if limit > 0 else []
-        self._counting = counting and limit > 0
+        self._counting = count_to > 0 and limit > 0
 
     def answer(self, transport: Transport, placement: Placement, timeout_s: float | None) -> Recall:
         """Send the requests within the time, and return what they recall together."""

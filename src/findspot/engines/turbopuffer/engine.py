@@ -195,7 +195,7 @@ class TurbopufferEngine:
         within: Within = EVERYTHING,
         also: Sequence[int] = (),
         stop: Stop = lambda: None,
-        counting: bool = False,
+        count_to: int = 0,
         timeout_s: float | None = None,
     ) -> Recall:
         stop()
@@ -203,7 +203,7 @@ class TurbopufferEngine:
         def ask(placement: Placement) -> Recall:
             if vector is not None and len(vector) != placement.dimension:
                 raise DimensionMismatch(f"{namespace} has {placement.dimension} dimensions, not {len(vector)}")
-            asked = Asked(words, vector, limit, within, list(dict.fromkeys(also)), counting=counting)
+            asked = Asked(words, vector, limit, within, list(dict.fromkeys(also)), count_to=count_to)
             return asked.answer(self._transport, placement, timeout_s)
 
         recall = self._reading(namespace, ask, Recall(exists=False))
