@@ -362,6 +362,31 @@ async def test_old_errors_of_sources_become_a_code_and_a_message(database_url: s
     assert found[0].error == Failure("EMBEDDING_UNAVAILABLE", "The service: is unavailable.")
 
 
+async def test_an_upgrade_keeps_chunks_and_what_watches_over_them(database_url: str | None, tmp_path: Path) -> None:
+    store = Store.unprepared(database_url, tmp_path / "old.db")
+    everything = sa.select(chunks).order_by(chunks.c.id)
+    async with store.write() as connection:
+        await migrate.rebuild(connection, "0023")
+        project = await add(connection, projects, name="p")
+        table = await add(connection, tables, project_id=project, name="t", revision=1, size=1, text_id=1)
+        for number in (1, 2, 3):
+            last = await add(connection, chunks, **a_chunk(table, turbopuffer_doc_id=str(number), chunk_index=number))
+        await connection.execute(sa.delete(chunks).where(chunks.c.id == last))
+        before = (await connection.execute(everything)).all()
+    async with store.write() as connection:
+        await migrate.upgrade(connection)
+    with pytest.raises(IntegrityError):
+        async with store.write() as connection:
+            await add(connection, chunks, **a_chunk(table, turbopuffer_doc_id="4", chunk_index=1))
+    async with store.write() as connection:
+        assert (await connection.execute(everything)).all() == before
+        assert await add(connection, chunks, **a_chunk(table, turbopuffer_doc_id="4", chunk_index=4)) > last
+        await connection.execute(sa.delete(tables))
+        assert await count(connection, chunks) == 0
+        assert await count(connection, gone_chunks) == 4
+    await store.close()
+
+
 def test_every_reference_has_an_index_so_that_deleting_reads_no_whole_table() -> None:
     for table in metadata.tables.values():
         indexed = [tuple(index.columns.keys()) for index in table.indexes]

@@ -76,10 +76,16 @@ class ImportPlan:
         new = [_new_document(each) for each in self.new_documents]
         ids = await document_rows.create_many(connection, project_id, new)
         files = [each.imported(root, document=ids[each.path]) for each in self.new_documents]
-        for file, document, before in self.present_documents:
-            outcome = await self._update(connection, file, document, before)
+        changes = [(each, self._change(*each)) for each in self.present_documents]
+        replaced = [(document, before) for (_, document, before), values in changes if "content" in values]
+        await versions.add_many(connection, replaced, "manual", self.target.caller)
+        await document_rows.change_many(connection, [(each[1], values) for each, values in changes if values])
+        for (file, document, _), values in changes:
+            outcome: Outcome = "unchanged" if not values else "renamed" if "path" in values else "changed"
             self.counts[outcome] += 1
-            if outcome != "unchanged" or not is_current(self.known.get(file.path), self.target, file.hash):
+            if not values and file.modified and is_undated(self.known.get(file.path)):
+                await document_rows.date(connection, document.id, file.modified)
+            if values or not is_current(self.known.get(file.path), self.target, file.hash):
                 files.append(file.imported(root, document=document.id))
         for file in self.new_tables:
             files.append(file.imported(root, table=await _create_table(connection, project_id, file)))
@@ -90,26 +96,17 @@ class ImportPlan:
         await file_rows.put(connection, project_id, files)
         self.counts["created"] += len(self.new_documents) + len(self.new_tables)
 
-    async def _update(
-        self, connection: AsyncConnection, file: ConvertedFile, document: Document, before: bytes
-    ) -> Outcome:
-        """Make a document equal to its file, and keep its earlier content as a version."""
+    def _change(self, file: ConvertedFile, document: Document, before: bytes) -> dict[str, Any]:
+        """Return the values that make a document equal to its file."""
         result, values = file.result, dict[str, Any]()
-        is_renamed = document.path != file.path
-        if is_renamed:
+        if document.path != file.path:
             values |= {"path": file.path, "updated_at": file.modified or document.updated_at}
             if document.title == title_of_file(document.path or ""):
                 values["title"] = result.title
         if (file.content, result.format) != (before, document.format):
-            await versions.add(connection, document, before, "manual", self.target.caller)
             values |= {"content": file.content, "title": result.title, "format": result.format}
             values |= {"word_count": result.word_count, "updated_at": file.modified or datetime.now(UTC)}
-        if values:
-            await document_rows.change(connection, document, **values)
-            return "renamed" if is_renamed else "changed"
-        if file.modified and is_undated(self.known.get(file.path)):
-            await document_rows.date(connection, document.id, file.modified)
-        return "unchanged"
+        return values
 
 
 def is_undated(known: ImportedFile | None) -> bool:

@@ -174,31 +174,37 @@ async def delete_nodes(connection: AsyncConnection, table_id: int, nodes: Sequen
         await connection.execute(query, [dict(zip(names, node, strict=True)) for node in some])
 
 
-async def waiting(connection: AsyncConnection, namespace: str, after: int, limit: int) -> list[ChunkToIndex]:
-    """Return chunks that the engine lacks, in order of their ids; not those whose source waits after an error."""
-    query = (
-        _TO_INDEX.where(chunks.c.turbopuffer_namespace == namespace, _WAITS, chunks.c.id > after)
-        .where(~_waits_after_error(chunks.c.table_id, index_states.c.table_id))
-        .where(~_waits_after_error(chunks.c.document_id, index_states.c.document_id))
-        .limit(limit)
-    )
-    return await _to_index(connection, query)
-
-
 def _waits_after_error(column: sa.Column[int], source: sa.Column[int]) -> sa.ColumnElement[bool]:
     waiting = sa.select(source).where(index_states.c.status == "error", source.is_not(None))
     return sa.func.coalesce(column, 0).in_(waiting)
 
 
+_EVERY = _TO_INDEX.where(
+    chunks.c.turbopuffer_namespace == sa.bindparam("namespace"), chunks.c.id > sa.bindparam("after")
+).limit(sa.bindparam("most", type_=sa.Integer))
+_WAITING = _EVERY.where(
+    _WAITS,
+    ~_waits_after_error(chunks.c.table_id, index_states.c.table_id),
+    ~_waits_after_error(chunks.c.document_id, index_states.c.document_id),
+)
+
+
+async def waiting(connection: AsyncConnection, namespace: str, after: int, limit: int) -> list[ChunkToIndex]:
+    """Return chunks that the engine lacks, in order of their ids; not those whose source waits after an error."""
+    return await _to_index(connection, _WAITING, namespace, after, limit)
+
+
 async def every(connection: AsyncConnection, namespace: str, after: int, limit: int) -> list[ChunkToIndex]:
     """Return chunks of a namespace in order of their ids, whether the engine holds them or not."""
-    query = _TO_INDEX.where(chunks.c.turbopuffer_namespace == namespace, chunks.c.id > after)
-    return await _to_index(connection, query.limit(limit))
+    return await _to_index(connection, _EVERY, namespace, after, limit)
 
 
-async def _to_index(connection: AsyncConnection, query: sa.Select[Any]) -> list[ChunkToIndex]:
+async def _to_index(
+    connection: AsyncConnection, query: sa.Select[Any], namespace: str, after: int, limit: int
+) -> list[ChunkToIndex]:
     found: list[ChunkToIndex] = []
-    for part in (await connection.execute(query)).partitions(_AT_ONCE):
+    rows = await connection.execute(query, {"namespace": namespace, "after": after, "most": limit})
+    for part in rows.partitions(_AT_ONCE):
         found += [ChunkToIndex(*row) for row in part]
         await asyncio.sleep(0)
     return found
@@ -263,14 +269,22 @@ async def existing(connection: AsyncConnection, ids: Sequence[int]) -> set[int]:
     return found
 
 
+_COUNTS = (
+    sa.select(chunks.c.turbopuffer_namespace, sa.func.count())
+    .where(chunks.c.turbopuffer_namespace.in_(sa.bindparam("namespaces", expanding=True)))
+    .group_by(chunks.c.turbopuffer_namespace)
+)
+_COUNTS_WAITING = _COUNTS.where(_WAITS)
+
+
 async def counts(connection: AsyncConnection, namespaces: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Return for each namespace with chunks how many it has, and how many of them the engine holds."""
-    query = sa.select(chunks.c.turbopuffer_namespace, sa.func.count()).group_by(chunks.c.turbopuffer_namespace)
     found: dict[str, tuple[int, int]] = {}
     for some in _groups(namespaces, _IDS_AT_ONCE):
-        mine = query.where(chunks.c.turbopuffer_namespace.in_(some))
-        waiting = {row[0]: row[1] for row in await connection.execute(mine.where(_WAITS))}
-        found.update({row[0]: (row[1], row[1] - waiting.get(row[0], 0)) for row in await connection.execute(mine)})
+        mine = {"namespaces": list(some)}
+        waiting = {row[0]: row[1] for row in await connection.execute(_COUNTS_WAITING, mine)}
+        all_of_them = await connection.execute(_COUNTS, mine)
+        found.update({row[0]: (row[1], row[1] - waiting.get(row[0], 0)) for row in all_of_them})
     return found
 
 

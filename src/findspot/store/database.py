@@ -42,7 +42,7 @@ _SQLITE_PRAGMAS = (
 )
 # Of the writer: new chunks go to random pages of their indexes, which 2 MB do not hold (-15 % of processor time).
 _CACHE_KIB = 64 << 10
-# Pages in the log before SQLite copies them to the database, which takes two syncs. A new chunk writes 12 KB of pages.
+# Pages in the log before SQLite copies them to the database, which takes two syncs. A new chunk writes 8 KB of pages.
 # The small log is SQLite's own choice, and leaves most of the reserve for deleting.
 _LOG_PAGES, _SMALL_LOG_PAGES = 4000, 1000
 

@@ -1,6 +1,6 @@
 """Rows of documents: the content as it was sent, and a revision that increases with every change."""
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -86,6 +86,9 @@ async def every(connection: AsyncConnection, project_id: int) -> list[Document]:
     return [Document(*row) for row in await connection.execute(query)]
 
 
+_CHANGE = sa.update(documents).where(documents.c.id == sa.bindparam("which"))
+
+
 async def change(connection: AsyncConnection, document: Document, **values: Any) -> Document:
     """Change a locked document and increase its revision by one."""
     query = (
@@ -95,6 +98,16 @@ async def change(connection: AsyncConnection, document: Document, **values: Any)
         .returning(*_columns)
     )
     return Document(*(await connection.execute(query)).one())
+
+
+async def change_many(connection: AsyncConnection, changes: Sequence[tuple[Document, Mapping[str, Any]]]) -> None:
+    """Change locked documents, each by its own values, and increase their revisions by one."""
+    by_columns: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for document, values in changes:
+        row = {"which": document.id, "revision": document.revision + 1, **values}
+        by_columns.setdefault(tuple(row), []).append(row)
+    for rows in by_columns.values():
+        await connection.execute(_CHANGE, rows)
 
 
 async def put_contents(connection: AsyncConnection, new: sa.Subquery) -> None:

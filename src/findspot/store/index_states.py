@@ -62,7 +62,7 @@ def is_document(document_id: int) -> sa.ColumnElement[bool]:
     return index_states.c.document_id == document_id
 
 
-def _is_due(now: datetime) -> sa.ColumnElement[bool]:
+def _is_due(now: datetime | sa.BindParameter[Any]) -> sa.ColumnElement[bool]:
     return sa.or_(
         index_states.c.status.in_(("pending", "indexing")),
         sa.and_(index_states.c.status == "error", index_states.c.retry_at <= now),
@@ -88,15 +88,17 @@ class SourceGroup:
     count: int
 
 
+_is_visible = sa.exists().where(tables.c.id == index_states.c.table_id, tables.c.revision > 0)
+_DUE = (
+    sa.select(index_states.c.project_id, index_states.c.table_id)
+    .where(_is_due(sa.bindparam("now")), sa.or_(index_states.c.table_id.is_(None), _is_visible))
+    .group_by(index_states.c.project_id, index_states.c.table_id)
+)
+
+
 async def due_namespaces(connection: AsyncConnection) -> list[NamespaceKey]:
     """Return the namespaces with a source to index. A table that is being deleted is left out."""
-    is_visible = sa.exists().where(tables.c.id == index_states.c.table_id, tables.c.revision > 0)
-    query = (
-        sa.select(index_states.c.project_id, index_states.c.table_id)
-        .where(_is_due(datetime.now(UTC)), sa.or_(index_states.c.table_id.is_(None), is_visible))
-        .group_by(index_states.c.project_id, index_states.c.table_id)
-    )
-    return [NamespaceKey(row[0], row[1]) for row in await connection.execute(query)]
+    return [NamespaceKey(row[0], row[1]) for row in await connection.execute(_DUE, {"now": datetime.now(UTC)})]
 
 
 async def is_due(connection: AsyncConnection, key: NamespaceKey) -> bool:
@@ -205,33 +207,47 @@ def of_documents(connection: sa.Connection, project_id: int) -> DocumentsInIndex
     return DocumentsInIndex(phase, bool(is_behind))
 
 
+_is_in_project = index_states.c.project_id == sa.bindparam("project_id")
+_STATUSES_OF_DOCUMENTS = (
+    sa.select(index_states.c.status, sa.func.count())
+    .where(_is_in_project, index_states.c.document_id.is_not(None))
+    .group_by(index_states.c.status)
+)
+
+
 async def indexed_documents(connection: AsyncConnection, project_id: int) -> tuple[int, int]:
     """Return how many documents of a project are searchable as they were saved, and how many there are."""
-    query = sa.select(index_states.c.status, sa.func.count()).group_by(index_states.c.status)
-    mine = query.where(index_states.c.project_id == project_id, index_states.c.document_id.is_not(None))
-    counts = {row[0]: int(row[1]) for row in await connection.execute(mine)}
+    found = await connection.execute(_STATUSES_OF_DOCUMENTS, {"project_id": project_id})
+    counts = {row[0]: int(row[1]) for row in found}
     return counts.get("ready", 0), sum(counts.values())
 
 
-async def chunks_of_project(connection: AsyncConnection, project_id: int, *, but_table: int = 0) -> int:
+_NO_TABLE = -1
+_CHUNKS_OF_PROJECT = sa.select(sa.func.coalesce(sa.func.sum(index_states.c.total), 0)).where(
+    _is_in_project, sa.func.coalesce(index_states.c.table_id, 0) != sa.bindparam("but_table")
+)
+
+
+async def chunks_of_project(connection: AsyncConnection, project_id: int, *, but_table: int = _NO_TABLE) -> int:
     """Return how many chunks the sources of a project have, without those of one table."""
-    others = sa.func.coalesce(index_states.c.table_id, 0) != but_table if but_table else sa.true()
-    query = sa.select(sa.func.coalesce(sa.func.sum(index_states.c.total), 0))
-    return int((await connection.execute(query.where(index_states.c.project_id == project_id, others))).scalar_one())
+    values = {"project_id": project_id, "but_table": but_table}
+    return int((await connection.execute(_CHUNKS_OF_PROJECT, values)).scalar_one())
+
+
+_GROUPED = (
+    index_states.c.table_id,
+    index_states.c.status,
+    index_states.c.error_code,
+    index_states.c.error_message,
+)
+_GROUPS = sa.select(*_GROUPED, sa.func.count()).where(_is_in_project).group_by(*_GROUPED)
 
 
 async def of_project(connection: AsyncConnection, project_id: int) -> list[tuple[int | None, SourceGroup]]:
     """Return the sources of a project by table (None for documents), status and last error."""
-    columns = (
-        index_states.c.table_id,
-        index_states.c.status,
-        index_states.c.error_code,
-        index_states.c.error_message,
-    )
-    query = sa.select(*columns, sa.func.count()).where(index_states.c.project_id == project_id).group_by(*columns)
     return [
         (row[0], SourceGroup(row[1], error_of(row[2], row[3], None), int(row[4])))
-        for row in await connection.execute(query)
+        for row in await connection.execute(_GROUPS, {"project_id": project_id})
     ]
 
 

@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.errors import FindspotError
 
-HEAD = "0023"
+HEAD = "0024"
 _LOCK = 0x66696E64  # any constant: processes that start together migrate one after the other
 FOLDER = Path(__file__).parent / "migrations"
 

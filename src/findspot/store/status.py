@@ -56,19 +56,17 @@ async def lag(connection: AsyncConnection) -> Lag:
     return Lag(sum(counts.values()), counts.get("error", 0), deletes, since)
 
 
-async def contents(connection: AsyncConnection, project_id: int) -> Contents:
-    def count(of: sa.Table, *where: sa.ColumnElement[bool]) -> sa.ScalarSelect[int]:
-        return sa.select(sa.func.count()).select_from(of).where(*where).scalar_subquery()
+_TABLES = sa.select().where(tables.c.project_id == sa.bindparam("project_id"), tables.c.revision > 0)
+_DOCUMENTS = sa.select().where(documents.c.project_id == sa.bindparam("project_id"))
+_CONTENTS = sa.select(
+    _TABLES.with_only_columns(sa.func.count()).scalar_subquery(),
+    _TABLES.with_only_columns(sa.func.coalesce(sa.func.sum(tables.c.size), 0)).scalar_subquery(),
+    _DOCUMENTS.with_only_columns(sa.func.count()).scalar_subquery(),
+)
 
-    visible = (tables.c.project_id == project_id, tables.c.revision > 0)
-    size = sa.select(sa.func.coalesce(sa.func.sum(tables.c.size), 0)).where(*visible)
-    row = await connection.execute(
-        sa.select(
-            count(tables, *visible),
-            size.scalar_subquery(),
-            count(documents, documents.c.project_id == project_id),
-        )
-    )
+
+async def contents(connection: AsyncConnection, project_id: int) -> Contents:
+    row = await connection.execute(_CONTENTS, {"project_id": project_id})
     return Contents(*map(int, row.one()))
 
 

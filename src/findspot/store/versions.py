@@ -24,12 +24,29 @@ _columns = (
 )
 
 
+_newest = sa.select(sa.func.max(versions.c.id)).where(versions.c.document_id == sa.bindparam("of_document"))
+_ADD = sa.insert(versions).values(parent_id=_newest.scalar_subquery())
+_ADD_ONE = _ADD.returning(versions.c.id)
+
+
 async def add(connection: AsyncConnection, document: Document, content: bytes, reason: str, caller: Caller) -> int:
     """Add the current content of a document as its newest version. Return the version's id."""
-    newest = sa.select(sa.func.max(versions.c.id)).where(versions.c.document_id == document.id).scalar_subquery()
-    values = {
+    row = _values(document, content, reason, caller)
+    return int((await connection.execute(_ADD_ONE, row)).scalar_one())
+
+
+async def add_many(
+    connection: AsyncConnection, replaced: Sequence[tuple[Document, bytes]], reason: str, caller: Caller
+) -> None:
+    """Add the current contents of documents as their newest versions."""
+    if replaced:
+        await connection.execute(_ADD, [_values(*each, reason, caller) for each in replaced])
+
+
+def _values(document: Document, content: bytes, reason: str, caller: Caller) -> dict[str, Any]:
+    return {
+        "of_document": document.id,
         "document_id": document.id,
-        "parent_id": newest,
         "reason": reason,
         "actor": caller.name,
         "key_id": caller.key_id,
@@ -38,7 +55,6 @@ async def add(connection: AsyncConnection, document: Document, content: bytes, r
         "word_count": document.word_count,
         "content": content,
     }
-    return int((await connection.execute(sa.insert(versions).values(values).returning(versions.c.id))).scalar_one())
 
 
 async def add_all(connection: AsyncConnection, ids: sa.Select[Any], reason: str, caller: Caller) -> None:
