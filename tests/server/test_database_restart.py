@@ -14,7 +14,7 @@ import pytest
 from findspot.engines.opening import open_engine
 from findspot.models import documents_namespace
 from findspot.settings import Settings
-from findspot.store import chunks, index_states
+from findspot.store import chunks, gone_chunks, index_states
 from findspot.store.database import Store
 from tests.flows import PATIENCE_S
 from tests.servers import Server
@@ -183,7 +183,7 @@ async def engine_and_store_agree(project: int, address: str, data: Path) -> None
         identity = await index_states.identity(connection)
         stored = set(await chunks.ids(connection, documents_namespace(project)))
         waiting = set(await chunks.waiting_ids(connection, documents_namespace(project)))
-        gone = set(await chunks.to_forget(connection, documents_namespace(project), 100))
+        gone = set(await gone_chunks.to_forget(connection, documents_namespace(project), 100))
     await store.close()
     engine = open_engine(Settings(data=data), identity)
     held = set(engine.ids(documents_namespace(project)).tolist())

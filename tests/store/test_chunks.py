@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from findspot.errors import Failure
 from findspot.models import NamespaceKey, documents_namespace, table_namespace
 from findspot.store import chunks as rows
+from findspot.store import gone_chunks as gone_rows
 from findspot.store import index_states as states
 from findspot.store.database import Store
 from findspot.store.schema import chunks, documents, gone_chunks, index_states, projects, tables
@@ -87,10 +88,10 @@ async def test_any_number_of_chunks_is_marked_counted_and_deleted(filled: Store)
         assert await rows.waiting_ids(connection, NAMESPACE) == []
         assert await rows.existing(connection, [*everything, 999_999]) == set(everything)
         await rows.delete(connection, everything)
-        assert await rows.to_forget(connection, NAMESPACE, MANY * 2) == sorted(everything)
-        assert await rows.namespaces_to_forget(connection) == [NAMESPACE]
-        await rows.forgotten(connection, everything)
-        assert await rows.namespaces_to_forget(connection) == []
+        assert await gone_rows.to_forget(connection, NAMESPACE, MANY * 2) == sorted(everything)
+        assert await gone_rows.namespaces_to_forget(connection) == [NAMESPACE]
+        await gone_rows.forgotten(connection, everything)
+        assert await gone_rows.namespaces_to_forget(connection) == []
 
 
 async def test_the_nodes_of_a_table_are_listed_and_deleted_as_a_whole(filled: Store) -> None:
@@ -162,7 +163,7 @@ QUERIES: dict[str, Callable[[Any], Any]] = {
     "any_indexed": lambda connection: rows.any_indexed(connection, NAMESPACE),
     "of_documents": lambda connection: rows.of_documents(connection, [1, 2]),
     "changed_between": lambda connection: rows.changed_between(connection, 1, 1, 4, 10),
-    "to_forget": lambda connection: rows.to_forget(connection, NAMESPACE, 10),
+    "to_forget": lambda connection: gone_rows.to_forget(connection, NAMESPACE, 10),
     "due_namespaces": states.due_namespaces,
     "next_retry": states.next_retry,
     "pending_documents": lambda connection: states.pending_documents(connection, PROJECT, 10, 1000),

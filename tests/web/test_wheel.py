@@ -1,4 +1,4 @@
-"""The package contains the built client, although git ignores it."""
+"""The package contains the built client and the compiled C code, although git ignores them."""
 
 import shutil
 import subprocess
@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILT = "findspot/surfaces/web/built/assets/index-1a2b.js"
+LIBRARY = "findspot/native/libfindspot.so"
 
 
 @pytest.fixture
@@ -19,9 +20,11 @@ def checkout(tmp_path: Path) -> Path:
     folder = tmp_path / "checkout"
     package = folder / "src" / "findspot"
     package.mkdir(parents=True)
-    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE", ".gitignore"):
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "NOTICE", ".gitignore"):
         shutil.copy(ROOT / name, folder)
     (package / "__init__.py").write_text("")
+    (package / "native").mkdir()
+    (package / "native" / "one.c").write_text("int one(void);\nint one(void) { return 1; }\n")
     (folder / "src" / BUILT).parent.mkdir(parents=True)
     (folder / "src" / BUILT).write_text("export {}")
     return folder
@@ -33,12 +36,14 @@ def build(folder: Path, target: str, into: Path) -> Path:
     return made
 
 
-def test_the_wheel_contains_the_client(checkout: Path, tmp_path: Path) -> None:
-    assert BUILT in zipfile.ZipFile(build(checkout, "wheel", tmp_path / "wheel")).namelist()
+def test_the_wheel_contains_the_client_and_the_library(checkout: Path, tmp_path: Path) -> None:
+    assert {BUILT, LIBRARY} <= {*zipfile.ZipFile(build(checkout, "wheel", tmp_path / "wheel")).namelist()}
 
 
-def test_a_wheel_made_from_the_source_archive_contains_the_client(checkout: Path, tmp_path: Path) -> None:
+def test_a_wheel_made_from_the_source_archive_contains_them_too(checkout: Path, tmp_path: Path) -> None:
+    (checkout / "src" / LIBRARY).write_bytes(b"compiled for another machine")
     with tarfile.open(build(checkout, "sdist", tmp_path / "sdist")) as archive:
         archive.extractall(tmp_path / "unpacked", filter="data")
     (source,) = (tmp_path / "unpacked").iterdir()
-    assert BUILT in zipfile.ZipFile(build(source, "wheel", tmp_path / "wheel")).namelist()
+    assert not (source / "src" / LIBRARY).exists()
+    assert {BUILT, LIBRARY} <= {*zipfile.ZipFile(build(source, "wheel", tmp_path / "wheel")).namelist()}

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from findspot.content.moving import CannotMove, Moving
 from findspot.engines.protocol import Damaged
 from findspot.errors import FindspotError
-from findspot.store import chunks as chunk_rows
-from findspot.store import index_requests, index_states, moved_chunks, moves, namespace_states
+from findspot.store import gone_chunks, index_requests, index_states, moved_chunks, moves, namespace_states
 from findspot.store.index_requests import IndexRequest, RequestKind
 from findspot.store.moved_chunks import Sample as Sample
 from findspot.store.moved_chunks import Source
@@ -164,7 +163,7 @@ async def _verify_namespace(store: "Store", engine: "Engine", key: "NamespaceKey
     async with store.read() as connection:
         now = await moved_chunks.indexed(connection, name)
         rows = await moved_chunks.doc_ids(connection, [id for id, _ in other])
-        leaving = set(await chunk_rows.to_forget(connection, name, len(held)))
+        leaving = set(await gone_chunks.to_forget(connection, name, len(held)))
     lacking &= now.items()
     other -= rows.items() | {each for each in other if each[0] in leaving}
     if lacking or other:

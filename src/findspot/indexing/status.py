@@ -20,8 +20,8 @@ from findspot.models import NamespaceKey
 from findspot.runtime.limits import REBUILDS
 from findspot.settings import Settings
 from findspot.store import chunks as chunk_rows
+from findspot.store import gone_chunks, index_states, namespace_states
 from findspot.store import index_requests as requests
-from findspot.store import index_states, namespace_states
 from findspot.store.database import Store
 from findspot.store.index_requests import IndexRequest, RequestKind
 from findspot.store.index_states import DocumentsInIndex, SourceGroup
@@ -249,7 +249,7 @@ class IndexStatus:
                 or await requests.every(connection)
                 or await namespace_states.any_not_in_service(connection)
                 or await index_states.due_namespaces(connection)
-                or await chunk_rows.namespaces_to_forget(connection)
+                or await gone_chunks.namespaces_to_forget(connection)
             )
 
     async def require_room(self, project_id: int) -> None:

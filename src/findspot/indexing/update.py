@@ -22,7 +22,7 @@ from findspot.indexing.status import IndexStatus
 from findspot.models import NamespaceKey
 from findspot.runtime.threads import ThreadPool
 from findspot.store import chunks as chunk_rows
-from findspot.store import index_states, replaced_chunks
+from findspot.store import gone_chunks, index_states, replaced_chunks
 from findspot.store.database import Store
 from findspot.store.namespace_states import Phase, RebuildReason
 
@@ -179,7 +179,7 @@ class Update:
         A namespace without chunks is dropped, which frees its disk space.
         """
         async with self._store.read() as connection:
-            gone = await chunk_rows.to_forget(connection, key.namespace, FORGOTTEN_AT_ONCE)
+            gone = await gone_chunks.to_forget(connection, key.namespace, FORGOTTEN_AT_ONCE)
             if not gone:
                 return False
             is_empty = await chunk_rows.is_empty(connection, key.namespace)
@@ -190,5 +190,5 @@ class Update:
         else:
             await self._threads.run(partial(self._engine.delete, key.namespace, gone, fence=self._leases.fence(key)))
         async with self._leases.write(key, frees=True) as connection:
-            await chunk_rows.forgotten(connection, gone)
+            await gone_chunks.forgotten(connection, gone)
         return len(gone) == FORGOTTEN_AT_ONCE

@@ -32,9 +32,8 @@ from findspot.runtime.helpers import Helpers
 from findspot.runtime.limits import Gate
 from findspot.runtime.threads import NAMESPACES, Threads
 from findspot.settings import Settings
-from findspot.store import chunks as chunk_rows
+from findspot.store import gone_chunks, index_states
 from findspot.store import index_requests as requests
-from findspot.store import index_states
 from findspot.store.database import Store
 from findspot.store.index_requests import RequestKind, WaitingRequest
 from findspot.store.namespace_states import Phase, RebuildReason
@@ -179,7 +178,7 @@ class IndexWorker:
         """Begin everything that is due and not running yet."""
         async with self._store.read() as connection:
             due = set(await index_states.due_namespaces(connection))
-            due |= {NamespaceKey.of(each) for each in await chunk_rows.namespaces_to_forget(connection)}
+            due |= {NamespaceKey.of(each) for each in await gone_chunks.namespaces_to_forget(connection)}
             waiting = await requests.every(connection)  # last: work that is due has its requests too
         await self._compare_after_restart()
         await self._take_requests(waiting)
@@ -237,7 +236,7 @@ class IndexWorker:
         async with self._store.read() as connection:
             if await index_states.is_due(connection, key):
                 return True
-            return bool(await chunk_rows.to_forget(connection, key.namespace, 1))
+            return bool(await gone_chunks.to_forget(connection, key.namespace, 1))
 
     def _updated(self, key: NamespaceKey, task: asyncio.Task[None]) -> None:
         del self._updating[key]

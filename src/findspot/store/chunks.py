@@ -15,7 +15,7 @@ from findspot.models import ChunkRow, ChunkToIndex, FoundChunk
 from findspot.store import driver
 from findspot.store.column_types import Timestamp
 from findspot.store.reader import Reader
-from findspot.store.schema import changes, chunks, gone_chunks, index_states
+from findspot.store.schema import changes, chunks, index_states
 
 _AT_ONCE = 250  # rows in one statement or one part of an answer: the event loop is free in between
 _IDS_AT_ONCE = 500
@@ -298,36 +298,6 @@ async def any_indexed(connection: AsyncConnection, namespace: str) -> bool:
     """Return whether the engine holds a chunk of a namespace."""
     query = sa.select(chunks.c.id).where(chunks.c.turbopuffer_namespace == namespace, chunks.c.indexed).limit(1)
     return (await connection.execute(query)).first() is not None
-
-
-# ── chunks that were deleted, and that the engine has yet to delete ──
-
-
-_NAMESPACES_TO_FORGET = sa.text("""\
-WITH RECURSIVE found (namespace) AS (
-  SELECT min(namespace) FROM gone_chunks
-  UNION ALL
-  SELECT (SELECT min(namespace) FROM gone_chunks WHERE namespace > found.namespace) FROM found
-  WHERE found.namespace IS NOT NULL
-)
-SELECT namespace FROM found WHERE namespace IS NOT NULL""")  # DISTINCT would read all rows, which may be millions
-
-
-async def namespaces_to_forget(connection: AsyncConnection) -> list[str]:
-    """Return the namespaces in which the engine has chunks to delete."""
-    return list((await connection.execute(_NAMESPACES_TO_FORGET)).scalars())
-
-
-async def to_forget(connection: AsyncConnection, namespace: str, limit: int) -> list[int]:
-    """Return up to `limit` chunks that the engine has to delete."""
-    query = sa.select(gone_chunks.c.chunk_id).where(gone_chunks.c.namespace == namespace)
-    return list((await connection.execute(query.order_by(gone_chunks.c.chunk_id).limit(limit))).scalars())
-
-
-async def forgotten(connection: AsyncConnection, ids: Sequence[int]) -> None:
-    """Note that the engine has deleted chunks."""
-    for some in _groups(ids, _IDS_AT_ONCE):
-        await connection.execute(sa.delete(gone_chunks).where(gone_chunks.c.chunk_id.in_(some)))
 
 
 # ── hits of a search ──

@@ -7,7 +7,8 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from findspot.store.schema import index_owner, installation
+from findspot.store.process_schema import index_owner
+from findspot.store.schema import installation
 
 _LOCK = 0x66696E65  # held by the one process that writes an index in a data folder
 _TRY_LOCK = sa.text("SELECT pg_try_advisory_lock(:lock)")

@@ -1,4 +1,4 @@
-"""The tables about running processes: who is alive, and which worker writes the index of a namespace."""
+"""The tables about running processes: who is alive, who holds the index, and which worker writes a namespace."""
 
 import sqlalchemy as sa
 
@@ -31,3 +31,8 @@ processes = sa.Table(
     sa.Column("heartbeat_at", Timestamp, nullable=False),
     sa.Column("metrics", sa.LargeBinary),  # Prometheus' text format, compressed
 )
+
+# One row at most, on PostgreSQL only: the engine that holds the index and, if that is in a data folder, which one.
+_OWNER = ("engine", "installation_id", "folder", "host")
+_OWNER_COLUMNS = (sa.Column(name, sa.Text, primary_key=name == "engine") for name in _OWNER)
+index_owner = sa.Table("index_owner", metadata, *_OWNER_COLUMNS, sa.Column("claimed_at", Timestamp, nullable=False))

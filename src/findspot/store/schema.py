@@ -275,6 +275,7 @@ retrieval_configs = _table(
 _WAITING = sa.text("NOT indexed")
 _REPLACED = sa.text("last_revision IS NOT NULL")
 _OF_TABLE = sa.text("table_id IS NOT NULL")
+_PLACE = ("table_id", "json_pointer", "content_hash", "chunk_size", "chunk_overlap", "chunk_index")
 
 # A chunk whose text was replaced stays, and answers, until the engine holds what replaces it. `last_revision` is then
 # the last revision of the source that is known to contain it; otherwise it is NULL.
@@ -301,18 +302,7 @@ chunks = _table(
     sa.Column("context", ExactText),  # title and headings; NULL in a table, whose pointer says it
     sa.Column("chunk_text", ExactText, nullable=False),
     # Without the chunks of documents, whose keys would be random: they take 25 instead of 35 µs to insert.
-    sa.Index(
-        "uq_chunks_place",
-        "table_id",
-        "json_pointer",
-        "content_hash",
-        "chunk_size",
-        "chunk_overlap",
-        "chunk_index",
-        unique=True,
-        sqlite_where=_OF_TABLE,
-        postgresql_where=_OF_TABLE,
-    ),
+    sa.Index("uq_chunks_place", *_PLACE, unique=True, sqlite_where=_OF_TABLE, postgresql_where=_OF_TABLE),
     sa.CheckConstraint("(table_id IS NULL) <> (document_id IS NULL)", name="one_source"),
     sa.CheckConstraint("char_start >= 0 AND char_end > char_start", name="range"),
     sa.Index("ix_chunks_waiting", "turbopuffer_namespace", sqlite_where=_WAITING, postgresql_where=_WAITING),
@@ -394,11 +384,6 @@ index_requests = _table(
 
 # One row: the id of this installation. An index of another installation is not used.
 installation = sa.Table("installation", metadata, sa.Column("identity", sa.Text, primary_key=True))
-
-# One row at most, on PostgreSQL only: the engine that holds the index and, if that is in a data folder, which one.
-_OWNER = ("engine", "installation_id", "folder", "host")
-_OWNER_COLUMNS = (sa.Column(name, sa.Text, primary_key=name == "engine") for name in _OWNER)
-index_owner = sa.Table("index_owner", metadata, *_OWNER_COLUMNS, sa.Column("claimed_at", Timestamp, nullable=False))
 
 # In the order in which they came, so that a rebuild, which asks for them in that order, reads them one after another.
 embedding_cache = _table(

@@ -15,14 +15,13 @@ from findspot.models import Column, ColumnKind, TableShape
 from findspot.store import moves
 from findspot.store.column_types import Timestamp
 from findspot.store.engine_namespaces import engine_namespaces
-from findspot.store.process_schema import leases, processes
+from findspot.store.process_schema import index_owner, leases, processes
 from findspot.store.schema import (
     changes,
     chunks,
     document_lines,
     embedding_cache,
     gone_chunks,
-    index_owner,
     index_requests,
     index_states,
     installation,
