@@ -183,15 +183,16 @@ def run(data: Path | None, documents: int, chunks: int, queries: int, hits: int)
     with tempfile.TemporaryDirectory(prefix="findspot-workspace-") as folder:
         server = Server.start(Path(folder), FINDSPOT_LOG_LEVEL="warning")
         try:
-            with server.client() as client, closing(LightClient(server.url, server.token)) as light:
+            with server.client() as client:
                 workspace = Workspace(client)
-                timed = Timed(light, workspace.project)
                 seconds = workspace.fill(texts_of(corpus, chunks, hits), documents, chunks // documents)
                 name = "chunks a second, from the import to the last, our aim"
                 report.add("filling", Figure(name, chunks / seconds, "/s", least=FILLING_AIM))
                 processes.wait_until_idle([server.process.pid])
-                _measure(report, timed, corpus.asked()[:queries], hits)
-                _measure_retrieval(report, timed, corpus.asked()[:queries])
+                with closing(LightClient(server.url, server.token)) as light:
+                    timed = Timed(light, workspace.project)
+                    _measure(report, timed, corpus.asked()[:queries], hits)
+                    _measure_retrieval(report, timed, corpus.asked()[:queries])
                 seen = [workspace.save(number) for number in range(SAVES)]
                 report.add(
                     "saving", Figure("from the first save to its hit, with processes that were idle", seen[0], "ms")
