@@ -8,7 +8,7 @@ A stage that spreads one native call over the cores has a private pool, listed i
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sized
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar, TypeVarTuple
@@ -44,8 +44,8 @@ class ThreadPool:
         """Run a call in a thread. If the caller is cancelled before the call began, it never begins."""
         return await self.submit(call, *arguments)
 
-    async def run_if_long(self, texts: Iterable[str], call: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
-        """Run a call that works on these texts: in a thread, or here if they are short.
+    async def run_if_long(self, texts: Iterable[Sized], call: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
+        """Run a call that works on these texts, or on what was made of them: in a thread, or here if they are short.
 
         A page of results takes 6 % less processor time when its three calls run here: a thread on another core does
         not have their data in its cache.
