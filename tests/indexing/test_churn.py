@@ -17,6 +17,7 @@ from findspot.app import App, open_app
 from findspot.models import Document, Table
 from findspot.search import Strategy
 from findspot.settings import Settings
+from findspot.store import chunks as chunk_rows
 from findspot.store.schema import documents, tables
 from tests import flows
 from tests.flows import FakeEmbedder, add_tool, make_document, make_project, make_table, save, search, settle
@@ -170,7 +171,7 @@ async def test_no_search_shows_text_older_than_one_revision_under_many_edits(
 
 
 async def in_the_end(app: App, histories: list[History], values: dict[Any, dict[int, Any]]) -> None:
-    """Check that every search finds the last revision and nothing else."""
+    """Check that every search finds the last revision and nothing else, and that the index counts its chunks right."""
     final = {key: places(held[max(held)]) for key, held in values.items()}
     for mode in Strategy:
         shown: dict[Any, set[tuple[str, str]]] = {key: set() for key in final}
@@ -179,3 +180,9 @@ async def in_the_end(app: App, histories: list[History], values: dict[Any, dict[
                 chunk = hit.found.chunk
                 shown[chunk.table_id, chunk.document_id].add((chunk.json_pointer, chunk.text))
         assert shown == final
+    reports = await app.index_status.of_project(histories[0].source.project_id)
+    async with app.store.read() as connection:
+        held = await chunk_rows.counts(connection, [report.namespace for report in reports])
+    assert {report.namespace: (report.chunks, report.done) for report in reports} == {
+        namespace: (count, count) for namespace, count in held.items()
+    }

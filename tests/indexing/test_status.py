@@ -149,9 +149,12 @@ async def test_a_report_shows_rebuilds_errors_and_damage(store: Store, status: I
         row = {"project_id": project, "name": "t", "revision": 1, "size": 1, "text_id": 1}
         await connection.execute(tables_table.insert(), row)
         assert await table_rows.get(connection, 1) is not None
-        await connection.execute(index_states.update().values(status="ready", total=6))
+        await connection.execute(index_states.update().values(status="ready"))
     key, names = NamespaceKey(project, 1), NamespaceStates(store)
     assert await status.of_project(project) == []  # nothing to index there
+    async with store.write() as connection:
+        await connection.execute(index_states.update().values(total=6))
+    assert [(each.chunks, each.done) for each in await status.of_project(project)] == [(6, 6)]
     with pytest.raises(FindspotError, match="the limit is 6"):
         await status.require_room(project)
     async with store.write() as connection:

@@ -83,7 +83,8 @@ async def test_any_number_of_chunks_is_marked_counted_and_deleted(filled: Store)
         everything = await rows.ids(connection, NAMESPACE)
         assert len(everything) == MANY
         names = [NAMESPACE, table_namespace(PROJECT, 1), "project_1_table_2"]
-        assert await rows.counts(connection, names) == {NAMESPACE: (MANY, MANY * 9 // 10), names[1]: (6, 5)}
+        assert await rows.counts(connection, names) == {NAMESPACE: MANY, names[1]: 6}
+        assert await rows.counts_waiting(connection, names) == {NAMESPACE: MANY // 10, names[1]: 1}
         await rows.mark(connection, everything, indexed=True)
         assert await rows.waiting_ids(connection, NAMESPACE) == []
         assert await rows.existing(connection, [*everything, 999_999]) == set(everything)
@@ -160,6 +161,7 @@ QUERIES: dict[str, Callable[[Any], Any]] = {
     "every": lambda connection: rows.every(connection, NAMESPACE, 5, 100),
     "ids": lambda connection: rows.ids(connection, NAMESPACE),
     "counts": lambda connection: rows.counts(connection, [NAMESPACE]),
+    "counts_waiting": lambda connection: rows.counts_waiting(connection, [NAMESPACE]),
     "any_indexed": lambda connection: rows.any_indexed(connection, NAMESPACE),
     "of_documents": lambda connection: rows.of_documents(connection, [1, 2]),
     "changed_between": lambda connection: rows.changed_between(connection, 1, 1, 4, 10),

@@ -33,6 +33,7 @@ from findspot.runtime.helpers import Helpers
 from findspot.runtime.remote_calls import joined_there
 from findspot.search import Found, SearchRequest, Strategy, TableSearch
 from findspot.settings import Settings
+from findspot.store import chunks as chunk_rows
 from findspot.store import index_states as states
 from findspot.store import tools as tool_rows
 from findspot.store.database import Store
@@ -238,8 +239,9 @@ class ToolCalls:
         if state.status != "indexing":
             return state
         async with self._store.read() as connection:  # counts rows, of which there may be many
-            waiting = await states.count_waiting(connection, table_namespace(tool.project_id, tool.table))
-        return replace(state, indexed=max(0, state.total - waiting))
+            namespace = table_namespace(tool.project_id, tool.table)
+            waiting = await chunk_rows.counts_waiting(connection, [namespace])
+        return replace(state, indexed=max(0, state.total - waiting.get(namespace, 0)))
 
     async def _looked_up_state(self, table_id: int) -> TableIndexState:
         async with self._store.lookup(one=True) as connection:

@@ -120,7 +120,7 @@ class Rebuilds:
         is_damaged = self._namespaces[key].reason is RebuildReason.DAMAGED
         fingerprint, dimension = await self._feeding.kind(or_keywords=is_damaged)
         async with self._store.read() as connection:
-            total, _ = (await chunk_rows.counts(connection, [key.namespace])).get(key.namespace, (0, 0))
+            total = (await chunk_rows.counts(connection, [key.namespace])).get(key.namespace, 0)
         build = await self._threads.run(self._engine.build, key.namespace, fingerprint, dimension)
         try:
             if not await self._namespaces.begin_rebuild(key, total, REBUILDS):

@@ -7,7 +7,7 @@ a rebuild. The worker, in whatever process it runs, reads the requests and does 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
@@ -305,7 +305,8 @@ class IndexStatus:
             sources: dict[NamespaceKey, list[SourceGroup]] = {}
             for table_id, group in await index_states.of_project(connection, project_id):
                 sources.setdefault(NamespaceKey(project_id, table_id), []).append(group)
-            counts = await chunk_rows.counts(connection, [key.namespace for key in sources])
+            waiting = await chunk_rows.counts_waiting(connection, [key.namespace for key in sources])
+            counts = await _totals(connection, sources)
             states = await namespace_states.of_project(connection, project_id)
             requested = {each.request.namespace for each in await requests.every(connection) if each.is_rebuild}
         return [
@@ -313,11 +314,12 @@ class IndexStatus:
                 self._report,
                 states.get(key.namespace) or NamespaceState(key),
                 mine,
-                *counts.get(key.namespace, (0, 0)),
+                counts[key.namespace],
+                counts[key.namespace] - waiting.get(key.namespace, 0),
                 is_requested=key.namespace in requested,
             )
             for key, mine in sources.items()
-            if key.table_id is None or key.namespace in counts or any(each.status != "ready" for each in mine)
+            if key.table_id is None or counts[key.namespace] or any(each.status != "ready" for each in mine)
         ]
 
     def _report(
@@ -357,6 +359,23 @@ class IndexStatus:
             state.rate,
             tuple(dict.fromkeys(str(error) for error in errors if error)),
         )
+
+
+async def _totals(
+    connection: "AsyncConnection", sources: Mapping[NamespaceKey, Sequence[SourceGroup]]
+) -> dict[str, int]:
+    """Return how many chunks each namespace has: the sum of its sources' totals, except of a table that is being cut.
+
+    Its total is from before, so its chunk rows are counted. Those of documents may be millions.
+    """
+    totals = {key.namespace: sum(each.chunks for each in groups) for key, groups in sources.items()}
+    unsure = [
+        key.namespace
+        for key, groups in sources.items()
+        if key.table_id is not None and any(each.status != "ready" for each in groups)
+    ]
+    counted = await chunk_rows.counts(connection, unsure)
+    return totals | {name: counted.get(name, 0) for name in unsure}
 
 
 _STEPS = {Phase.UNCHECKED: Step.CHECKING, Phase.QUEUED: Step.QUEUED, Phase.REBUILDING: Step.REBUILDING}

@@ -277,14 +277,20 @@ _COUNTS = (
 _COUNTS_WAITING = _COUNTS.where(_WAITS)
 
 
-async def counts(connection: AsyncConnection, namespaces: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Return for each namespace with chunks how many it has, and how many of them the engine holds."""
-    found: dict[str, tuple[int, int]] = {}
+async def counts(connection: AsyncConnection, namespaces: Sequence[str]) -> dict[str, int]:
+    """Return for each namespace with chunks how many it has. Reads every row: half a second for five million."""
+    return await _counted(connection, _COUNTS, namespaces)
+
+
+async def counts_waiting(connection: AsyncConnection, namespaces: Sequence[str]) -> dict[str, int]:
+    """Return for each namespace of which the engine lacks chunks how many it lacks."""
+    return await _counted(connection, _COUNTS_WAITING, namespaces)
+
+
+async def _counted(connection: AsyncConnection, query: sa.Select[Any], namespaces: Sequence[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
     for some in _groups(namespaces, _IDS_AT_ONCE):
-        mine = {"namespaces": list(some)}
-        waiting = {row[0]: row[1] for row in await connection.execute(_COUNTS_WAITING, mine)}
-        all_of_them = await connection.execute(_COUNTS, mine)
-        found.update({row[0]: (row[1], row[1] - waiting.get(row[0], 0)) for row in all_of_them})
+        found.update((row[0], row[1]) for row in await connection.execute(query, {"namespaces": list(some)}))
     return found
 
 

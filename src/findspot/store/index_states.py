@@ -81,11 +81,12 @@ def _is_in(key: NamespaceKey) -> sa.ColumnElement[bool]:
 
 @dataclass(frozen=True, slots=True)
 class SourceGroup:
-    """How many sources have the same status and last error."""
+    """How many sources have the same status and last error, and how many chunks these had when they were last cut."""
 
     status: str
     error: Failure | None
     count: int
+    chunks: int
 
 
 _is_visible = sa.exists().where(tables.c.id == index_states.c.table_id, tables.c.revision > 0)
@@ -168,7 +169,7 @@ _TABLE_INDEX_STATE = "SELECT status, total, error_code FROM index_states WHERE t
 def table_index_state(connection: sa.Connection, table_id: int) -> TableIndexState:
     """Return what a search in a table has to know about its index. One row by its key: every search asks.
 
-    While chunks are being indexed, all of them count as done: `count_waiting` returns how many are not.
+    While chunks are being indexed, all of them count as done: `chunks.counts_waiting` returns how many are not.
     """
     found = driver.rows(connection, _TABLE_INDEX_STATE, among=[table_id])
     return table_state(*found[0]) if found else table_state()
@@ -177,13 +178,6 @@ def table_index_state(connection: sa.Connection, table_id: int) -> TableIndexSta
 def table_state(status: str | None = None, total: int | None = None, error_code: str | None = None) -> TableIndexState:
     """Return the state in TABLE_STATE_COLUMNS. A table without a row has yet to be indexed."""
     return TableIndexState(status or "pending", total or 0, total or 0, error_code)
-
-
-async def count_waiting(connection: AsyncConnection, namespace: str) -> int:
-    """Return how many chunks of a namespace the engine lacks."""
-    is_mine = chunks.c.turbopuffer_namespace == namespace
-    query = sa.select(sa.func.count()).where(is_mine, sa.text("NOT chunks.indexed"))
-    return int((await connection.execute(query)).scalar_one())
 
 
 class DocumentsInIndex(NamedTuple):
@@ -240,13 +234,14 @@ _GROUPED = (
     index_states.c.error_code,
     index_states.c.error_message,
 )
-_GROUPS = sa.select(*_GROUPED, sa.func.count()).where(_is_in_project).group_by(*_GROUPED)
+_SIZES = sa.func.count(), sa.func.sum(index_states.c.total)
+_GROUPS = sa.select(*_GROUPED, *_SIZES).where(_is_in_project).group_by(*_GROUPED)
 
 
 async def of_project(connection: AsyncConnection, project_id: int) -> list[tuple[int | None, SourceGroup]]:
     """Return the sources of a project by table (None for documents), status and last error."""
     return [
-        (row[0], SourceGroup(row[1], error_of(row[2], row[3], None), int(row[4])))
+        (row[0], SourceGroup(row[1], error_of(row[2], row[3], None), int(row[4]), int(row[5])))
         for row in await connection.execute(_GROUPS, {"project_id": project_id})
     ]
 
