@@ -43,7 +43,7 @@ def run(data: Path | None, chunks: int, folder: Path) -> State:
         (shares,) = nearest.recall(folder / "data" / "findspot.db", some, [search])
         _note(state, "recall", {"shares": shares})
     if "rebuild" not in state.results:
-        _note(state, "rebuild", step("rebuild", queries=queries))
+        _note(state, "rebuild", step("rebuild", queries=queries, searches=state.least_searches))
     if "evict" not in state.results:
         _note(state, "evict", step("evict", queries=queries))
     return state

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from bench.capacity.state import State
+from bench.capacity.state import CHUNKS, SEARCHES, State
 from bench.capacity.steps import CLIENTS, PER_SECOND
 from bench.capacity.texts import BLOCK, OF_A_DOCUMENT
 from bench.report import Figure, Report, percentile
@@ -13,6 +13,7 @@ from bench.report import Figure, Report, percentile
 KEYWORD_MS, HYBRID_MS, SAVED_MS = 100.0, 200.0, 300.0  # p95
 RECALL = 0.95
 MEMORY_MB = 6 * 1024.0
+SHORT_CHUNKS, SHORT_MINUTES = 1_000_000, 15.0
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 HOW = f"""\
@@ -27,8 +28,8 @@ different queries per strategy. Saves: a document gets a new paragraph, and is s
 Memory is that of the server and its helpers, shared memory counted once; "of its own" leaves out the pages of files,
 which the system may drop at any time. Recall compares {{recalled}} vector searches of the engine with an exact search
 of all chunks. During a rebuild, {CLIENTS} clients in the process search by every strategy until it is done, each up to
-{PER_SECOND} times a second. At last the limit of vectors is lowered to half, and keyword searches are compared before
-and after.
+{PER_SECOND} times a second; with {CHUNKS:,} chunks it is rebuilt until there were {SEARCHES:,} searches. At last the
+limit of vectors is lowered to half, and keyword searches are compared before and after.
 
 An interrupted run continues where it was: `ARGS="--folder DIR"`. The load average of the machine was {{load:.1f}} at
 the end."""
@@ -91,14 +92,19 @@ def _afterwards(page: Report, state: State) -> None:
     shares = found["recall"]["shares"]
     page.add(section, Figure("recall@10 against exact", sum(shares) / len(shares), "", least=RECALL))
     if "rebuild" in found:
-        _rebuild(page, section, state.chunks, found["rebuild"])
+        _rebuild(page, section, state, found["rebuild"])
     if "evict" in found:
         _evict(page, section, found["evict"])
+    bound = SHORT_MINUTES if state.chunks == SHORT_CHUNKS else None
+    page.add(section, Figure("the whole measurement took", state.took_s / 60, "minutes", bound))
 
 
-def _rebuild(page: Report, section: str, chunks: int, rebuild: Mapping[str, Any]) -> None:
-    page.add(section, Figure("rebuild while serving", chunks / rebuild["seconds"], "chunks/s"))
-    page.add(section, Figure("searches during the rebuild", sum(map(len, rebuild["times"].values())), "searches"))
+def _rebuild(page: Report, section: str, state: State, rebuild: Mapping[str, Any]) -> None:
+    seconds = rebuild["seconds"]
+    page.add(section, Figure("rebuild while serving", state.chunks * len(seconds) / sum(seconds), "chunks/s"))
+    searches = sum(map(len, rebuild["times"].values()))
+    what = f"searches during {len(seconds)} rebuilds" if len(seconds) > 1 else "searches during the rebuild"
+    page.add(section, Figure(what, searches, "searches", least=state.least_searches or None))
     page.add(section, Figure("errors among them", len(rebuild["errors"]), "errors", 1))
     for mode, times in rebuild["times"].items():
         for name, share in SHARES.items():

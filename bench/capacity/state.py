@@ -1,11 +1,13 @@
 """What has been measured so far. It is saved after every block, so that an interrupted run continues."""
 
 import json
+import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 CHUNKS = 4_800_000
+SEARCHES = 10_000  # during rebuilds of so many chunks
 
 
 @dataclass
@@ -19,11 +21,27 @@ class State:
     stages: list[dict[str, Any]] = field(default_factory=list)  # one for each size
     samples: list[tuple[float, int, float, float]] = field(default_factory=list)  # seconds, chunks, MB, MB of its own
     results: dict[str, Any] = field(default_factory=dict)  # of the steps after the build
+    earlier_s: float = 0.0  # that the runs before this one took
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_short(self) -> bool:
+        return self.chunks < CHUNKS
 
     @property
     def page(self) -> str:
         """The name of the page: a short form has its own."""
-        return "capacity" if self.chunks >= CHUNKS else "capacity-short"
+        return "capacity-short" if self.is_short else "capacity"
+
+    @property
+    def least_searches(self) -> int:
+        """How many searches there are at least during rebuilds. A short form has one rebuild, however short."""
+        return 0 if self.is_short else SEARCHES
+
+    @property
+    def took_s(self) -> float:
+        """How long this run and those before it have taken, measurements included."""
+        return self.earlier_s + time.monotonic() - self.began
 
     @classmethod
     def open(cls, folder: Path, chunks: int, origin: str) -> "State":
@@ -43,7 +61,8 @@ class State:
         return cls(**found | {"file": file})
 
     def save(self) -> None:
-        body = {key: value for key, value in asdict(self).items() if key != "file"}
+        body = {key: value for key, value in asdict(self).items() if key not in ("file", "began")}
+        body["earlier_s"] = self.took_s
         new = self.file.with_suffix(".new")
         new.write_text(json.dumps(body))
         new.replace(self.file)

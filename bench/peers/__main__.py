@@ -83,7 +83,8 @@ def run(data: Path | None, count: int, chosen: Sequence[Known], timeout_s: float
     source = "the sets of a folder" if data else "the extracts in tests/fixtures"
     facts = {"count": count, "queries": len(corpus.asked()), "source": source, "load": os.getloadavg()[0]}
     facts["versions"] = "; ".join(f"{each.name}: {_versions(each)}" for each in chosen)
-    report = Report("peers", "Findspot beside other products", tables.HOW.format_map(facts))
+    name = "peers" if count >= CHUNKS else "peers-short"
+    report = Report(name, "Findspot beside other products", tables.HOW.format_map(facts))
     files = {each: str(getattr(corpus, each)) for each in ("texts", "vectors", "queries", "query_vectors")}
     measured: dict[str, dict[str, Any]] = {}
     for known in chosen:

@@ -6,8 +6,6 @@ from typing import Any
 from bench.peers.tables import FINDSPOT, RELEVANCE, SIDE_BY_SIDE
 from bench.report import FOLDER, Report
 
-SEARCHES, COSTS, JUDGED = "peers-searches.svg", "peers-costs.svg", "peers-relevance.svg"
-
 Rows = Mapping[str, Mapping[str, float]]
 
 
@@ -21,12 +19,13 @@ def draw(report: Report) -> tuple[str, ...]:
     rows = report.tables[SIDE_BY_SIDE]
     searches = [name for name in rows if name.endswith("p95, ms") and "and" not in name]
     costs = [name for name in rows if name not in searches and "p50" not in name and "recall" not in name]
-    figures = {SEARCHES: _bars(rows, searches, "ms, p95"), COSTS: _bars(rows, costs, "")}
+    figures = {"searches": _bars(rows, searches, "ms, p95"), "costs": _bars(rows, costs, "")}
     if RELEVANCE in report.tables:
-        figures[JUDGED] = _relevance(report.tables[RELEVANCE])
-    for name, figure in figures.items():
+        figures["relevance"] = _relevance(report.tables[RELEVANCE])
+    files = {f"{report.name}-{what}.svg": figure for what, figure in figures.items()}
+    for name, figure in files.items():
         figure.savefig(FOLDER / name, metadata={"Date": None})
-    return tuple(figures)
+    return tuple(files)
 
 
 def _bars(rows: Rows, names: list[str], unit: str) -> Any:
