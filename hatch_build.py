@@ -5,6 +5,7 @@ no other one but that of C, and is made for every processor of its architecture.
 """
 
 import os
+import runpy
 import subprocess
 import sys
 import sysconfig
@@ -38,17 +39,20 @@ class NativeBuildHook(BuildHookInterface):  # type: ignore[misc]
         if find_spec("ziglang") is None:
             raise SystemExit("The package `ziglang`, which compiles the C code of Findspot, is not installed.")
         folder = Path(self.root) / FOLDER
-        library = folder / "libfindspot.so"
+        names = runpy.run_path(str(Path(__file__).parent / FOLDER / "library.py"))
+        library: Path = folder / names["library_name"](folder)
         sources = sorted(map(str, folder.glob("*.c")))
         with tempfile.TemporaryDirectory() as cache:
             caches = {"ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
-            made = Path(cache) / library.name  # replaces the library at once: a process may have loaded it
+            made = Path(cache) / library.name
             command = [sys.executable, "-m", "ziglang", "cc", *OPTIONS, "-o", str(made), *sources]
             if subprocess.run(command, env=os.environ | caches).returncode:
                 raise SystemExit("The C code of Findspot could not be compiled. The lines above say why.")
             beside = library.with_suffix(".new")
             beside.write_bytes(made.read_bytes())
             beside.replace(library)
+        for older in set(folder.glob("libfindspot*.so")) - {library}:
+            older.unlink()
         build_data["artifacts"].append(str(FOLDER / library.name))
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"

@@ -26,7 +26,7 @@ def test_a_part_of_an_array_with_gaps_is_refused() -> None:
 
 
 def test_a_missing_library_says_what_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "FILE", tmp_path / "libfindspot.so")
+    monkeypatch.setattr(library, "FOLDER", tmp_path)
     library.loaded.cache_clear()
     try:
         with pytest.raises(RuntimeError, match="make install"):
@@ -35,6 +35,16 @@ def test_a_missing_library_says_what_to_run(tmp_path: Path, monkeypatch: pytest.
         library.loaded.cache_clear()
 
 
-def test_a_library_of_another_version_says_what_to_run() -> None:
+@pytest.mark.parametrize("name", ["one.c", "one.h", "another.c"])
+def test_a_change_of_any_source_asks_for_another_library(tmp_path: Path, name: str) -> None:
+    (tmp_path / "one.c").write_text("int one;")
+    (tmp_path / "one.h").write_text("")
+    before = library.library_name(tmp_path)
+    assert library.library_name(tmp_path) == before
+    (tmp_path / name).write_text("int two;")
+    assert library.library_name(tmp_path) != before
+
+
+def test_a_function_that_the_library_lacks_says_what_to_run() -> None:
     with pytest.raises(RuntimeError, match="make install"):
-        function("a_function_of_the_next_version")
+        function("a_function_that_is_not_there")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-FILE = Path(__file__).parent / "libfindspot.so"
+FOLDER = Path(__file__).parent
 _UTF_32 = f"utf-32-{sys.byteorder[0]}e"
 
 
@@ -42,7 +43,18 @@ def points(text: str) -> npt.NDArray[np.uint32]:
     return np.frombuffer(text.encode(_UTF_32, "surrogatepass"), np.uint32)
 
 
+def library_name(folder: Path) -> str:
+    """Return the name of the library that is compiled of the C files of a folder. A change of any gives another name.
+
+    So no function is called with arguments that an older library does not expect. `hatch_build.py` asks for it, too.
+    """
+    sources = hashlib.sha256()
+    for file in sorted(folder.glob("*.[ch]")):
+        sources.update(file.read_bytes())
+    return f"libfindspot-{sources.hexdigest()[:16]}.so"
+
+
 @cache
 def loaded() -> ctypes.CDLL:
     """Return the library, which stays loaded."""
-    return ctypes.CDLL(str(FILE))
+    return ctypes.CDLL(str(FOLDER / library_name(FOLDER)))
