@@ -44,8 +44,8 @@ class Figure:
         return (self.bound is None or self.value < self.bound) and (self.least is None or self.value >= self.least)
 
     def row(self) -> str:
-        bounds = [] if self.bound is None else [f"< {self.bound:,g} {self.unit}"]
-        bounds += [] if self.least is None else [f"≥ {self.least:,g} {self.unit}"]
+        bounds = [] if self.bound is None else [f"< {self.bound:,.10g} {self.unit}"]
+        bounds += [] if self.least is None else [f"≥ {self.least:,.10g} {self.unit}"]
         bound = ", ".join(bounds)
         verdict = "" if not bounds else ("yes" if self.holds else "**no**")
         return f"| {self.what} | {self.shown} {self.unit} | {bound} | {verdict} |"

@@ -38,7 +38,8 @@ the end."""
 def report(state: State) -> Report:
     documents, recalled = state.stages[-1]["documents"], len(state.results["recall"]["shares"])
     facts = {"chunks": state.chunks, "documents": documents, "origin": state.origin, "recalled": recalled}
-    page = Report(state.page, "Capacity", HOW.format_map(facts | {"load": os.getloadavg()[0]}))
+    how = HOW.format_map(facts | {"load": os.getloadavg()[0]})
+    page = Report(state.page, "Capacity", how, pace_before=state.pace_ms)
     _growth(page, state)
     _largest(page, state)
     _afterwards(page, state)

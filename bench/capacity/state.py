@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.report import pace_ms
+
 CHUNKS = 4_800_000
 SEARCHES = 10_000  # during rebuilds of so many chunks
 
@@ -21,6 +23,7 @@ class State:
     stages: list[dict[str, Any]] = field(default_factory=list)  # one for each size
     samples: list[tuple[float, int, float, float]] = field(default_factory=list)  # seconds, chunks, MB, MB of its own
     results: dict[str, Any] = field(default_factory=dict)  # of the steps after the build
+    pace_ms: float = field(default_factory=pace_ms)  # of the machine, when the first run began
     earlier_s: float = 0.0  # that the runs before this one took
     began: float = field(default_factory=time.monotonic)
 
