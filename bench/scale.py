@@ -32,11 +32,11 @@ ROWS_PER_S, BYTES_PER_S = 10_000, 32_000_000  # written to a namespace
 IN_FLIGHT = 16  # queries of a namespace; each one of a multi-query counts
 SHARD_ROWS, SHARD_BYTES = 500_000_000, 10**12
 
-# Ours. The round trips are asserted by tests; the rates are measured on 2 cores (docs/bench/speed.md).
+# Ours. The round trips are asserted by tests; the others are measured on 2 cores (docs/bench/capacity-short.md, profile.md).
 DATABASE_TRIPS, ENGINE_TRIPS = 3, 1  # of a first page of documents
 SEARCH_SLOTS = 8  # of IN_FLIGHT: texts, names, full matches and vectors, and the total, which counts 4
-FIRST_RATE, REBUILD_RATE = 1_800, 6_200  # chunks per second: from raw text, and again from the store
-SEARCH_MS = 10.0  # processor time of a hybrid search: a process answers about 100 per second
+FIRST_RATE, REBUILD_RATE = 5_200, 11_000  # chunks per second: from raw text, and again from the store
+SEARCH_MS = 8.0  # processor time of a hybrid page: a process answers about 125 per second
 # Assumed: a database in the same region.
 DATABASE = Latency(1.0, 2.0, 5.0)
 ROW_OVERHEAD = 400  # bytes of a chunk's row in PostgreSQL besides its text, with its share of the indexes

@@ -30,6 +30,7 @@ TOGETHER = 4
 TURNS = 10  # documents that are added and deleted
 SECTION = 7
 PATIENCE_S = 60
+NOISE = 0.02  # per dimension, in the vectors of new texts: their cosine to the query at their beginning is about 0.93
 
 Result = dict[str, Any]
 Note = Callable[[str, Any], None]
@@ -154,7 +155,9 @@ def _together(way: Way, queries: Sequence[Query]) -> Result:
 def _change(product: Product, ways: dict[str, Way], count: int, queries: Sequence[Query], note: Note) -> None:
     """Measure the milliseconds until a new document of 20 chunks is found, and until a deleted one is not.
 
-    It is looked for by a word of its own or, without a ranked keyword search, by its vector.
+    It is looked for by a word of its own or, without a ranked keyword search, by its vector. The texts consist of
+    queries, and their vectors are near those of these queries: an approximate index may never find one that is far from
+    all others.
     """
     seen, unseen = [], []
     way = ways.get("keyword", ways["vector"])
@@ -163,8 +166,9 @@ def _change(product: Product, ways: dict[str, Way], count: int, queries: Sequenc
         first = -(-count // OF_A_DOCUMENT) * OF_A_DOCUMENT + turn * OF_A_DOCUMENT
         word = f"peermark{chr(ord('a') + turn)}"  # letters only: digits may be a second term
         texts = texts_of(word, [query.text for query in queries], turn)
-        vectors = chance.normal(size=(OF_A_DOCUMENT, len(queries[0].vector))).astype(np.float32)
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        near = [queries[(turn * OF_A_DOCUMENT + at) % len(queries)].vector for at in range(OF_A_DOCUMENT)]
+        vectors = np.stack(near) + chance.normal(scale=NOISE, size=(OF_A_DOCUMENT, len(near[0])))
+        vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
         chunks = Chunks(first, texts, vectors)
         asked = Query(word, vectors[0])
         began = time.perf_counter()
@@ -196,7 +200,8 @@ def _relevance(asked: Result, note: Note) -> None:
         product, queries = _opened(asked, files)
         with closing(product):
             _build(product, files)
-            note(name, {way: _round(ask, queries)[1] for way, ask in product.ways().items() if way != "nearest"})
+            ways = {way: ask for way, ask in product.ways().items() if way != "nearest"}
+            note(name, {way: [ask(query) for query in queries] for way, ask in ways.items()})
 
 
 if __name__ == "__main__":

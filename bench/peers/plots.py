@@ -16,7 +16,7 @@ def draw(report: Report) -> tuple[str, ...]:
     mpl.use("svg")
     mpl.rcParams["svg.hashsalt"] = "findspot"
     FOLDER.mkdir(parents=True, exist_ok=True)
-    rows = report.tables[SIDE_BY_SIDE]
+    rows = {name: row for name, row in report.tables[SIDE_BY_SIDE].items() if FINDSPOT in row}
     searches = [name for name in rows if name.endswith("p95, ms") and "and" not in name]
     costs = [name for name in rows if name not in searches and "p50" not in name and "recall" not in name]
     figures = {"searches": _bars(rows, searches, "ms, p95"), "costs": _bars(rows, costs, "")}
