@@ -32,7 +32,8 @@ ROWS_PER_S, BYTES_PER_S = 10_000, 32_000_000  # written to a namespace
 IN_FLIGHT = 16  # queries of a namespace; each one of a multi-query counts
 SHARD_ROWS, SHARD_BYTES = 500_000_000, 10**12
 
-# Ours. The round trips are asserted by tests; the others are measured on 2 cores (docs/bench/capacity-short.md, profile.md).
+# Ours. The round trips are asserted by tests; the others are measured on 2 cores (docs/bench/capacity-short.md and
+# docs/bench/profile.md).
 DATABASE_TRIPS, ENGINE_TRIPS = 3, 1  # of a first page of documents
 SEARCH_SLOTS = 8  # of IN_FLIGHT: texts, names, full matches and vectors, and the total, which counts 4
 FIRST_RATE, REBUILD_RATE = 5_200, 11_000  # chunks per second: from raw text, and again from the store
