@@ -18,21 +18,25 @@ _MESSAGE = re.compile(r"^(\d{4}-[^\t]*)\t([FB])\t\d+\t(\w+)(?:\t (.*))?$", re.MU
 
 
 class RoundTrips:
-    """Watches the connections that SQLAlchemy opens in the block of this context manager."""
+    """Watches the connections that SQLAlchemy uses in the block of this context manager.
+
+    What a new connection is set up with does not count: a search opens one if others are in use.
+    """
 
     def __init__(self) -> None:
         self._connections: weakref.WeakSet[Any] = weakref.WeakSet()
         self._logs: list[tuple[Any, IO[str]]] | None = None  # while round trips are counted
 
     def __enter__(self) -> RoundTrips:
-        sa.event.listen(sa.Pool, "connect", self._note)
+        sa.event.listen(sa.Pool, "checkout", self._note)
         return self
 
     def __exit__(self, *_: object) -> None:
-        sa.event.remove(sa.Pool, "connect", self._note)
+        sa.event.remove(sa.Pool, "checkout", self._note)
 
-    def _note(self, connection: Any, record: object) -> None:
-        if (driver := getattr(connection, "driver_connection", None)) is not None:
+    def _note(self, connection: Any, record: object, proxy: object) -> None:
+        driver = getattr(connection, "driver_connection", None)
+        if driver is not None and driver not in self._connections:
             self._connections.add(driver)
             self._trace(driver)
 
