@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from findspot.engines.protocol import Damaged, StaleFence
+from findspot.engines.turbopuffer.catalog import Placement
 from findspot.engines.turbopuffer.engine import TurbopufferEngine
 from findspot.engines.turbopuffer.slots import Slots
 from findspot.engines.turbopuffer.transport import Patience
 from findspot.errors import FindspotError
-from tests.contracts.engines import MODEL, NEXT_MODEL, TABLE, batch, direction, found, near, words
+from tests.contracts.engines import DIMENSION, MODEL, NEXT_MODEL, TABLE, batch, direction, found, near, words
 from tests.turbopuffer.engines import ServiceEngines
 from tests.turbopuffer.faults import Faults
 from tests.turbopuffer.server import StandIn
@@ -87,6 +88,34 @@ def test_a_write_that_arrives_late_does_not_bring_back_a_namespace(engine: Turbo
     engine.drop(TABLE)
     standin.wait_for(lambda: standin.service.requests["write"] == applied)
     assert standin.service.namespaces == {}
+
+
+@pytest.mark.parametrize("kind", ["write", "delete"])
+def test_a_build_is_switched_before_a_change_or_after_it(
+    engine: TurbopufferEngine, engines: ServiceEngines, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    engine.write(TABLE, MODEL, batch({1: "old one", 2: "old two 旧的"}))
+    build = engine.build(TABLE, MODEL, DIMENSION)
+    build.write(batch({1: "old one", 2: "old two 旧的"}))
+    admit, switching = engines.catalog.admit, list[Future[None]]()
+    with ThreadPoolExecutor(1) as other:
+
+        def admit_and_switch(namespace: str, fence: int) -> Placement | None:
+            """Switch when the change knows which index serves, and has not been made yet."""
+            placement = admit(namespace, fence)
+            if not switching:
+                switching.append(other.submit(build.switch))
+                wait(switching, timeout=0.5)  # if it does not wait for the change, it is done by now
+            return placement
+
+        monkeypatch.setattr(engines.catalog, "admit", admit_and_switch)
+        if kind == "write":
+            engine.write(TABLE, MODEL, batch({2: "new two 新的"}))
+        else:
+            engine.delete(TABLE, [2])
+        switching[0].result()
+    assert found(engine, "old") == [1]
+    assert found(engine, "新的") == ([2] if kind == "write" else [])
 
 
 def test_a_worker_that_lost_its_lease_changes_nothing(engines: ServiceEngines, standin: StandIn) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from findspot.engines.protocol import Abandoned, Batch
@@ -26,6 +27,7 @@ class TurbopufferBuild:
         self._revision = revision
         self._deleted: set[int] = set()
         self._lock = threading.Lock()  # a copy and a delete of the same chunk must not overlap
+        self._following = threading.Lock()  # no switch between a change of the index in service and its repetition here
         self._is_over = False
         self.namespace = namespace
 
@@ -35,7 +37,7 @@ class TurbopufferBuild:
             self._engine.put(self._placement, batch, self._revision, skipped=frozenset(self._deleted))
 
     def switch(self) -> None:
-        with self._lock:
+        with self._following, self._lock:
             self._check()
             self._engine.warm_up(self._placement)
             self._is_over = True
@@ -57,6 +59,12 @@ class TurbopufferBuild:
         """Raise ValueError if vectors of this kind do not belong into the new index."""
         if (self._placement.fingerprint, self._placement.dimension) != (fingerprint, dimension):
             raise ValueError(f"{self.namespace} is being rebuilt for {self._placement.fingerprint}, not {fingerprint}")
+
+    @contextmanager
+    def following(self) -> Iterator[TurbopufferBuild | None]:
+        """Keep the index from being switched while another one is changed, and give this build if it has to follow."""
+        with self._following:
+            yield None if self._is_over else self
 
     def follow_write(self, batch: Batch, revision: int) -> None:
         """Repeat a write that was made to the index in service."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import TypeVar
 
 import numpy as np
@@ -74,20 +75,27 @@ class TurbopufferEngine:
 
     def write(self, namespace: str, fingerprint: str, batch: Batch) -> None:
         dimension = batch.vectors.shape[1]
+        with self._following(namespace) as build:
+            if build is not None:
+                build.require_kind(fingerprint, dimension)
+            placement, is_new = self._catalog.claim(namespace, fingerprint, dimension, batch.fence)
+            if is_new:
+                self._create(placement)
+            fits = (placement.fingerprint, placement.dimension) == (fingerprint, dimension)
+            if not fits and build is None:
+                held = f"{placement.fingerprint} ({placement.dimension})"
+                raise ValueError(f"{namespace} has vectors of {held}, not {fingerprint} ({dimension})")
+            revision = self._revisions.next()
+            self.put(placement, batch, revision, vectors=fits)
+            if build is not None:
+                build.follow_write(batch, revision)
+
+    @contextmanager
+    def _following(self, namespace: str) -> Iterator[TurbopufferBuild | None]:
+        """Give the build that a change has to follow to, if there is one. It is switched before the change or after."""
         build = self._builds.get(namespace)
-        if build is not None:
-            build.require_kind(fingerprint, dimension)
-        placement, is_new = self._catalog.claim(namespace, fingerprint, dimension, batch.fence)
-        if is_new:
-            self._create(placement)
-        fits = (placement.fingerprint, placement.dimension) == (fingerprint, dimension)
-        if not fits and build is None:
-            message = f"{namespace} has vectors of {placement.fingerprint} ({placement.dimension}), not {fingerprint}"
-            raise ValueError(f"{message} ({dimension})")
-        revision = self._revisions.next()
-        self.put(placement, batch, revision, vectors=fits)
-        if build is not None:
-            build.follow_write(batch, revision)
+        with build.following() if build is not None else nullcontext() as following:
+            yield following
 
     def put(
         self,
@@ -121,12 +129,13 @@ class TurbopufferEngine:
 
     def delete(self, namespace: str, ids: Sequence[int], *, fence: int = 0) -> None:
         wanted = [int(id) for id in ids]
-        revision = self._revisions.next()
-        placement = self._catalog.admit(namespace, fence)
-        if placement is not None:
-            self.remove(placement, wanted, fence, revision)
-        if (build := self._builds.get(namespace)) is not None:
-            build.follow_delete(wanted, fence, revision)
+        with self._following(namespace) as build:
+            revision = self._revisions.next()
+            placement = self._catalog.admit(namespace, fence)
+            if placement is not None:
+                self.remove(placement, wanted, fence, revision)
+            if build is not None:
+                build.follow_delete(wanted, fence, revision)
 
     def remove(self, placement: Placement, ids: Sequence[int], fence: int, revision: int) -> None:
         """Delete chunks from one namespace of the service, in parts, until none is left."""
