@@ -1,4 +1,4 @@
-"""The documentation is up to date: reference pages match the code, and links work."""
+"""The documentation is up to date: reference pages match the code, links work, and what pages name exists."""
 
 import os
 import re
@@ -12,9 +12,11 @@ from urllib.parse import unquote
 import pytest
 
 from findspot.errors import KINDS
+from findspot.runtime import metrics
 from findspot.settings import Settings
 from findspot.surfaces.cli import reference
 from findspot.surfaces.cli.failure import EXIT_CODES
+from findspot.surfaces.http.request_log import Metrics
 from findspot.surfaces.http.rules import RULES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,6 +25,13 @@ _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`")
 _LINK = re.compile(r"!?\[[^\]]*\]\(\s*<?([^)\s>]+)>?[^)]*\)|^\[[^\]]+\]:\s*(\S+)", re.MULTILINE)
 _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
+_SOURCE_FILE = re.compile(
+    r"(?:src|docs|tests|bench|deploy|web|requirements|native|\.ci)/[\w./-]*|[\w./-]+\.(?:py|c|h|tsx?|sh|npy|spm)"
+)
+_SETTING = re.compile(r"\b(?:FINDSPOT|SEARCH|TURBOPUFFER)_[A-Z_]*[A-Z]\b")
+_MAKE = re.compile(r"(?:^|`)make ([a-z-]+)", re.MULTILINE)
+_OF_CLIENTS = {"FINDSPOT_URL", "FINDSPOT_KEY", "FINDSPOT_MCP_URL"}  # read by commands, not by a server
+_OF_READERS = {"agent.py", "deploy/.env"}  # files that a page tells its reader to make
 
 
 # ── reference pages ──
@@ -130,3 +139,77 @@ def test_a_broken_link_is_detected(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     assert broken(page) == ["gone.png", "gone.md", "there.md#gone", "#gone", "gone/too.md"]
+
+
+# ── what pages name ──
+
+
+def texts() -> dict[str, str]:
+    """Return the text of every page by its path."""
+    return {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in markdown_files()}
+
+
+@cache
+def repository() -> list[str]:
+    """Return the paths of all files and folders, each with a slash before and after it."""
+    tops = ("src", "docs", "tests", "bench", "deploy", "web/src", "web/e2e", "requirements")
+    below = [path for top in tops for path in (ROOT / top, *(ROOT / top).rglob("*"))]
+    return [f"/{path.relative_to(ROOT).as_posix()}/" for path in (*below, *ROOT.iterdir(), *(ROOT / "web").iterdir())]
+
+
+def missing_files(text: str) -> list[str]:
+    """Return the files and folders of the repository that a text names in code, but that do not exist."""
+    names = {code[1:-1] for code in _CODE.findall(_FENCE.sub("", text))}
+    named = sorted(name for name in names - _OF_READERS if _SOURCE_FILE.fullmatch(name))
+    return [name for name in named if not any(path.endswith(f"/{name.rstrip('/')}/") for path in repository())]
+
+
+def test_every_file_that_a_page_names_exists() -> None:
+    missing = {page: missing_files(text) for page, text in texts().items()}
+    assert {page: names for page, names in missing.items() if names} == {}
+
+
+def test_a_file_that_does_not_exist_is_detected() -> None:
+    assert missing_files("`tests/test_docs.py` `words/query.py` `native/` `web/src/text/`") == []
+    assert missing_files("`tests/gone.py` `words/gone.py` `gone.c` `deploy/gone`") == [
+        "deploy/gone", "gone.c", "tests/gone.py", "words/gone.py",
+    ]  # fmt: skip
+
+
+def test_every_setting_that_a_page_names_exists() -> None:
+    known = {field.alias for field in Settings.model_fields.values()} | {*KINDS} | _OF_CLIENTS
+    unknown = {page: {*_SETTING.findall(text)} - known for page, text in texts().items()}
+    assert {page: names for page, names in unknown.items() if names} == {}
+
+
+def test_every_target_of_make_that_a_page_names_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    unknown = {page: {*_MAKE.findall(text)} - targets for page, text in texts().items()}
+    assert {page: names for page, names in unknown.items() if names} == {}
+
+
+@pytest.mark.parametrize(
+    ("page", "folder"), [("embedded-engine.md", "embedded"), ("turbopuffer.md", "turbopuffer")], ids=lambda name: name
+)
+def test_the_page_of_an_engine_describes_its_modules(page: str, folder: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    rows = text.partition("| module | content |\n|---|---|\n")[2].partition("\n\n")[0].splitlines()
+    described = sorted(name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1]))
+    files = (ROOT / "src" / "findspot" / "engines" / folder).glob("*.py")
+    assert described == sorted(file.stem for file in files if file.stem != "__init__")
+
+
+def test_every_page_is_in_the_table_of_the_readme() -> None:
+    linked = set(links((ROOT / "README.md").read_text(encoding="utf-8").partition("## Documentation")[2]))
+    assert [file.name for file in sorted((ROOT / "docs").glob("*.md")) if f"docs/{file.name}" not in linked] == []
+
+
+def test_the_page_of_metrics_has_every_metric() -> None:
+    page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    registries = (metrics.REGISTRY, metrics.STORE_REGISTRY, Metrics().registry)
+    made = {
+        (f"{each.name}_total" if each.type == "counter" else each.name, each.type)
+        for registry in registries
+        for each in registry.collect()
+    }
+    assert set(re.findall(r"^\| `(\w+)` \| (\w+) \|", page, re.MULTILINE)) == made

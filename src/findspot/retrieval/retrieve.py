@@ -1,7 +1,7 @@
 """Retrieve passages for a language model: query → recall → score → read → choose within the budget.
 
-Recall, degradation to keywords, deadline and turns are those of a workspace search. Everything that takes processor
-time after the recall (comparing, redacting, counting tokens) runs in a thread of the search pool.
+Recall, degradation to keywords, the closer look, deadline and turns are those of a workspace search. Redacting and
+counting tokens run in a thread of the search pool.
 """
 
 import logging

@@ -1,6 +1,7 @@
 """Vectors of texts and queries, from a cache or from the embedder.
 
-Calls of the embedder block, possibly for as long as a service takes. They run in thread pools that nothing else uses.
+Calls of the embedder block, possibly for as long as a service takes. They run in thread pools that nothing else uses;
+only a model that is at hand embeds a query in the thread of the caller (`query_here`).
 """
 
 import asyncio
