@@ -4,6 +4,6 @@
 arrays: no other code calls C. `hatch_build.py` compiles the C files when Findspot is installed.
 """
 
-from findspot.native.library import address, function, points
+from findspot.native.library import address, function, has_wide_registers, points
 
-__all__ = ["address", "function", "points"]
+__all__ = ["address", "function", "has_wide_registers", "points"]

@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 import sys
 from collections.abc import Callable
+from ctypes import c_bool
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,13 @@ def points(text: str) -> npt.NDArray[np.uint32]:
     import numpy as np
 
     return np.frombuffer(text.encode(_UTF_32, "surrogatepass"), np.uint32)
+
+
+@cache
+def has_wide_registers() -> bool:
+    """Return whether C functions may use wide registers, the argument `wide`: native/processor.h."""
+    found: bool = function("has_wide_registers", returns=c_bool)()
+    return found
 
 
 def library_name(folder: Path) -> str:

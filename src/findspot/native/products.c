@@ -1,7 +1,7 @@
 #include "findspot.h"
+#include "processor.h"
 
 enum { AHEAD = 4, LINE = 64 }; /* rows that are fetched ahead, which halves the time, and bytes of a line of the cache */
-#define INLINE static inline __attribute__((always_inline))
 
 INLINE int32_t product_of(const uint8_t *code, const int16_t *query, int64_t dimension) {
     int32_t product = 0;
@@ -11,11 +11,7 @@ INLINE int32_t product_of(const uint8_t *code, const int16_t *query, int64_t dim
     return product;
 }
 
-/* Return the same. The compiler makes it for wide registers, where all processors of the architecture may not have them. */
-#if defined(__x86_64__)
-__attribute__((target("avx2")))
-#endif
-static int32_t wide_product_of(const uint8_t *code, const int16_t *query, int64_t dimension) {
+WIDE static int32_t wide_product_of(const uint8_t *code, const int16_t *query, int64_t dimension) {
     return product_of(code, query, dimension);
 }
 
@@ -83,10 +79,9 @@ static void add(Best *best, int64_t limit, int64_t row, int32_t product) {
 }
 
 /* Compare the codes of rows with a query. 128 is the zero of a code, and `first` the row of the first code. Write the
- * `limit` rows with the highest products, best first and equal ones in order, and return how many there are. `widely` only
- * if `can_score_widely`. */
+ * `limit` rows with the highest products, best first and equal ones in order, and return how many there are. */
 EXPORT int64_t best_products(const uint8_t *codes, int64_t dimension, int64_t first, const int64_t *rows, int64_t count,
-                             const int16_t *query, bool widely, int64_t limit, int64_t *best_rows, int32_t *products) {
+                             const int16_t *query, int64_t limit, int64_t *best_rows, int32_t *products, bool wide) {
     Best best = {best_rows, products, 0};
     int32_t zero = 0;
     for (int64_t at = 0; at < dimension; at++) {
@@ -97,7 +92,7 @@ EXPORT int64_t best_products(const uint8_t *codes, int64_t dimension, int64_t fi
             fetch(codes + (rows[place + AHEAD] - first) * dimension, dimension);
         }
         const uint8_t *code = codes + (rows[place] - first) * dimension;
-        int32_t product = widely ? wide_product_of(code, query, dimension) : product_of(code, query, dimension);
+        int32_t product = wide ? wide_product_of(code, query, dimension) : product_of(code, query, dimension);
         add(&best, limit, rows[place], product - zero);
     }
     for (int64_t left = best.size - 1; left > 0; left--) {
