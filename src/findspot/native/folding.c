@@ -6,8 +6,9 @@ static const uint32_t IRREGULAR = 0xFFFFFFFF;
 static const uint64_t MIXERS[] = {0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93};
 
 /* Fold texts character by character: `table` has what each of the first `known` characters is folded to. Spaces at the
- * ends of a text, and those that follow another, are left out. `folded` has room for all characters of the texts. A text
- * with a character that the table does not know, or that it calls irregular, is marked and has no folded characters. */
+ * ends of a text, and those that follow another, are left out. `folded` has room for all characters of the texts. A
+ * text with a character that the table does not know, or that it calls irregular, is marked and has no folded
+ * characters. */
 EXPORT void fold_texts(const uint32_t *texts, const int64_t *ends, int64_t count, const uint32_t *table, uint32_t known,
                        uint32_t *folded, int64_t *folded_ends, uint8_t *is_irregular) {
     int64_t written = 0;

@@ -1,6 +1,6 @@
 #include "findspot.h"
 
-/* has_wide_registers returns whether the processor has wide registers and the operating system saves those of a thread. */
+/* `has_wide_registers` says whether the processor has them, and the operating system saves those of a thread. */
 
 #if defined(__x86_64__)
 #include <cpuid.h>

@@ -1,13 +1,12 @@
 #include "findspot.h"
 #include "processor.h"
 
-enum { AHEAD = 4, LINE = 64 }; /* rows that are fetched ahead, which halves the time, and bytes of a line of the cache */
+enum { AHEAD = 4 }; /* rows that are fetched ahead, which halves the time */
+enum { LINE = 64 }; /* bytes of a line of the cache */
 
 INLINE int32_t product_of(const uint8_t *code, const int16_t *query, int64_t dimension) {
     int32_t product = 0;
-    for (int64_t at = 0; at < dimension; at++) {
-        product += code[at] * query[at];
-    }
+    for (int64_t at = 0; at < dimension; at++) product += code[at] * query[at];
     return product;
 }
 
@@ -16,9 +15,7 @@ WIDE static int32_t wide_product_of(const uint8_t *code, const int16_t *query, i
 }
 
 INLINE void fetch(const uint8_t *code, int64_t dimension) {
-    for (int64_t at = 0; at < dimension; at += LINE) {
-        __builtin_prefetch(code + at);
-    }
+    for (int64_t at = 0; at < dimension; at += LINE) __builtin_prefetch(code + at);
 }
 
 /* The best rows so far are a heap: the worst of them is the first, so that a better row replaces it. */
@@ -30,9 +27,7 @@ typedef struct {
 
 /* Of equal products, the one of the first row is better. */
 static bool is_worse(const Best *best, int64_t one, int64_t other) {
-    if (best->products[one] != best->products[other]) {
-        return best->products[one] < best->products[other];
-    }
+    if (best->products[one] != best->products[other]) return best->products[one] < best->products[other];
     return best->rows[one] > best->rows[other];
 }
 
@@ -48,12 +43,8 @@ static void swap(Best *best, int64_t one, int64_t other) {
 /* Move an entry down the first `size` ones until no worse one is below it. */
 static void sink(Best *best, int64_t at, int64_t size) {
     for (int64_t below = 2 * at + 1; below < size; below = 2 * at + 1) {
-        if (below + 1 < size && is_worse(best, below + 1, below)) {
-            below++;
-        }
-        if (!is_worse(best, below, at)) {
-            return;
-        }
+        if (below + 1 < size && is_worse(best, below + 1, below)) below++;
+        if (!is_worse(best, below, at)) return;
         swap(best, at, below);
         at = below;
     }
@@ -84,13 +75,9 @@ EXPORT int64_t best_products(const uint8_t *codes, int64_t dimension, int64_t fi
                              const int16_t *query, int64_t limit, int64_t *best_rows, int32_t *products, bool wide) {
     Best best = {best_rows, products, 0};
     int32_t zero = 0;
-    for (int64_t at = 0; at < dimension; at++) {
-        zero += 128 * query[at];
-    }
+    for (int64_t at = 0; at < dimension; at++) zero += 128 * query[at];
     for (int64_t place = 0; place < count && limit > 0; place++) {
-        if (place + AHEAD < count) {
-            fetch(codes + (rows[place + AHEAD] - first) * dimension, dimension);
-        }
+        if (place + AHEAD < count) fetch(codes + (rows[place + AHEAD] - first) * dimension, dimension);
         const uint8_t *code = codes + (rows[place] - first) * dimension;
         int32_t product = wide ? wide_product_of(code, query, dimension) : product_of(code, query, dimension);
         add(&best, limit, rows[place], product - zero);

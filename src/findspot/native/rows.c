@@ -15,7 +15,7 @@ struct row_tables {
     const float *han_scores;    /* of each node of that trie */
     int64_t rest_node;          /* of the trie of words: where pieces begin that continue a word */
     int64_t first_han_row;
-    float unknown_score;        /* of a Han character that is no word */
+    float unknown_score; /* of a Han character that is no word */
 };
 
 static const float LOWEST_SCORE = -100000;
@@ -31,8 +31,8 @@ static bool is_plain(uint32_t point) {
     return (point >= 'a' && point <= 'z') || (point >= '0' && point <= '9');
 }
 
-/* Write each code point as it is in words, and the spans of words that have more than letters a-z and digits. Return the
- * number of these words; only the first `room` spans are written. */
+/* Write each code point as it is in words, and the spans of words that have more than letters a-z and digits. Return
+ * the number of these words; only the first `room` spans are written. */
 EXPORT int64_t other_words(const struct row_tables *tables, const uint32_t *points, const int64_t *ends, int64_t texts,
                            uint32_t *folded, int64_t *spans, int64_t room) {
     int64_t found = 0, at = 0;
@@ -90,9 +90,7 @@ static int64_t mark_rows(const struct row_tables *tables, const uint32_t *text, 
 /* Take a word as the last one up to a place if it is better than what is known. Of equal ones, the first stays. */
 static void offer(struct split *split, float before, float score, int64_t start, int32_t row) {
     float offered = score + before;
-    if (split->start < 0 || offered > split->score) {
-        *split = (struct split){offered, (int32_t)start, row};
-    }
+    if (split->start < 0 || offered > split->score) *split = (struct split){offered, (int32_t)start, row};
 }
 
 /* Subtract a low score at a place from those at and after it: in large numbers, small differences are lost. */
@@ -161,8 +159,8 @@ static int64_t han_rows(const struct row_tables *tables, const uint32_t *text, i
 }
 
 /* Write the rows of each text, in the order of its words, marks and Han characters, and how many each text has. Return
- * how many there are together: at most one per code point, and those of other words, given in the order of `other_words`.
- * `splits` has room for one more than the longest text has code points. */
+ * how many there are together: at most one per code point, and those of other words, given in the order of
+ * `other_words`. `splits` has room for one more than the longest text has code points. */
 EXPORT int64_t find_rows(const struct row_tables *tables, const uint32_t *points, const uint32_t *folded,
                          const int64_t *ends, int64_t texts, const int32_t *other_rows, const int64_t *other_counts,
                          struct split *splits, int32_t *rows, int64_t *counts) {

@@ -7,9 +7,9 @@
 #include <arm_neon.h>
 #endif
 
-/* Signs are one bit for each number of a vector, eight numbers in a byte. Rows stand in blocks of 32: byte j of all rows of
- * a block, then byte j + 1 of them. A table has 16 numbers for each half byte, the one with the lower bits first. The score
- * of a row is the sum of the numbers that its half bytes select. */
+/* Signs are one bit for each number of a vector, eight numbers in a byte. Rows stand in blocks of 32: byte j of all
+ * rows of a block, then byte j + 1 of them. A table has 16 numbers for each half byte, the one with the lower bits
+ * first. The score of a row is the sum of the numbers that its half bytes select. */
 enum { BLOCK = 32, TABLE = 16, SCORES = 65536 };
 
 static void score_plainly(const uint8_t *signs, int64_t count, int64_t width, const uint8_t *tables, uint16_t *scores) {
@@ -17,13 +17,9 @@ static void score_plainly(const uint8_t *signs, int64_t count, int64_t width, co
         uint16_t sums[BLOCK] = {0};
         for (int64_t at = 0; at < width; at++, signs += BLOCK) {
             const uint8_t *low = tables + at * 2 * TABLE, *high = low + TABLE;
-            for (int row = 0; row < BLOCK; row++) {
-                sums[row] += low[signs[row] & 15] + high[signs[row] >> 4];
-            }
+            for (int row = 0; row < BLOCK; row++) sums[row] += low[signs[row] & 15] + high[signs[row] >> 4];
         }
-        for (int row = 0; row < BLOCK && start + row < count; row++) {
-            scores[start + row] = sums[row];
-        }
+        for (int row = 0; row < BLOCK && start + row < count; row++) scores[start + row] = sums[row];
     }
 }
 
@@ -81,22 +77,16 @@ EXPORT void score_signs(const uint8_t *signs, int64_t count, int64_t width, cons
 
 static bool has_score(const uint16_t *scores, int64_t count, int64_t least) {
     uint16_t highest = 0;
-    for (int64_t row = 0; row < count; row++) {
-        highest = scores[row] > highest ? scores[row] : highest;
-    }
+    for (int64_t row = 0; row < count; row++) highest = scores[row] > highest ? scores[row] : highest;
     return highest >= least;
 }
 
-/* Write the `wanted` rows of the mask with the highest scores in ascending order, and return how many there are. Of equal
- * rows the first ones are taken. `counts` has room for the number of rows of each of the 65,536 scores. */
-EXPORT int64_t pick_highest(const uint16_t *scores, const uint8_t *mask, int64_t count, int64_t wanted, uint32_t *counts,
-                            int64_t *rows) {
-    for (int64_t score = 0; score < SCORES; score++) {
-        counts[score] = 0;
-    }
-    for (int64_t row = 0; row < count; row++) {
-        counts[scores[row]] += mask[row];
-    }
+/* Write the `wanted` rows of the mask with the highest scores in ascending order, and return how many there are. Of
+ * equal rows the first ones are taken. `counts` has room for the number of rows of each of the 65,536 scores. */
+EXPORT int64_t pick_highest(const uint16_t *scores, const uint8_t *mask, int64_t count, int64_t wanted,
+                            uint32_t *counts, int64_t *rows) {
+    for (int64_t score = 0; score < SCORES; score++) counts[score] = 0;
+    for (int64_t row = 0; row < count; row++) counts[scores[row]] += mask[row];
     int64_t least = SCORES, above = 0, picked = 0;
     while (least > 0 && above < wanted) {
         least--;
@@ -110,9 +100,7 @@ EXPORT int64_t pick_highest(const uint16_t *scores, const uint8_t *mask, int64_t
             continue; /* most blocks have none, and a look at 32 scores at once takes a third of the time */
         }
         for (int64_t row = start; row < end; row++) {
-            if (mask[row] && scores[row] >= least && (scores[row] > least || equal-- > 0)) {
-                rows[picked++] = row;
-            }
+            if (mask[row] && scores[row] >= least && (scores[row] > least || equal-- > 0)) rows[picked++] = row;
         }
     }
     return picked;

@@ -6,8 +6,8 @@
 enum { BLOCK = 32 }; /* columns whose sums stay in registers: twice as fast as adding to memory */
 
 /* Each column is added row by row, in order, so that a sum has the same bits on every machine. */
-INLINE void sum_columns(const int8_t *table, const float *scale, int64_t dimension, const int32_t *rows,
-                        int64_t count, int64_t width, float *sums) {
+INLINE void sum_columns(const int8_t *table, const float *scale, int64_t dimension, const int32_t *rows, int64_t count,
+                        int64_t width, float *sums) {
     float found[BLOCK] = {0};
     for (int64_t at = 0; at < count; at++) {
         const int8_t *row = table + rows[at] * dimension;

@@ -5,11 +5,11 @@
 
 /* The query: `count` rows of the table, then its vector, all as numbers of 16 bits. */
 struct query {
-    const int16_t *rows;    /* count + 1 of them, with `dimension` numbers each */
-    const float *weights;   /* of each row; together 1 */
-    const float *lengths;   /* of each row */
+    const int16_t *rows;  /* count + 1 of them, with `dimension` numbers each */
+    const float *weights; /* of each row; together 1 */
+    const float *lengths; /* of each row */
     int64_t count;
-    float vector_step;      /* what the numbers of the vector are to be multiplied by */
+    float vector_step; /* what the numbers of the vector are to be multiplied by */
 };
 
 struct table {
@@ -45,7 +45,8 @@ INLINE int32_t dot(const int16_t *one, const int16_t *other, int64_t dimension) 
 
 /* Write how alike a row of the table and each row of the query are, then its product with the query's vector. Products
  * are of integers: exact, and twice as fast as those of floats. */
-INLINE void multiply(const struct table *table, const struct query *query, int32_t row, int16_t *wide, float *products) {
+INLINE void multiply(const struct table *table, const struct query *query, int32_t row, int16_t *wide,
+                     float *products) {
     const int8_t *narrow = table->rows + row * table->dimension;
     for (int64_t at = 0; at < table->dimension; at++) wide[at] = narrow[at];
     for (int64_t word = 0; word <= query->count; word++) {
@@ -108,8 +109,8 @@ WIDE static void compare_all_wide(const struct table *table, const struct query 
     compare_all(table, query, passages, scratch, likeness);
 }
 
-/* Write two numbers for each passage: the cosine of its best segment, and its word similarity. A passage without rows has
- * -1 and 0. */
+/* Write two numbers for each passage: the cosine of its best segment, and its word similarity. A passage without rows
+ * has -1 and 0. */
 EXPORT void compare_words(const struct table *table, const struct query *query, const struct passages *passages,
                           const struct scratch *scratch, float *likeness, bool wide) {
     (wide ? compare_all_wide : compare_all)(table, query, passages, scratch, likeness);
