@@ -2,13 +2,31 @@
 
 #include <string.h>
 
-static const uint32_t IRREGULAR = 0xFFFFFFFF;
+static const uint32_t UNKNOWN = 0xFFFFFFFF; /* in a table: it does not fold this character */
 static const uint64_t MIXERS[] = {0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93};
+
+/* Return what a table of the first `known` characters has for a character. */
+static inline uint32_t folded_to(uint32_t character, const uint32_t *table, uint32_t known) {
+    return character < known ? table[character] : UNKNOWN;
+}
+
+/* Fold a text character by character: `table` has what each of the first `known` characters is folded to. Write the
+ * places of characters that it does not know, which are not folded. Return how many there are. */
+EXPORT int64_t fold_points(const uint32_t *text, int64_t length, const uint32_t *table, uint32_t known,
+                           uint32_t *folded, int64_t *unknown) {
+    int64_t found = 0;
+    for (int64_t at = 0; at < length; at++) {
+        uint32_t character = folded_to(text[at], table, known);
+        folded[at] = character == UNKNOWN ? text[at] : character;
+        unknown[found] = at;
+        found += character == UNKNOWN;
+    }
+    return found;
+}
 
 /* Fold texts character by character: `table` has what each of the first `known` characters is folded to. Spaces at the
  * ends of a text, and those that follow another, are left out. `folded` has room for all characters of the texts. A
- * text with a character that the table does not know, or that it calls irregular, is marked and has no folded
- * characters. */
+ * text with a character that the table does not know is marked irregular, and has no folded characters. */
 EXPORT void fold_texts(const uint32_t *texts, const int64_t *ends, int64_t count, const uint32_t *table, uint32_t known,
                        uint32_t *folded, int64_t *folded_ends, uint8_t *is_irregular) {
     int64_t written = 0;
@@ -17,8 +35,8 @@ EXPORT void fold_texts(const uint32_t *texts, const int64_t *ends, int64_t count
         uint32_t last = ' ';
         bool irregular = false;
         for (; at < ends[number]; at++) {
-            uint32_t character = texts[at] < known ? table[texts[at]] : IRREGULAR;
-            irregular |= character == IRREGULAR;
+            uint32_t character = folded_to(texts[at], table, known);
+            irregular |= character == UNKNOWN;
             folded[written] = character;
             written += character != ' ' || last != ' ';
             last = character;

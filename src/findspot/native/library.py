@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import sys
 from collections.abc import Callable
 from ctypes import c_bool
 from functools import cache
@@ -12,11 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
 FOLDER = Path(__file__).parent
-_UTF_32 = f"utf-32-{sys.byteorder[0]}e"
 
 
 def function(name: str, *arguments: Any, returns: Any = None) -> Callable[..., Any]:
@@ -35,13 +32,6 @@ def address(array: npt.NDArray[Any]) -> int:
     assert array.flags.c_contiguous, "C functions read and write whole arrays"
     place: int = array.ctypes.data
     return place
-
-
-def points(text: str) -> npt.NDArray[np.uint32]:
-    """Return the code points of a text, halves of surrogate pairs included."""
-    import numpy as np
-
-    return np.frombuffer(text.encode(_UTF_32, "surrogatepass"), np.uint32)
 
 
 @cache

@@ -1,22 +1,6 @@
 #include "findspot.h"
 
-static const uint32_t UNKNOWN = 0xFFFFFFFF;
-static const uint32_t PLANE = 0x10000;
 enum { FIRSTS = 4096 };
-
-/* Fold a text character by character: `table` has what each of the first `known` characters is folded to. Write the
- * places of characters that it does not know, which are not folded. Return how many there are. */
-EXPORT int64_t fold_points(const uint32_t *text, int64_t length, const uint32_t *table, uint32_t known,
-                           uint32_t *folded, int64_t *unknown) {
-    int64_t found = 0;
-    for (int64_t at = 0; at < length; at++) {
-        uint32_t character = text[at] < known ? table[text[at]] : UNKNOWN;
-        folded[at] = character == UNKNOWN ? text[at] : character;
-        unknown[found] = at;
-        found += character == UNKNOWN;
-    }
-    return found;
-}
 
 static bool is_run(const uint32_t *text, int64_t length, const uint8_t *in_runs) {
     for (int64_t at = 0; at < length; at++) {

@@ -3,12 +3,12 @@
 /* Finds the rows of the offline model's table for texts. docs/offline-model.md defines them. */
 
 enum { SPACE = ' ', LONGEST_WORD = 100, FIRST_HAN = 0x3400, AFTER_HAN = 0xA000, HAN_COUNT = AFTER_HAN - FIRST_HAN };
-enum { WORD_ROOT = 0, LAST_BMP = 0xFFFF, LAST_POINT = 0x10FFFF };
+enum { WORD_ROOT = 0, LAST_POINT = 0x10FFFF };
 
 /* What embedding/rows.py makes of the model's files. */
 struct row_tables {
     const uint32_t *as_word;    /* of each code point: its replacement in words; a space where words are split */
-    const int32_t *row_of_mark; /* of each code point up to LAST_BMP: its row if it is a punctuation mark, else 0 */
+    const int32_t *row_of_mark; /* of each character of the first plane: its row if it is a punctuation mark, else 0 */
     const uint16_t *as_han;     /* of each Han character: the symbol of its simplified form */
     struct trie words;          /* pieces of a-z and 0-9 */
     struct trie han;            /* words of Han characters */
@@ -81,7 +81,7 @@ static int64_t word_rows(const struct row_tables *tables, const uint32_t *word, 
 static int64_t mark_rows(const struct row_tables *tables, const uint32_t *text, int64_t length, int32_t *rows) {
     int64_t found = 0;
     for (int64_t at = 0; at < length; at++) {
-        int32_t row = text[at] <= LAST_BMP ? tables->row_of_mark[text[at]] : 0;
+        int32_t row = text[at] < PLANE ? tables->row_of_mark[text[at]] : 0;
         if (row != 0) rows[found++] = row;
     }
     return found;

@@ -1,7 +1,5 @@
 #include "findspot.h"
 
-static const uint32_t PLANE = 0x10000;
-
 /* Properties of characters, and of texts that contain them. `many_texts.py` has the same numbers. */
 enum { RUN = 1, EMOJI = 2, RARE = 4, NOT_LAST = 8, BEFORE_LETTERS = 16 };
 
