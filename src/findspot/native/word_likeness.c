@@ -84,7 +84,7 @@ INLINE void compare_all(const struct table *table, const struct query *query, co
             for (int64_t word = 0; word < query->count; word++) in_segment[word] = 0;
             for (const int32_t *end = row + passages->counts[segment]; row < end; row++) {
                 int32_t *place = &scratch->places[*row];
-                if (*place == 0) {
+                if (*place == 0) { /* most words are repeated: a fifth of the time */
                     *place = ++distinct;
                     multiply(table, query, *row, scratch->wide, scratch->products + (*place - 1) * width);
                 }
@@ -104,6 +104,7 @@ INLINE void compare_all(const struct table *table, const struct query *query, co
     }
 }
 
+/* It takes half of the time. */
 WIDE static void compare_all_wide(const struct table *table, const struct query *query, const struct passages *passages,
                                   const struct scratch *scratch, float *likeness) {
     compare_all(table, query, passages, scratch, likeness);

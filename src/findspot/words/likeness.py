@@ -31,7 +31,7 @@ _Ends: TypeAlias = "npt.NDArray[np.int64]"
 
 _ORDERS = 6  # of a text's grams, by a hash; the least one of each order is compared
 _LEAST_IN_COMMON = 3  # of these; near texts miss this once in a hundred times
-_SAMPLED = 8  # one gram in this many is in the sample of a text
+_SAMPLED = 8  # one gram in this many is in the sample of a text, which is counted in half the time of all
 _LEAST_SAMPLE, _NEAR_IN_SAMPLE = 32, 0.7  # grams, and the share that two samples of near texts have in common
 _MAX_COMPARED = 4  # texts that one text is compared with in full
 _PICTURES = range(0x1F300, 0x1FB00)  # emoji and other symbols, which folding does not change
