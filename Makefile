@@ -5,7 +5,8 @@ PYTHON ?= python3
 NODE := $(shell command -v node 2>/dev/null)
 CLIENT := src/findspot/surfaces/web/built/index.html
 CLIENT_SOURCES := $(shell find web/src web/index.html web/vite.config.ts -type f -not -name '*.test.*' -not -name '*.stories.*')
-NATIVE := hatch_build.py $(wildcard src/findspot/native/*.[ch])
+C_CODE := $(wildcard src/findspot/native/*.[ch])
+NATIVE := hatch_build.py $(C_CODE)
 NO_NODE := Node.js 20.19 or newer is not installed
 BIN := .venv/bin
 UV := $(BIN)/uv pip --quiet
@@ -46,6 +47,7 @@ test-shared: .venv/.installed-dev ## the flows on PostgreSQL and a stand-in of t
 
 check: .venv/.installed-dev ## format, lint, strict types, direction of imports
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $(C_CODE)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
@@ -54,6 +56,7 @@ check: .venv/.installed-dev ## format, lint, strict types, direction of imports
 format: .venv/.installed-dev ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(C_CODE)
 
 .PHONY: web check-web test-web storybook screens bench-web
 ifdef NODE

@@ -161,9 +161,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write docs/bench/fairness.md")
     options = parser.parse_args()
     report = measure(options.chunks, options.seconds)
-    if options.write:
-        report.write()
-    return 0 if report.holds else 1
+    return report.finish(write=options.write)
 
 
 if __name__ == "__main__":

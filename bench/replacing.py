@@ -203,9 +203,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write docs/bench/replace.md")
     options = parser.parse_args()
     report = measure(options.documents, options.rounds, options.database)
-    if options.write:
-        report.write()
-    return 0 if report.holds else 1
+    return report.finish(write=options.write)
 
 
 if __name__ == "__main__":

@@ -78,6 +78,12 @@ class Report:
     def holds(self) -> bool:
         return all(figure.holds for figures in self.sections.values() for figure in figures)
 
+    def finish(self, *, write: bool) -> int:
+        """Return the exit code of the benchmark, after writing the report if that is wanted."""
+        if write:
+            self.write()
+        return 0 if self.holds else 1
+
     def write(self, *plots: str) -> None:
         machine = (
             f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"

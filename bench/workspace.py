@@ -213,9 +213,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write docs/bench/workspace.md")
     options = parser.parse_args()
     report = run(options.data, options.documents, options.chunks, options.queries, options.hits)
-    if options.write:
-        report.write()
-    return 0 if report.holds else 1
+    return report.finish(write=options.write)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from findspot.embedding import word_table
 from findspot.embedding.offline import MODEL, OfflineEmbedder
 from findspot.embedding.rows import RowFinder
 from findspot.embedding.word_table import MAX_QUERY_ROWS, UNLIKE, Likeness
+from tests.native.registers import widths
 
 Doubles: TypeAlias = npt.NDArray[np.float64]
 
@@ -97,11 +98,10 @@ def test_segments_have_the_same_rows_and_lengths_alone_or_with_others(embedder: 
 
 
 @pytest.mark.parametrize("text", ["limit the memory of a query", "限制查询的内存。" * 40, "naïve 内存?", ""])
-def test_all_processors_find_the_same(embedder: OfflineEmbedder, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_all_processors_find_the_same(embedder: OfflineEmbedder, text: str) -> None:
     passages = [[text, "A quota bounds memory.", "咖啡好了"], ["查询在队列中等待。"]]
     found = []
-    for wide in {False, word_table.WIDE_REGISTERS}:
-        monkeypatch.setattr(word_table, "WIDE_REGISTERS", wide)
+    for _ in widths(word_table):
         vectors = embedder.documents([text, *passages[0]])
         found.append((vectors.tobytes(), compared(embedder, "limit memory 内存", *passages)))
     assert found[0] == found[-1]

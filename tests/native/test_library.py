@@ -9,11 +9,6 @@ import pytest
 from findspot.native import address, function, library, points
 
 
-def test_points_count_code_points_in_every_script() -> None:
-    text = "a漢🎉e\u0301\ud800"
-    assert points(text).tolist() == list(map(ord, text))
-
-
 def test_a_function_reads_and_writes_the_arrays_of_its_caller() -> None:
     text, hashes = points("findspot 找到"), np.zeros(7, np.uint32)
     function("hash_grams", c_void_p, c_int64, c_void_p)(address(text), len(text), address(hashes))

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from findspot.errors import Failure
 from findspot.models import NamespaceKey, documents_namespace, table_namespace
 from findspot.store import chunks as rows
+from findspot.store import found_chunks
 from findspot.store import gone_chunks as gone_rows
 from findspot.store import index_states as states
 from findspot.store.database import Store
@@ -110,7 +111,7 @@ async def test_a_found_chunk_comes_with_the_current_state_of_its_source(filled: 
         await connection.execute(sa.update(documents).where(documents.c.id == 2).values(revision=5, title="new"))
         await states.set_indexed_revision(connection, states.is_document(2), 4, is_current=False)
         table_chunk = (await rows.ids(connection, table_namespace(PROJECT, 1)))[0]
-        found = await connection.run_sync(rows.found, [2, table_chunk, 999_999])
+        found = await connection.run_sync(found_chunks.found, [2, table_chunk, 999_999])
     assert set(found) == {2, table_chunk}
     assert (found[2].revision, found[2].indexed_revision, found[2].title) == (5, 4, "new")
     assert (found[table_chunk].revision, found[table_chunk].title) == (1, None)
@@ -153,9 +154,9 @@ async def test_each_failure_waits_longer_and_an_edit_ends_the_wait(filled: Store
 
 
 QUERIES: dict[str, Callable[[Any], Any]] = {
-    "found": lambda connection: connection.run_sync(rows.found, range(1, 40)),
-    "changed_at": lambda connection: connection.run_sync(rows.changed_at, PROJECT, range(1, 40)),
-    "texts": lambda connection: connection.run_sync(rows.texts, range(1, 40)),
+    "found": lambda connection: connection.run_sync(found_chunks.found, range(1, 40)),
+    "changed_at": lambda connection: connection.run_sync(found_chunks.changed_at, PROJECT, range(1, 40)),
+    "texts": lambda connection: connection.run_sync(found_chunks.texts, range(1, 40)),
     "waiting": lambda connection: rows.waiting(connection, NAMESPACE, 5, 100),
     "waiting_ids": lambda connection: rows.waiting_ids(connection, NAMESPACE),
     "every": lambda connection: rows.every(connection, NAMESPACE, 5, 100),
@@ -164,7 +165,7 @@ QUERIES: dict[str, Callable[[Any], Any]] = {
     "counts_waiting": lambda connection: rows.counts_waiting(connection, [NAMESPACE]),
     "any_indexed": lambda connection: rows.any_indexed(connection, NAMESPACE),
     "of_documents": lambda connection: rows.of_documents(connection, [1, 2]),
-    "changed_between": lambda connection: rows.changed_between(connection, 1, 1, 4, 10),
+    "changed_between": lambda connection: found_chunks.changed_between(connection, 1, 1, 4, 10),
     "to_forget": lambda connection: gone_rows.to_forget(connection, NAMESPACE, 10),
     "due_namespaces": states.due_namespaces,
     "next_retry": states.next_retry,

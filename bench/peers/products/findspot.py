@@ -23,9 +23,8 @@ from findspot.models import OWNER, documents_namespace
 from findspot.search import SearchRequest, Strategy
 from findspot.server.api_process import tune_process
 from findspot.settings import Settings
-from findspot.store import chunks as chunk_rows
 from findspot.store import documents as document_rows
-from findspot.store import index_states, projects
+from findspot.store import found_chunks, index_states, projects
 from findspot.store.schema import tools
 
 T = TypeVar("T")
@@ -118,7 +117,7 @@ class Findspot:
 
     async def _numbers(self, ids: list[int]) -> Answer:
         async with self._app.store.lookup() as connection:
-            found = await connection.run_sync(chunk_rows.found, ids)
+            found = await connection.run_sync(found_chunks.found, ids)
         return [self.number(found[id]) for id in ids]
 
     def number(self, found: Any) -> int:

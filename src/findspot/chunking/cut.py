@@ -8,8 +8,6 @@ one begins there. Every chunk ends later than the one before it, so cutting alwa
 from __future__ import annotations
 
 import re
-import sys
-from array import array
 from collections.abc import Iterator
 from ctypes import c_int64, c_void_p
 from dataclasses import dataclass
@@ -18,7 +16,7 @@ from functools import cache
 import regex
 
 from findspot.chunking.graphemes import cluster_end, is_boundary, last_boundary
-from findspot.native import function
+from findspot.native import PLANE, encoded, first_plane, function
 
 SIZE = 1000
 OVERLAP = 100
@@ -45,9 +43,7 @@ _BLANK = re.compile(r"\s")
 
 # Characters that never join a neighbour of this kind, and white space that both `str` and `regex` take for it.
 _SEPARATE = regex.compile(r"[\p{GCB=Other}\p{GCB=LV}\p{GCB=LVT}\t\n]+")
-_JOINS, _IS_BLANK, _IS_END, _IS_CLOSER, _IS_WIDE, _IS_COMMA = 1, 2, 4, 8, 16, 32
-_PLANE = 0x10000
-UTF_32 = f"utf-32-{sys.byteorder[0]}e"
+_JOINS, _IS_BLANK, _IS_END, _IS_CLOSER, _IS_FULL_WIDTH, _IS_COMMA = 1, 2, 4, 8, 16, 32
 
 _cut_text = function("cut_text", *(c_void_p, c_int64) * 2, c_int64, c_void_p, c_int64, returns=c_int64)
 
@@ -97,7 +93,7 @@ def clustered_spans(text: str, size: int, overlap: int) -> Iterator[tuple[int, i
 
 def _plain_spans(text: str, size: int, overlap: int) -> Iterator[tuple[int, int]] | None:
     """Return the spans as C finds them, in a fifth of the time; None if characters of the text may join."""
-    points, room = text.encode(UTF_32, "surrogatepass"), 2 + 4 * len(text) // size
+    points, room = encoded(text), 2 + 4 * len(text) // size
     while True:
         found = (c_int64 * (2 * room))()
         count = _cut_text(points, len(text), kinds(), size, overlap, found, room)
@@ -113,8 +109,8 @@ def _plain_spans(text: str, size: int, overlap: int) -> Iterator[tuple[int, int]
 @cache
 def kinds() -> bytes:
     """Return what each character is: the numbers of native/cutter.h."""
-    plane = array("I", range(_PLANE)).tobytes().decode(UTF_32, "surrogatepass")  # a third of the time of `chr`
-    found = bytearray([_JOINS]) * _PLANE
+    plane = first_plane()
+    found = bytearray([_JOINS]) * PLANE
     for run in _SEPARATE.finditer(plane):
         found[run.start() : run.end()] = bytes(run.end() - run.start())
     for blank in _BLANK.finditer(plane):
@@ -122,7 +118,7 @@ def kinds() -> bytes:
     for kind, characters in (
         (_IS_END, _ENDS),
         (_IS_CLOSER, _CLOSERS.replace("\\", "")),
-        (_IS_WIDE, _WIDE_ENDS + _WIDE_CLOSERS),
+        (_IS_FULL_WIDTH, _WIDE_ENDS + _WIDE_CLOSERS),
         (_IS_COMMA, WIDE_COMMAS),
     ):
         for character in characters:

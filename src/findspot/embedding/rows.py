@@ -1,8 +1,8 @@
 """Finds the rows of the offline model's table for texts. docs/offline-model.md defines them; this is a fast way.
 
 C looks up plain words, punctuation marks and Han characters (native/rows.c). Words with other letters go to the real
-tokenizer, which is slow, so their rows are cached. That is exact, because this tokenizer always splits at white space,
-at Han characters and on both sides of a punctuation mark, and because it folds A to Z.
+tokenizer, which takes thirty times as long, so their rows are cached. That is exact, because this tokenizer always
+splits at white space, at Han characters and on both sides of a punctuation mark, and because it folds A to Z.
 """
 
 import json
@@ -20,7 +20,7 @@ import sentencepiece
 import tokenizers
 
 from findspot.embedding.trie import SYMBOL_BITS, BuiltTrie, Trie, TrieAddress
-from findspot.native import address, function, points
+from findspot.native import PLANE, address, first_plane, function, points, text_of
 
 Rows: TypeAlias = npt.NDArray[np.int32]
 Counts: TypeAlias = npt.NDArray[np.int64]
@@ -30,13 +30,12 @@ HAN = range(0x3400, 0xA000)
 
 WORDS_KEPT = 100_000  # about 20 MB; the limit is for endless new words
 _MEANINGFUL_PIECE = 3  # letters on average: `ware ##house`, but not `z ##z ##q ##q ##xx`
-_PLANE, _ALL_POINTS = 0x10000, sys.maxunicode + 1
+_ALL_POINTS = sys.maxunicode + 1
 _SPACE, _NOTHING = map(ord, " \0")  # the tokenizer drops U+0000
 _NO_HAN_WORD = (1 << SYMBOL_BITS) - 1  # a symbol that is in no word
 _UNKNOWN_PENALTY = 10  # sentencepiece: how much less an unknown character scores than the least of all words
 _FEW_WORDS = 256  # other words of a call for which there is room at once
 _SPLIT = np.dtype([("score", np.float32), ("start", np.int32), ("row", np.int32)])
-_UTF32 = f"utf-32-{sys.byteorder[0]}e"
 
 
 class _Tables(Structure):
@@ -91,7 +90,7 @@ class RowFinder:
         lengths = np.array([len(text) for text in texts], np.int64)
         characters, ends = points("".join(texts)), np.cumsum(lengths)
         folded, spans = self._folded(characters, ends)
-        others = [self.words[_text(folded[start:end])] for start, end in spans.tolist()]
+        others = [self.words[text_of(folded[start:end])] for start, end in spans.tolist()]
         other_rows = np.concatenate(others) if others else np.empty(0, np.int32)
         other_counts = np.array([len(each) for each in others], np.int64)
         splits = np.empty(lengths.max(initial=0) + 1, _SPLIT)
@@ -104,7 +103,7 @@ class RowFinder:
         """Return whether a word of a text with these rows is known as such, and not only its letters."""
         if len(rows) and rows.max() >= self._first_han_row:
             return True
-        words = _text(self._as_word[points(text)]).split()
+        words = text_of(self._as_word[points(text)]).split()
         _, counts = self.joined(words)
         return any(
             count == 1 or len(word) >= _MEANINGFUL_PIECE * count > 0
@@ -150,16 +149,12 @@ class _Words(dict[str, Rows]):
         return len(self._tokenizer.pre_tokenizer.pre_tokenize_str(normal))
 
 
-def _text(characters: Points) -> str:
-    return characters.tobytes().decode(_UTF32)
-
-
 def _word_maps(words: _Words) -> tuple[Points, Rows]:
     """Return for each character its replacement before words are looked up, and its row if it is a punctuation mark."""
-    becomes, rows = np.arange(_ALL_POINTS, dtype=np.uint32), np.zeros(_PLANE, np.int32)
+    becomes, rows = np.arange(_ALL_POINTS, dtype=np.uint32), np.zeros(PLANE, np.int32)
     becomes[ord("A") : ord("Z") + 1] += ord("a") - ord("A")
     becomes[HAN.start : HAN.stop] = becomes[0xD800:0xE000] = _SPACE  # lone surrogates are not text
-    for mark in filter(_may_cut, map(chr, range(_PLANE))):
+    for mark in filter(_may_cut, first_plane()):
         pieces, found = words.cuts(mark), words.encode(mark)
         if pieces == 2 or (pieces == 3 and len(found) <= 1):
             becomes[ord(mark)] = _SPACE

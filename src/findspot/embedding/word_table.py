@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from findspot.embedding.protocol import Vector
-from findspot.native import address, function
+from findspot.native import address, function, has_wide_registers
 
 RowNumbers: TypeAlias = npt.NDArray[np.int32]
 Counts: TypeAlias = npt.NDArray[np.int64]
@@ -54,7 +54,6 @@ class _Scratch(Structure):
 
 _sum_rows = function("sum_rows", c_void_p, c_void_p, c_int64, c_void_p, c_void_p, c_int64, c_void_p, c_bool)
 _compare_words = function("compare_words", *(c_void_p,) * 5, c_bool)
-WIDE_REGISTERS: bool = function("has_wide_registers", returns=c_bool)()
 
 
 class Table(Protocol):
@@ -142,7 +141,7 @@ class WordTable:
             byref(_Passages(address(rows), address(counts), address(lengths), address(segments), len(passages))),
             byref(_Scratch(address(places), address(products), address(wide), address(best))),
             address(found),
-            WIDE_REGISTERS,
+            has_wide_registers(),
         )
         return [Likeness(*each) for each in found.tolist()]
 
@@ -150,7 +149,7 @@ class WordTable:
 def sum_rows(loaded: Table, rows: RowNumbers, counts: Counts, sums: Floats) -> None:
     """Write the sum of the rows of each text, given one text after the other and how many each text has."""
     arrays = address(loaded.table), address(loaded.scale), loaded.table.shape[1], address(rows), address(counts)
-    _sum_rows(*arrays, len(counts), address(sums), WIDE_REGISTERS)
+    _sum_rows(*arrays, len(counts), address(sums), has_wide_registers())
 
 
 def _query_rows(loaded: Table, query: str) -> tuple[RowNumbers, Floats]:

@@ -65,8 +65,8 @@ static int64_t next_start(const struct cutter *cutter, int64_t start, int64_t en
     return earliest;
 }
 
-/* Write the start and the end of each chunk. Return how many chunks there are; only the first `room` are written. Return
- * -1 for a text with a character that may join others. */
+/* Write the start and the end of each chunk. Return how many chunks there are; only the first `room` are written.
+ * Return -1 for a text with a character that may join others. */
 EXPORT int64_t cut_text(const uint32_t *text, int64_t length, const uint8_t *kinds, int64_t size, int64_t overlap,
                         int64_t *spans, int64_t room) {
     struct cutter cutter = {text, kinds, length, size, overlap};

@@ -5,11 +5,11 @@
 #include "findspot.h"
 
 /* What a character is; chunking/cut.py makes the table. */
-enum { OTHER = 1, BLANK = 2, END = 4, CLOSER = 8, WIDE = 16, COMMA = 32, LAST_BMP = 0xFFFF };
+enum { OTHER = 1, BLANK = 2, END = 4, CLOSER = 8, FULL_WIDTH = 16, COMMA = 32 };
 
 struct cutter {
     const uint32_t *text;
-    const uint8_t *kinds; /* of each code point up to LAST_BMP */
+    const uint8_t *kinds; /* of each character of the first plane */
     int64_t length, size, overlap;
 };
 
@@ -27,7 +27,7 @@ static inline int64_t greater(int64_t one, int64_t other) {
 
 static inline bool can_cut(const struct cutter *cutter) {
     for (int64_t at = 0; at < cutter->length; at++) {
-        if (cutter->text[at] > LAST_BMP || is(cutter, at, OTHER)) return false;
+        if (cutter->text[at] >= PLANE || is(cutter, at, OTHER)) return false;
     }
     return true;
 }
@@ -50,7 +50,7 @@ static inline int64_t sentence_end(const struct cutter *cutter, int64_t at, int6
         int64_t end = at + 1;
         while (end < stop && is(cutter, end, END)) end++;
         while (end < stop && is(cutter, end, CLOSER)) end++;
-        if ((end < stop && is(cutter, end, BLANK)) || is(cutter, end - 1, WIDE)) return end;
+        if ((end < stop && is(cutter, end, BLANK)) || is(cutter, end - 1, FULL_WIDTH)) return end;
     }
     return -1;
 }

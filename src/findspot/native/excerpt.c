@@ -1,7 +1,7 @@
 #include "cutter.h"
 
-/* Cuts excerpts of texts whose characters never join into grapheme clusters. chunking/excerpt.py has the rules, and cuts
- * those of all others. */
+/* Cuts excerpts of texts whose characters never join into grapheme clusters. chunking/excerpt.py has the rules, and
+ * cuts those of all others. */
 
 /* Return whether a word ends before `at`, or a part of a sentence whose comma is at `from` or later. */
 static bool is_pause(const struct cutter *cutter, int64_t from, int64_t at) {

@@ -15,4 +15,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* Characters of the first plane, for which tables have an entry each. Most texts have no others. */
+enum { PLANE = 0x10000 };
+
 #endif

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import sys
 from collections.abc import Callable
+from ctypes import c_bool
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
 FOLDER = Path(__file__).parent
-_UTF_32 = f"utf-32-{sys.byteorder[0]}e"
 
 
 def function(name: str, *arguments: Any, returns: Any = None) -> Callable[..., Any]:
@@ -36,11 +34,11 @@ def address(array: npt.NDArray[Any]) -> int:
     return place
 
 
-def points(text: str) -> npt.NDArray[np.uint32]:
-    """Return the code points of a text, halves of surrogate pairs included."""
-    import numpy as np
-
-    return np.frombuffer(text.encode(_UTF_32, "surrogatepass"), np.uint32)
+@cache
+def has_wide_registers() -> bool:
+    """Return whether C functions may use wide registers, the argument `wide`: native/processor.h."""
+    found: bool = function("has_wide_registers", returns=c_bool)()
+    return found
 
 
 def library_name(folder: Path) -> str:

@@ -1,38 +1,18 @@
 #include "findspot.h"
 
-static const uint32_t UNKNOWN = 0xFFFFFFFF;
-static const uint32_t PLANE = 0x10000;
 enum { FIRSTS = 4096 };
-
-/* Fold a text character by character: `table` has what each of the first `known` characters is folded to. Write the
- * places of characters that it does not know, which are not folded. Return how many there are. */
-EXPORT int64_t fold_points(const uint32_t *text, int64_t length, const uint32_t *table, uint32_t known, uint32_t *folded,
-                           int64_t *unknown) {
-    int64_t found = 0;
-    for (int64_t at = 0; at < length; at++) {
-        uint32_t character = text[at] < known ? table[text[at]] : UNKNOWN;
-        folded[at] = character == UNKNOWN ? text[at] : character;
-        unknown[found] = at;
-        found += character == UNKNOWN;
-    }
-    return found;
-}
 
 static bool is_run(const uint32_t *text, int64_t length, const uint8_t *in_runs) {
     for (int64_t at = 0; at < length; at++) {
         bool is_late_han = text[at] >= 0x20000 && text[at] < 0x40000;
-        if (!(text[at] < PLANE ? in_runs[text[at]] : is_late_han)) {
-            return false;
-        }
+        if (!(text[at] < PLANE ? in_runs[text[at]] : is_late_han)) return false;
     }
     return true;
 }
 
 static bool begins_with(const uint32_t *text, int64_t length, const uint32_t *needle, int64_t size) {
     int64_t at = 0;
-    while (at < size && size <= length && text[at] == needle[at]) {
-        at++;
-    }
+    while (at < size && size <= length && text[at] == needle[at]) at++;
     return at == size;
 }
 
@@ -50,14 +30,15 @@ static bool is_break(uint32_t character) {
 }
 
 /* Find needles in a folded text. Needles stand one after the other; `ends` has the end of each, none is empty, and the
- * first `runs` of them are runs. Write the spans of runs that are runs in the text itself, at most `room`, and the spans
- * of the pieces between spaces or line ends that contain another needle or one of the `unknown` places, each piece once.
- * `pieces` has room for half of the characters, and one more. Write how many runs and pieces there are. */
+ * first `runs` of them are runs. Write the spans of runs that are runs in the text itself, at most `room`, and the
+ * spans of the pieces between spaces or line ends that contain another needle or one of the `unknown` places, each
+ * piece once. `pieces` has room for half of the characters, and one more. Write how many runs and pieces there are. */
 EXPORT void find_needles(const uint32_t *text, const uint32_t *folded, int64_t length, const uint32_t *needles,
                          const int64_t *ends, int64_t count, int64_t runs, const uint8_t *in_runs,
                          const int64_t *unknown, int64_t unknowns, int64_t *run_spans, int64_t room, int64_t *pieces,
                          int64_t *found) {
-    bool begins_needle[FIRSTS] = {false}; /* by bits of the first character: most places need no other look */
+    /* By bits of the first character: a look at all needles at each place would take three times as long. */
+    bool begins_needle[FIRSTS] = {false};
     for (int64_t needle = 0, start = 0; needle < count; start = ends[needle++]) {
         begins_needle[needles[start] % FIRSTS] = true;
     }
@@ -72,9 +53,7 @@ EXPORT void find_needles(const uint32_t *text, const uint32_t *folded, int64_t l
         }
         for (int64_t needle = 0, start = 0; needle < count; start = ends[needle++]) {
             int64_t size = ends[needle] - start;
-            if (!begins_with(folded + at, length - at, needles + start, size)) {
-                continue;
-            }
+            if (!begins_with(folded + at, length - at, needles + start, size)) continue;
             if (needle >= runs) {
                 is_in_piece = true;
             } else if (is_run(text + at, size, in_runs)) {

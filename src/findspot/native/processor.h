@@ -1,6 +1,7 @@
-/* Wider registers where the processor has them. Integers, and sums that are not reordered, are the same with them.
+/* Wider registers where the processor has them: those of AVX2 on x86-64, those of NEON on arm64.
  *
- * WIDE marks a second copy of a function for processors with AVX2; the caller says by a flag which copy to use. */
+ * WIDE marks a second copy of a function, which the compiler makes for them. Such functions take the argument `wide`,
+ * which may only be true if `has_wide_registers`. Integers, and sums that are not reordered, are the same with both. */
 #ifndef PROCESSOR_H
 #define PROCESSOR_H
 

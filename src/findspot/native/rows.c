@@ -3,19 +3,19 @@
 /* Finds the rows of the offline model's table for texts. docs/offline-model.md defines them. */
 
 enum { SPACE = ' ', LONGEST_WORD = 100, FIRST_HAN = 0x3400, AFTER_HAN = 0xA000, HAN_COUNT = AFTER_HAN - FIRST_HAN };
-enum { WORD_ROOT = 0, LAST_BMP = 0xFFFF, LAST_POINT = 0x10FFFF };
+enum { WORD_ROOT = 0, LAST_POINT = 0x10FFFF };
 
 /* What embedding/rows.py makes of the model's files. */
 struct row_tables {
     const uint32_t *as_word;    /* of each code point: its replacement in words; a space where words are split */
-    const int32_t *row_of_mark; /* of each code point up to LAST_BMP: its row if it is a punctuation mark, else 0 */
+    const int32_t *row_of_mark; /* of each character of the first plane: its row if it is a punctuation mark, else 0 */
     const uint16_t *as_han;     /* of each Han character: the symbol of its simplified form */
     struct trie words;          /* pieces of a-z and 0-9 */
     struct trie han;            /* words of Han characters */
     const float *han_scores;    /* of each node of that trie */
     int64_t rest_node;          /* of the trie of words: where pieces begin that continue a word */
     int64_t first_han_row;
-    float unknown_score;        /* of a Han character that is no word */
+    float unknown_score; /* of a Han character that is no word */
 };
 
 static const float LOWEST_SCORE = -100000;
@@ -31,8 +31,8 @@ static bool is_plain(uint32_t point) {
     return (point >= 'a' && point <= 'z') || (point >= '0' && point <= '9');
 }
 
-/* Write each code point as it is in words, and the spans of words that have more than letters a-z and digits. Return the
- * number of these words; only the first `room` spans are written. */
+/* Write each code point as it is in words, and the spans of words that have more than letters a-z and digits. Return
+ * the number of these words; only the first `room` spans are written. */
 EXPORT int64_t other_words(const struct row_tables *tables, const uint32_t *points, const int64_t *ends, int64_t texts,
                            uint32_t *folded, int64_t *spans, int64_t room) {
     int64_t found = 0, at = 0;
@@ -81,7 +81,7 @@ static int64_t word_rows(const struct row_tables *tables, const uint32_t *word, 
 static int64_t mark_rows(const struct row_tables *tables, const uint32_t *text, int64_t length, int32_t *rows) {
     int64_t found = 0;
     for (int64_t at = 0; at < length; at++) {
-        int32_t row = text[at] <= LAST_BMP ? tables->row_of_mark[text[at]] : 0;
+        int32_t row = text[at] < PLANE ? tables->row_of_mark[text[at]] : 0;
         if (row != 0) rows[found++] = row;
     }
     return found;
@@ -90,9 +90,7 @@ static int64_t mark_rows(const struct row_tables *tables, const uint32_t *text, 
 /* Take a word as the last one up to a place if it is better than what is known. Of equal ones, the first stays. */
 static void offer(struct split *split, float before, float score, int64_t start, int32_t row) {
     float offered = score + before;
-    if (split->start < 0 || offered > split->score) {
-        *split = (struct split){offered, (int32_t)start, row};
-    }
+    if (split->start < 0 || offered > split->score) *split = (struct split){offered, (int32_t)start, row};
 }
 
 /* Subtract a low score at a place from those at and after it: in large numbers, small differences are lost. */
@@ -161,8 +159,8 @@ static int64_t han_rows(const struct row_tables *tables, const uint32_t *text, i
 }
 
 /* Write the rows of each text, in the order of its words, marks and Han characters, and how many each text has. Return
- * how many there are together: at most one per code point, and those of other words, given in the order of `other_words`.
- * `splits` has room for one more than the longest text has code points. */
+ * how many there are together: at most one per code point, and those of other words, given in the order of
+ * `other_words`. `splits` has room for one more than the longest text has code points. */
 EXPORT int64_t find_rows(const struct row_tables *tables, const uint32_t *points, const uint32_t *folded,
                          const int64_t *ends, int64_t texts, const int32_t *other_rows, const int64_t *other_counts,
                          struct split *splits, int32_t *rows, int64_t *counts) {

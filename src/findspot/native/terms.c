@@ -1,17 +1,15 @@
 #include "findspot.h"
 
-static const uint32_t PLANE = 0x10000;
-
 /* Properties of characters, and of texts that contain them. `many_texts.py` has the same numbers. */
 enum { RUN = 1, EMOJI = 2, RARE = 4, NOT_LAST = 8, BEFORE_LETTERS = 16 };
 
 /* Divide texts into words and runs. Each text ends with a line end. The tables have a row for each character of the
  * first plane: its `properties`, the character `in_words` or a space, and what it is `folded` to in runs.
  *
- * `words` becomes the texts with spaces in place of characters that are part of no word. `runs` becomes the terms of the
- * runs of each text, a space after each: every pair of neighbours, and every character once. It has room for five
- * characters for each one of the texts; `run_ends` has where those of each text end. `found` has properties of each text:
- * it contains emoji, or something so rare that it is to be analysed on its own. `seen` is a row of zeros for each
+ * `words` becomes the texts with spaces in place of characters that are part of no word. `runs` becomes the terms of
+ * the runs of each text, a space after each: every pair of neighbours, and every character once. It has room for five
+ * characters for each one of the texts; `run_ends` has where those of each text end. `found` has properties of each
+ * text: it contains emoji, or something so rare that it is to be analysed on its own. `seen` is a row of zeros for each
  * character of the first plane. */
 EXPORT void divide_texts(const uint32_t *texts, const int64_t *ends, int64_t count, const uint8_t *properties,
                          const uint32_t *in_words, const uint32_t *folded, uint32_t *words, uint32_t *runs,

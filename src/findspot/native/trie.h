@@ -1,4 +1,4 @@
-/* A trie of words: from a node and a symbol to the next node, in one open-addressing table. embedding/trie.py builds it.
+/* A trie of words: an open-addressing table from a node and a symbol to the next node. embedding/trie.py builds it.
  *
  * A slot is two numbers: the key, which is node << SYMBOL_BITS | symbol, and the next node; 0 in an empty slot, because
  * no edge leads to the root. Half of the slots at most are filled, so that most look-ups read one or two. */
@@ -20,9 +20,7 @@ static inline uint32_t next_node(const struct trie *trie, uint32_t node, uint32_
     uint32_t key = node << SYMBOL_BITS | symbol;
     uint32_t last = (1u << trie->slot_bits) - 1;
     uint32_t slot = (key * 0x9E3779B1u) >> (32 - trie->slot_bits);
-    while (trie->slots[2 * slot + 1] != 0 && trie->slots[2 * slot] != key) {
-        slot = (slot + 1) & last;
-    }
+    while (trie->slots[2 * slot + 1] != 0 && trie->slots[2 * slot] != key) slot = (slot + 1) & last;
     return trie->slots[2 * slot + 1];
 }
 

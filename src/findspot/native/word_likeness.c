@@ -5,11 +5,11 @@
 
 /* The query: `count` rows of the table, then its vector, all as numbers of 16 bits. */
 struct query {
-    const int16_t *rows;    /* count + 1 of them, with `dimension` numbers each */
-    const float *weights;   /* of each row; together 1 */
-    const float *lengths;   /* of each row */
+    const int16_t *rows;  /* count + 1 of them, with `dimension` numbers each */
+    const float *weights; /* of each row; together 1 */
+    const float *lengths; /* of each row */
     int64_t count;
-    float vector_step;      /* what the numbers of the vector are to be multiplied by */
+    float vector_step; /* what the numbers of the vector are to be multiplied by */
 };
 
 struct table {
@@ -45,7 +45,8 @@ INLINE int32_t dot(const int16_t *one, const int16_t *other, int64_t dimension) 
 
 /* Write how alike a row of the table and each row of the query are, then its product with the query's vector. Products
  * are of integers: exact, and twice as fast as those of floats. */
-INLINE void multiply(const struct table *table, const struct query *query, int32_t row, int16_t *wide, float *products) {
+INLINE void multiply(const struct table *table, const struct query *query, int32_t row, int16_t *wide,
+                     float *products) {
     const int8_t *narrow = table->rows + row * table->dimension;
     for (int64_t at = 0; at < table->dimension; at++) wide[at] = narrow[at];
     for (int64_t word = 0; word <= query->count; word++) {
@@ -83,7 +84,7 @@ INLINE void compare_all(const struct table *table, const struct query *query, co
             for (int64_t word = 0; word < query->count; word++) in_segment[word] = 0;
             for (const int32_t *end = row + passages->counts[segment]; row < end; row++) {
                 int32_t *place = &scratch->places[*row];
-                if (*place == 0) {
+                if (*place == 0) { /* most words are repeated: a fifth of the time */
                     *place = ++distinct;
                     multiply(table, query, *row, scratch->wide, scratch->products + (*place - 1) * width);
                 }
@@ -103,13 +104,14 @@ INLINE void compare_all(const struct table *table, const struct query *query, co
     }
 }
 
+/* It takes half of the time. */
 WIDE static void compare_all_wide(const struct table *table, const struct query *query, const struct passages *passages,
                                   const struct scratch *scratch, float *likeness) {
     compare_all(table, query, passages, scratch, likeness);
 }
 
-/* Write two numbers for each passage: the cosine of its best segment, and its word similarity. A passage without rows has
- * -1 and 0. */
+/* Write two numbers for each passage: the cosine of its best segment, and its word similarity. A passage without rows
+ * has -1 and 0. */
 EXPORT void compare_words(const struct table *table, const struct query *query, const struct passages *passages,
                           const struct scratch *scratch, float *likeness, bool wide) {
     (wide ? compare_all_wide : compare_all)(table, query, passages, scratch, likeness);

@@ -41,7 +41,7 @@ from findspot.search.hit_rows import HitRows
 from findspot.search.looks import Looks
 from findspot.search.paging import RankedHit
 from findspot.search.recall import GRACE_S, Recalled
-from findspot.store import chunks as chunk_rows
+from findspot.store import found_chunks
 from findspot.store.database import Store
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class Retriever:
             config = await self._configs.read(connection, request.project_id)
             if request.context is not None:
                 ids = [request.context.document_id]
-                if not await connection.run_sync(chunk_rows.changed_at, request.project_id, ids):
+                if not await connection.run_sync(found_chunks.changed_at, request.project_id, ids):
                     raise not_found("document", field="context.documentId")
         return Limits.of(request, config), self._configs.rules(config)
 

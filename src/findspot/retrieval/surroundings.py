@@ -6,8 +6,7 @@ A private value may begin in one chunk and end in the next. It is recognised onl
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from findspot.store import chunks as rows
-from findspot.store import neighbours
+from findspot.store import found_chunks, neighbours
 from findspot.store.database import LOOKUP_ROWS, Store
 from findspot.store.neighbours import Piece
 
@@ -46,7 +45,7 @@ async def surroundings(store: Store, ids: Sequence[int]) -> dict[int, Surroundin
         return {}
 
     def read(connection: "sa.Connection") -> dict[int, str]:
-        return rows.texts(connection, sorted(wanted))
+        return found_chunks.texts(connection, sorted(wanted))
 
     async with store.lookup(one=True) if len(wanted) <= LOOKUP_ROWS else store.read() as connection:
         texts = await connection.run_sync(read)

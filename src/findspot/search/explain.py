@@ -20,7 +20,7 @@ from findspot.search.candidates import words_with_full_matches
 from findspot.search.recall import Degradation, Recalled, Recaller
 from findspot.search.request import SearchRequest
 from findspot.search.workspace_search import WorkspaceSearch
-from findspot.store import chunks as rows
+from findspot.store import found_chunks
 from findspot.store.database import Store
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Explainer:
     async def explain_all(self, request: SearchRequest, chunk_ids: Sequence[int]) -> list[Explanation]:
         """Explain the scores of up to fifty passages with one recall. Those that do not exist are left out."""
         async with self._store.lookup(one=True) as connection:
-            rows_by_id = await connection.run_sync(rows.found, chunk_ids)
+            rows_by_id = await connection.run_sync(found_chunks.found, chunk_ids)
         known = [rows_by_id[id] for id in dict.fromkeys(chunk_ids) if id in rows_by_id]
         found = [each for each in known if each.chunk.namespace == request.namespace]
         if not found:

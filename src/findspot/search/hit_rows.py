@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from findspot.models import FoundChunk
 from findspot.sources.lines import PIECE
-from findspot.store import best_hits, document_lines
-from findspot.store import chunks as rows
+from findspot.store import best_hits, document_lines, found_chunks
 from findspot.store.database import Store
 from findspot.store.document_lines import Piece
 
@@ -46,7 +45,7 @@ class HitRows:
         self._keep(ids, found, lines, _line_keys(found))
 
     def _read(self, connection: "sa.Connection", ids: Sequence[int]) -> None:
-        found = rows.found(connection, ids)
+        found = found_chunks.found(connection, ids)
         keys = _line_keys(found)
         self._keep(ids, found, document_lines.read(connection, {(id, number) for id, _, number in keys}), keys)
 

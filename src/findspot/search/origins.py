@@ -18,8 +18,7 @@ from findspot.search.recall import CANDIDATES
 from findspot.search.request import Sort, Strategy
 from findspot.search.scoring import date_weight, score
 from findspot.sources.lines import PIECE
-from findspot.store import best_hits
-from findspot.store import chunks as chunk_rows
+from findspot.store import best_hits, found_chunks
 from findspot.store.best_hits import ByDate, Candidate
 from findspot.store.database import LOOKUP_ROWS, Store
 
@@ -90,8 +89,8 @@ class Origins:
         unchecked = list(documents.keys() - set(ranking.ids)) if query.needs_text_check else []
 
         def read(connection: "sa.Connection") -> tuple[dict[int, datetime], dict[int, str]]:
-            changed_at = chunk_rows.changed_at(connection, project_id, unknown)
-            return changed_at, chunk_rows.texts(connection, unchecked) if unchecked else {}
+            changed_at = found_chunks.changed_at(connection, project_id, unknown)
+            return changed_at, found_chunks.texts(connection, unchecked) if unchecked else {}
 
         rejected = _NONE
         if unknown or unchecked:

@@ -21,7 +21,7 @@ from findspot.runtime.turns import Turn
 from findspot.search.recall import Degradation, Recalled, Recaller, words_of
 from findspot.search.request import SearchRequest, Strategy
 from findspot.search.segments import Segments
-from findspot.store import chunks as rows
+from findspot.store import found_chunks
 from findspot.store.database import LOOKUP_ROWS, Store
 from findspot.store.reader import Reader
 
@@ -109,7 +109,7 @@ class TableSearch:
             return recall
         best = islice(recall.keyword, QUOTES_CHECKED)  # full matches are first
         async with self._store.lookup(one=True) as connection:
-            texts = await connection.run_sync(rows.texts, list(best))
+            texts = await connection.run_sync(found_chunks.texts, list(best))
         shares = await self._threads.run_if_long(texts.values(), _quoted_shares, query, texts)
         raised = {id: score + PHRASE_BONUS * shares.get(id, 0.0) for id, score in recall.keyword.items()}
         return replace(recall, keyword=raised)
@@ -161,11 +161,11 @@ class TableSearch:
         """Return those of these chunks that belong to the namespace and are still current (see `_is_current`), and
         whether others have no row any more."""
         async with self._store.lookup(one=True) as connection:
-            found = await connection.run_sync(rows.found, ids)
+            found = await connection.run_sync(found_chunks.found, ids)
         changed: Sequence[tuple[int, str]] = ()
         if any(map(_is_far_behind, found.values())):
             async with self._store.lookup() as connection:  # again, at the same moment as the changes
-                found = await connection.run_sync(rows.found, ids)
+                found = await connection.run_sync(found_chunks.found, ids)
                 changed = await _changes(connection, request.namespace, found.values())
         mine = {id: each for id, each in found.items() if each.chunk.namespace == request.namespace}
         return {id: each for id, each in mine.items() if _is_current(each, changed)}, len(found) < len(ids)
@@ -213,7 +213,7 @@ async def _changes(connection: Reader, namespace: str, chunks: Iterable[FoundChu
     found = next((each for each in chunks if each.chunk.namespace == namespace), None)
     if found is None or found.chunk.table_id is None or not _is_far_behind(found):
         return []
-    changed = await rows.changed_between(
+    changed = await found_chunks.changed_between(
         connection, found.chunk.table_id, found.indexed_revision, found.revision, LOOKUP_ROWS + 1
     )
     return changed if len(changed) <= LOOKUP_ROWS else []

@@ -12,17 +12,17 @@ from typing import Any
 import sqlalchemy as sa
 
 from findspot.models import FoundChunk
-from findspot.store.chunks import FOUND_COLUMNS, FOUND_SOURCES, FOUND_WIDTH, found_chunks
+from findspot.store import found_chunks
 from findspot.store.document_lines import Piece
 
 _CHUNK, _DATE, _LINES = range(3)  # what a row is about
 _OWN = 5  # columns before those of a chunk
-_NO_CHUNK = ", ".join(["NULL"] * FOUND_WIDTH)
+_NO_CHUNK = ", ".join(["NULL"] * found_chunks.WIDTH)
 
 _CHUNKS = f"""\
-SELECT {_CHUNK}, best.id, NULL::integer, NULL::timestamptz, NULL::bytea, {FOUND_COLUMNS}
+SELECT {_CHUNK}, best.id, NULL::integer, NULL::timestamptz, NULL::bytea, {found_chunks.COLUMNS}
 FROM best LEFT JOIN chunks ON chunks.id = best.id
-{FOUND_SOURCES}"""
+{found_chunks.SOURCES}"""
 _PIECES = f"""\
 SELECT {_LINES}, wanted.document_id, wanted.number, NULL, piece.lines, {_NO_CHUNK}
 FROM (
@@ -101,5 +101,5 @@ def read_rows(
 
 
 def _chunks_and_lines(rows: Sequence[Sequence[Any]]) -> tuple[dict[int, FoundChunk], dict[Piece, bytes]]:
-    found = found_chunks([row[_OWN:] for row in rows if row[0] == _CHUNK and row[_OWN] is not None])
+    found = found_chunks.of_rows([row[_OWN:] for row in rows if row[0] == _CHUNK and row[_OWN] is not None])
     return found, {(row[1], row[2]): bytes(row[4]) for row in rows if row[0] == _LINES}

@@ -8,10 +8,11 @@ full stop between digits. In scripts that need a dictionary to find words (Thai,
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
 from functools import cache
 from typing import TYPE_CHECKING
+
+from findspot.native import PLANE, matching, points
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,8 +26,6 @@ _JOINER = "\u200d"
 _MARK_BLOCKS = (range(0x300, 0x20000), range(0xE0100, 0xE01F0))
 _LETTER_JOINERS, _DIGIT_JOINERS = "'’.·‧", ".,;'"
 _LONG = 4096  # characters from which a text is counted by array lookup, in a tenth of the time
-_PLANE = 0x10000
-_UTF_32 = f"utf-32-{sys.byteorder[0]}e"
 _RARE, _WORD, _ONE, _LETTER, _DIGIT, _JOINS_LETTERS, _JOINS_DIGITS = (1 << bit for bit in range(7))
 
 
@@ -53,8 +52,7 @@ def _count_by_lookup(text: str) -> int | None:
     """Count the starts of words, less those that a joiner connects. None if the text has a mark or a rare character."""
     import numpy as np
 
-    points = np.frombuffer(text.encode(_UTF_32, "surrogatepass"), np.uint32)
-    kinds = _kinds().take(points, mode="clip")
+    kinds = _kinds().take(points(text), mode="clip")
     if (kinds & _RARE).any():
         return None
     starts = kinds[1:] & ~kinds[:-1] & _WORD
@@ -70,8 +68,7 @@ def _kinds() -> npt.NDArray[np.uint8]:
     """Return what is known of each character of the first plane, by code point. The last one stands for all others."""
     import numpy as np
 
-    plane = "".join(map(chr, range(_PLANE)))
-    kinds = np.zeros(_PLANE, np.uint8)
+    kinds = np.zeros(PLANE, np.uint8)
     single = _HAN + _HIRAGANA
     patterns = {
         _WORD: rf"[^\W{single}]",
@@ -83,8 +80,7 @@ def _kinds() -> npt.NDArray[np.uint8]:
         _RARE: rf"{_mark()}|[\ud800-\udfff\uffff]|{_VOICED.pattern}",
     }
     for kind, pattern in patterns.items():
-        for match in re.finditer(f"(?:{pattern})+", plane):
-            kinds[match.start() : match.end()] |= kind
+        kinds[matching(f"(?:{pattern})+")] |= kind
     return kinds
 
 

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-import sys
 import unicodedata
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
+
+from findspot.native import PLANE, points, text_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,8 +25,8 @@ _SPELT_OUT = str.maketrans(
 _MARK_SPANS = ((0x300, 0x36F), (0x483, 0x487), (0x591, 0x5C7), (0x610, 0x61A), (0x64B, 0x65F), (0x670, 0x670))
 _LATE_MARK_SPANS = ((0x6D6, 0x6ED), (0x1AB0, 0x1AFF), (0x1DC0, 0x1DFF), (0x20D0, 0x20FF), (0xFE00, 0xFE0F))
 _FOLDED_SCRIPTS = ("LATIN", "GREEK")
-_UTF_32 = f"utf-32-{sys.byteorder[0]}e"
-_PLANE = 0x10000  # characters from here on are rare, and a table of them would take a second to make
+UNKNOWN = 0xFFFFFFFF  # in a table: it does not fold this character
+
 _TABLE_FROM = 64  # characters; a longer run is folded by one array lookup, in a fifth of the time
 
 
@@ -40,16 +41,14 @@ def fold_run(run: str) -> str:
     """Fold Chinese, Japanese or Korean character by character: `電腦` becomes `电脑`."""
     if len(run) < _TABLE_FROM:
         return run.translate(_characters())
-    import numpy as np
-
-    points = np.frombuffer(run.encode(_UTF_32, "surrogatepass"), np.uint32)
-    if points.max() >= _PLANE:
+    characters = points(run)
+    if characters.max() >= PLANE:
         return run.translate(_characters())
-    return folded_points().take(points).tobytes().decode(_UTF_32, "surrogatepass")
+    return text_of(folded_points().take(characters))
 
 
 def are_folded(characters: set[str]) -> bool:
-    """Return whether folding is known to change none of these characters. Faster than folding them."""
+    """Return whether folding is known to change none of these characters: 0.1 µs for a chunk, not 3 to fold it."""
     return characters <= _characters().unchanged
 
 
@@ -76,7 +75,7 @@ def folded_points() -> npt.NDArray[np.uint32]:
     import numpy as np
 
     characters = _Characters()
-    return np.fromiter((ord(characters[point]) for point in range(_PLANE)), np.uint32)
+    return np.fromiter((ord(characters[point]) for point in range(PLANE)), np.uint32)
 
 
 class _Letters(dict[int, str]):

@@ -8,7 +8,6 @@ numbers: a passage with another version or amount says something else. Short tex
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
@@ -20,8 +19,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from findspot.native import address, function, points
-from findspot.words.folding import simplified_forms
+from findspot.native import address, first_plane, function, points, text_of
+from findspot.words.folding import UNKNOWN, simplified_forms
 
 GRAM = 5  # characters
 NEAR = 0.9
@@ -30,15 +29,12 @@ SHORTEST_NEAR = 40  # characters of a folded text; in a shorter one, every word 
 _Points: TypeAlias = "npt.NDArray[np.uint32]"
 _Ends: TypeAlias = "npt.NDArray[np.int64]"
 
-_UTF_32 = f"utf-32-{sys.byteorder[0]}e"
 _ORDERS = 6  # of a text's grams, by a hash; the least one of each order is compared
 _LEAST_IN_COMMON = 3  # of these; near texts miss this once in a hundred times
-_SAMPLED = 8  # one gram in this many is in the sample of a text
+_SAMPLED = 8  # one gram in this many is in the sample of a text, which is counted in half the time of all
 _LEAST_SAMPLE, _NEAR_IN_SAMPLE = 32, 0.7  # grams, and the share that two samples of near texts have in common
 _MAX_COMPARED = 4  # texts that one text is compared with in full
-_PLANE = 0x10000
 _PICTURES = range(0x1F300, 0x1FB00)  # emoji and other symbols, which folding does not change
-_IRREGULAR = 0xFFFFFFFF  # no character; texts with irregular ones are folded one at a time
 _SURROGATES = range(0xD800, 0xE000)  # halves of characters from U+10000 on
 _JAMO = range(0x1100, 0x1200)  # parts of Korean syllables, which combine
 _NUMBER = re.compile(r"\d+")
@@ -55,7 +51,7 @@ _count_grams = function("count_grams", c_void_p, c_int64, c_void_p, c_int64, c_u
 def fold_texts(texts: Sequence[str]) -> list[str]:
     """Return texts in which different spellings of the same words are equal. Many at once take little longer."""
     folded, ends = _folded_points(texts)
-    whole, start, found = _decoded(folded), 0, list[str]()
+    whole, start, found = text_of(folded), 0, list[str]()
     for end in ends.tolist():
         found.append(whole[start:end])
         start = end
@@ -83,23 +79,18 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold().translate(simplified_forms())
 
 
-def _decoded(characters: _Points) -> str:
-    return characters.tobytes().decode(_UTF_32, "surrogatepass")
-
-
 @cache
 def _table() -> _Points:
-    """Return what each character is folded to; _IRREGULAR if that is not one character or depends on others."""
-    table = np.full(_PICTURES.stop, _IRREGULAR, np.uint32)
+    """Return what each character is folded to; UNKNOWN if that is not one character or depends on others."""
+    table = np.full(_PICTURES.stop, UNKNOWN, np.uint32)
     table[_PICTURES.start :] = _PICTURES
-    for point in range(_PLANE):
-        character = chr(point)
+    for point, character in enumerate(first_plane()):
         folded = _folded(character)
         if character.isspace():
             table[point] = ord(" ")
         elif len(folded) == 1 and not _may_combine(folded) and unicodedata.category(character)[0] != "M":
             table[point] = ord(folded)
-    table[_SURROGATES.start : _SURROGATES.stop] = _IRREGULAR
+    table[_SURROGATES.start : _SURROGATES.stop] = UNKNOWN
     return table
 
 
@@ -192,7 +183,7 @@ class FoldedTexts:
         *counts, common = count(_SAMPLED)
         if min(counts) >= _LEAST_SAMPLE and common < _NEAR_IN_SAMPLE * max(counts):
             return False
-        first, second = (_NUMBER.findall(_decoded(text)) for text in texts)
+        first, second = (_NUMBER.findall(text_of(text)) for text in texts)
         if first != second:
             return False
         *counts, common = count(1)

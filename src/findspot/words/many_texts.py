@@ -11,15 +11,13 @@ chunk of 600 characters, half of them Chinese. It rests on three facts, which ho
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Iterator, Sequence
 from ctypes import c_int64, c_void_p
 from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from findspot.native import address, function, points
+from findspot.native import PLANE, address, function, matching, points, text_of
 from findspot.words import scripts
 from findspot.words.analyser import joined_terms
 from findspot.words.folding import folded_points
@@ -32,8 +30,6 @@ _AT_ONCE = 1 << 16  # characters: their arrays stay in the processor's cache
 _FEW = 1 << 14  # characters that are not worth making the tables, which takes 0.1 s
 _CACHED_PIECES = 100_000  # about 20 MB
 _LONGEST_PIECE = 64
-_PLANE = 0x10000
-_UTF_32 = f"utf-32-{sys.byteorder[0]}e"
 _SPACE = ord(" ")
 _NEVER_IN_WORDS = '"()[]{}<>|\\^`'  # of the ASCII characters; the others may at least be part of an address
 _NOT_LAST = "!$%&'*,-.:;=?@~"  # never the last character of a word, not even of an address
@@ -103,35 +99,23 @@ def _divided(texts: Sequence[str]) -> tuple[str, list[int], str, list[int], list
 
     tables, given = _tables(), points("\n".join((*texts, "")))
     ends = np.fromiter(accumulate(len(text) + 1 for text in texts), np.int64, len(texts))
-    words, runs, seen = np.empty_like(given), np.empty(5 * len(given), np.uint32), np.zeros(_PLANE, np.uint32)
+    words, runs, seen = np.empty_like(given), np.empty(5 * len(given), np.uint32), np.zeros(PLANE, np.uint32)
     run_ends, found = np.empty_like(ends), np.empty(len(texts), np.uint8)
     _divide_texts(
         *(address(given), address(ends), len(texts)),
         *(address(tables.properties), address(tables.in_words), address(tables.folded)),
         *(address(words), address(runs), address(run_ends), address(found), address(seen)),
     )
-    return _decoded(words), ends.tolist(), _decoded(runs[: run_ends[-1]]), run_ends.tolist(), found.tolist()
-
-
-def _decoded(characters: npt.NDArray[np.uint32]) -> str:
-    return characters.tobytes().decode(_UTF_32, "surrogatepass")
+    return text_of(words), ends.tolist(), text_of(runs[: run_ends[-1]]), run_ends.tolist(), found.tolist()
 
 
 @cache
 def _tables() -> _Tables:
     import numpy as np
 
-    plane = "".join(map(chr, range(_PLANE)))
-
-    def matching(pattern: re.Pattern[str] | str) -> npt.NDArray[np.bool_]:
-        found = np.zeros(_PLANE, np.bool_)
-        for match in re.finditer(pattern, plane):
-            found[match.start() : match.end()] = True
-        return found
-
     is_run, is_emoji, is_mark = matching(scripts.RUN), matching(scripts.EMOJI), matching(scripts.mark())
     is_letter = matching(r"\w")
-    in_words = np.arange(_PLANE, dtype=np.uint32)
+    in_words = np.arange(PLANE, dtype=np.uint32)
     in_words[0x80:][~(is_letter | is_mark)[0x80:]] = _SPACE
     in_words[ord("’")] = ord("'")  # no word differs by it
     in_words[: _SPACE + 1] = in_words[0x7F] = in_words[is_run] = _SPACE
@@ -139,8 +123,8 @@ def _tables() -> _Tables:
     folded = folded_points()
     # Marks continue a word even if they are part of a run, some digits in circles count as emoji, and the simplified
     # forms of some characters are beyond the plane.
-    is_rare = (is_run & is_mark) | (is_emoji & is_letter) | (is_run & (folded >= _PLANE))
-    folded = np.minimum(folded, np.uint32(_PLANE - 1))
+    is_rare = (is_run & is_mark) | (is_emoji & is_letter) | (is_run & (folded >= PLANE))
+    folded = np.minimum(folded, np.uint32(PLANE - 1))
     is_rare[0xD800:0xE000] = is_rare[-1] = True
     properties = is_run * np.uint8(_RUN) | is_emoji * np.uint8(_EMOJI) | is_rare * np.uint8(_RARE)
     properties[[*map(ord, _NOT_LAST)]] |= np.uint8(_IS_NOT_LAST)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from findspot.engines.embedded import kernels
 from findspot.engines.embedded.codes import Codes, Numbers
+from tests.native.registers import widths
 
 DIMENSIONS = st.integers(1, 90) | st.sampled_from([384, 1023, 1024, 1500])
 
@@ -32,9 +33,9 @@ def sums_of_tables(tables: kernels.Tables, codes: Codes) -> Iterator[int]:
 def test_the_score_of_signs_is_the_sum_of_table_entries(seed: int, count: int, dimension: int) -> None:
     codes, numbers = some_codes(seed, count, dimension)
     tables, signs = kernels.tables(numbers), kernels.Signs(codes)
-    for plainly in (False, True):
+    for _ in widths(kernels):
         scores = np.zeros(count, np.uint16)
-        signs.score(tables, scores, plainly=plainly)
+        signs.score(tables, scores)
         assert scores.tolist() == list(sums_of_tables(tables, codes))
 
 
@@ -68,7 +69,7 @@ def test_the_best_products_are_found_in_order(seed: int, count: int, limit: int,
     rows = np.sort(np.random.default_rng(seed).choice(100, count, replace=False)) + 1000
     exact = (codes[rows - 1000].astype(np.int64) - 128) @ numbers.astype(np.int64)
     order = np.lexsort((rows, -exact))[:limit]
-    for plainly in (False, True):
-        found, products = kernels.products(codes, 1000, rows, numbers, limit, plainly=plainly)
+    for _ in widths(kernels):
+        found, products = kernels.products(codes, 1000, rows, numbers, limit)
         assert found.tolist() == rows[order].tolist()
         assert products.tolist() == exact[order].astype(np.float32).tolist()

@@ -1,14 +1,13 @@
 """The inner loops of a vector search, in C: native/signs.c and native/products.c."""
 
 from ctypes import c_bool, c_int64, c_void_p
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
 from findspot.engines.embedded.codes import Codes, Numbers
 from findspot.engines.protocol import Vector
-from findspot.native import address, function
+from findspot.native import address, function, has_wide_registers
 
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int64]
@@ -23,14 +22,11 @@ _MAX_SIGNS = 1024
 UNKNOWN = 65_535  # stands for the score of a row that was not scored, which is picked before all others
 _BITS = (np.arange(16) >> np.arange(4)[:, np.newaxis] & 1).astype(np.int32)  # of the sixteen half bytes
 
-_score_signs_arguments = (c_void_p, c_int64, c_int64, c_void_p, c_void_p)
-_score_signs_plainly = function("score_signs_plainly", *_score_signs_arguments)
-_score_signs_widely = function("score_signs_widely", *_score_signs_arguments)
-_can_score_widely = function("can_score_widely", returns=c_bool)
+_score_signs = function("score_signs", c_void_p, c_int64, c_int64, c_void_p, c_void_p, c_bool)
 _pick_highest = function("pick_highest", c_void_p, c_void_p, c_int64, c_int64, c_void_p, c_void_p, returns=c_int64)
 _best_products = function(
     "best_products",
-    *(c_void_p, c_int64, c_int64, c_void_p, c_int64, c_void_p, c_bool, c_int64, c_void_p, c_void_p),
+    *(c_void_p, c_int64, c_int64, c_void_p, c_int64, c_void_p, c_int64, c_void_p, c_void_p, c_bool),
     returns=c_int64,
 )
 
@@ -49,12 +45,12 @@ class Signs:
             packed[: len(positive)] = np.packbits(positive, axis=1, bitorder="little")
             some[:] = packed.reshape(len(some), _BLOCK, -1).transpose(0, 2, 1)
 
-    def score(self, tables: Tables, scores: Scores, *, plainly: bool = False) -> None:
+    def score(self, tables: Tables, scores: Scores) -> None:
         """Write the score of each row: the higher, the more alike its signs are to those of the query."""
         assert len(scores) == self._count
         assert len(tables) == 2 * self._blocks.shape[1]
-        score = _score_signs_plainly if plainly or not _has_wide_registers() else _score_signs_widely
-        score(address(self._blocks), self._count, self._blocks.shape[1], address(tables), address(scores))
+        blocks = address(self._blocks), self._count, self._blocks.shape[1]
+        _score_signs(*blocks, address(tables), address(scores), has_wide_registers())
 
 
 def tables(numbers: Numbers) -> Tables:
@@ -77,9 +73,7 @@ def highest(scores: Scores, mask: Mask, wanted: int) -> Rows:
     return rows[:found]
 
 
-def products(
-    codes: Codes, first: int, rows: Rows, numbers: Numbers, limit: int, *, plainly: bool = False
-) -> tuple[Rows, Vector]:
+def products(codes: Codes, first: int, rows: Rows, numbers: Numbers, limit: int) -> tuple[Rows, Vector]:
     """Return the rows whose codes have the highest products with the query, and the products, best first.
 
     `first` is the row of the first code. `rows` are in ascending order, and so are equal ones of the answer.
@@ -88,12 +82,8 @@ def products(
     assert not len(rows) or first <= rows[0] <= rows[-1] < first + len(codes)
     limit = min(limit, len(rows))
     best, found = np.empty(limit, np.int64), np.empty(limit, np.int32)
-    asked = address(rows), len(rows), address(numbers), not plainly and _has_wide_registers(), limit
-    _best_products(address(codes), codes.shape[1], first, *asked, address(best), address(found))
+    _best_products(
+        *(address(codes), codes.shape[1], first, address(rows), len(rows), address(numbers)),
+        *(limit, address(best), address(found), has_wide_registers()),
+    )
     return best, found.astype(np.float32)
-
-
-@cache
-def _has_wide_registers() -> bool:
-    found: bool = _can_score_widely()
-    return found
