@@ -32,13 +32,22 @@ def memory_mb(roots: Iterable[int]) -> tuple[float, float]:
     resident = own = 0
     for pid in family(roots):
         try:
-            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            sizes = _sizes(pid)
         except GONE:
             continue
-        sizes = dict(re.findall(r"^(\w+):\s+(\d+) kB$", rollup, re.MULTILINE))
-        resident += int(sizes.get("Pss", 0))
-        own += int(sizes.get("Pss_Anon", 0))
+        resident += sizes.get("Pss", 0)
+        own += sizes.get("Pss_Anon", 0)
     return resident / 1024, own / 1024
+
+
+def own_memory_mb(pid: int) -> float:
+    """Return the megabytes of one process without the pages of files."""
+    return _sizes(pid)["Pss_Anon"] / 1024
+
+
+def _sizes(pid: int) -> dict[str, int]:
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return {name: int(size) for name, size in re.findall(r"^(\w+):\s+(\d+) kB$", rollup, re.MULTILINE)}
 
 
 def processor_s(roots: Iterable[int]) -> float:
