@@ -22,7 +22,7 @@ from findspot.content.tables import Tables
 from findspot.engines.protocol import Within
 from findspot.errors import FindspotError, invalid, not_found, shortened
 from findspot.jsontext.check import check
-from findspot.jsontext.elements import argument_error
+from findspot.jsontext.mismatch import mismatch
 from findspot.jsontext.operations import Edit
 from findspot.models import Caller, Role, TableIndexState, Tool, ToolType, table_namespace
 from findspot.ranking.fusion import Weights
@@ -107,10 +107,11 @@ _EDITS: dict[ToolType, tuple[Edit, str]] = {
 
 def read_arguments(type: ToolType, text: bytes, max_top_k: int) -> Any:
     """Parse the arguments of a reading tool. Raise INVALID_ARGUMENT that names the invalid field."""
+    struct = _ARGUMENTS.get(type, _Arguments)
     try:
-        found = msgspec.json.decode(check(text, "arguments", frame=1), type=_ARGUMENTS.get(type, _Arguments))
+        found: Any = msgspec.json.decode(check(text, "arguments", frame=1), type=struct)
     except msgspec.ValidationError as error:
-        raise argument_error(error) from None
+        raise mismatch(error, struct, "arguments") from None
     query = getattr(found, "query", " ")
     if not query or len(query) > MAX_QUERY:
         raise invalid("query", f"must have 1 to {MAX_QUERY} characters")
