@@ -12,7 +12,7 @@ from findspot.agents.budget import encode, fit, summarize_cuts
 from findspot.agents.cards import MAX_OFFSET, MAX_QUERY
 from findspot.agents.context import Context, Contexts
 from findspot.agents.document_calls import DocumentCalls
-from findspot.agents.hits import Detail, fit_hits, search_answer, short_enough
+from findspot.agents.hits import Detail, fit_hits, has_no_words, search_answer, short_enough
 from findspot.agents.replace_calls import ReplaceCalls
 from findspot.agents.retrieval_calls import RetrievalCalls
 from findspot.agents.schemas import SearchConfig
@@ -226,7 +226,7 @@ class ToolCalls:
             record(len(found.hits), found.degraded.code if found.degraded else None)
         notice = _notice(found, index_state, language)
         if not found.hits:
-            notice = f"{notice} {await self._why_empty(tool, config, language)}".strip()
+            notice = f"{notice} {await self._why_empty(tool, config, parsed.query, language)}".strip()
         answer = search_answer(
             parsed.query, found, tool.json_pointer, await self._context(tool, found, config), notice,
             detail=Detail.LEAN if tool.lean else Detail.TEXT if config.include_metadata is False else Detail.ALL,
@@ -254,8 +254,10 @@ class ToolCalls:
         places = [hit.found.chunk.json_pointer for hit in found.hits]
         return await self._contexts.of(tool.table, found.hits[0].found.revision, places, config.context_keys)
 
-    async def _why_empty(self, tool: Tool, config: SearchConfig, language: str) -> str:
-        """Return why a tool can find nothing at all, or ""."""
+    async def _why_empty(self, tool: Tool, config: SearchConfig, query: str, language: str) -> str:
+        """Return why a tool can find nothing for a query, or nothing at all, or ""."""
+        if has_no_words(query):
+            return messages.no_words(language)
         size, overlap, threshold = config.chunking(self._settings)
         async with self._store.read() as connection:
             scope = tool.table, tool.json_pointer, (size, overlap), threshold
