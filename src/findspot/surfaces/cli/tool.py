@@ -92,7 +92,7 @@ def _created(tool: dict[str, Any], type_: str) -> str:
 async def list_(api: Api, project_id: int) -> None:
     """List the tools of a project."""
     found = await api.call("GET", f"/api/v1/projects/{project_id}/tools")
-    rows = [(each["id"], each["name"], each["type"], each["table_id"], each["json_pointer"], _index_status(each))
+    rows = [(each["id"], each["name"], each["type"], each["table_id"] or "-", each["json_pointer"], _index_status(each))
             for each in found["tools"]]  # fmt: skip
     empty = f"Project {project_id} has no tool. 'findspot tool create {project_id} TABLE NAME' creates one."
     show_rows(found, api.as_json, ("id", "name", "type", "table", "pointer", "index"), rows, empty)
@@ -172,7 +172,7 @@ def _arguments(schema: dict[str, Any]) -> str:
 @click.argument("arguments", metavar="JSON", type=JSON, default="{}")
 @api_command
 async def call(api: Api, tool_id: int, arguments: bytes) -> None:
-    """Call a tool with JSON as its arguments, and print the response that an agent would get."""
+    """Call a tool with JSON as its arguments. Print the answer that an agent would get."""
     import msgspec
 
     body = b'{"arguments":%b}' % arguments
