@@ -66,6 +66,12 @@ def shortened(text: str, limit: int = MAX_QUOTED) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def in_plain_words(message: str) -> str:
+    """Return a message of pydantic as a sentence about a field: "Input should be 1" becomes "must be 1"."""
+    text = message.removeprefix("Value error, ").replace("Input should be ", "must be ")
+    return text[:1].lower() + text[1:]
+
+
 class FindspotError(Exception):
     """An error with a code from the table, a sentence for people, and fields for machines.
 

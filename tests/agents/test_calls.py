@@ -58,7 +58,7 @@ REFUSED: tuple[tuple[str, dict[str, Any], str, str], ...] = (
     ("delete", {"keys": [0, 2]}, "PATCH_CONFLICT", "has 2 elements"),
     ("delete", {"keys": [0, 0]}, "INVALID_ARGUMENT", "twice"),
     ("delete", {"keys": [True]}, "INVALID_ARGUMENT", "keys[0]"),
-    ("delete", {"keys": 0}, "INVALID_ARGUMENT", "keys: expected `array`"),
+    ("delete", {"keys": 0}, "INVALID_ARGUMENT", "keys: must be an array, not an integer"),
     ("create", {"elements": [{"content": 1}, {"content": "\ud800"}]}, "INVALID_ARGUMENT", "arguments"),
     ("create", {}, "INVALID_ARGUMENT", "elements"),
 )

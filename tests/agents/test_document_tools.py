@@ -57,6 +57,8 @@ async def test_a_search_finds_passages_with_title_path_headings_and_line(app: Ap
         "## The moon",
         "The tide follows the moon across the bay, e\u0301 👩‍👧.",
     )
+    nothing = await app.tool_calls.call(tool, {"query": "—"}, OWNER)
+    assert nothing["notice"] == "The query contains no words to search for."
     chinese = await app.tool_calls.call(tool, {"query": "月亮 漁船", "top_k": 1}, OWNER)
     assert chinese["results"][0]["title"] == "潮汐"
     shown = readable(chinese)
@@ -152,7 +154,7 @@ async def test_a_tool_on_documents_has_no_table_and_a_reading_tool_beside_it(app
     project = await make_documents(app)
     with pytest.raises(ValueError, match="works on documents and has no table"):
         new_tool(project_id=project, name="t", type="search_documents", table_id=1)
-    with pytest.raises(ValueError, match="table_id is missing"):
+    with pytest.raises(ValueError, match="table_id is missing; the tools on documents are search_documents, "):
         new_tool(project_id=project, name="t", type="search")
     with pytest.raises(ValueError, match="only a tool on documents"):
         new_tool(project_id=project, name="t", type="search", table_id=1, documents={"types": ["x"]})

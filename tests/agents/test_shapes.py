@@ -133,6 +133,41 @@ async def test_a_selection_that_matches_nothing_says_why(app: App) -> None:
     assert "notice" not in await call(app, table, "select", {"field": "pep", "keys": [9]})
 
 
+async def test_a_preview_of_fields_that_no_object_has_says_which_there_are(app: App) -> None:
+    table = await make_table(app, [{"pep": 255, "标题": "生成器"}, {"pep": 8}])
+    answer = await call(app, table, "preview", {"keys": ["pep", "title", "name"]})
+    assert answer["data"] == [{"pep": 255}, {"pep": 8}]
+    assert answer["notice"] == "No object of the list has the field 'title' or 'name'. Fields: 'pep', '标题'."
+    assert "notice" not in await call(app, table, "preview", {"keys": ["标题"]})
+    assert "notice" not in await call(app, await make_table(app, []), "preview", {"keys": ["标题"]})
+
+
+async def test_a_query_for_a_key_that_is_not_there_says_what_the_data_looks_like(app: App) -> None:
+    table = await make_table(app, {"文章": [{"title": "潮汐", "year": None}]})
+    missing = await call(app, table, "query_data", {"query": "articles[0]"})
+    assert missing == {
+        "data": None,
+        "query": "articles[0]",
+        "notice": "The result is null: 'articles' is not a key of the data, which is of type object. Fields: '文章'.",
+    }
+    below = await make_tool(app, table, "query_data", "/文章")
+    chinese = json.loads(await app.tool_calls.call_text(below, b'{"query": "title"}', OWNER, "zh"))
+    assert chinese["notice"] == "查询结果为 null：数据（类型为 array）中没有键 'title'。现有字段：'title', 'year'。"
+    for query in ("[0].year", "[?year == `1`]", "length(@)"):
+        assert "notice" not in await call(app, table, "query_data", {"query": query}, "/文章")
+
+
+@pytest.mark.parametrize("query", ["   ", "(((", '""'])
+async def test_a_search_for_a_query_without_words_says_so(app: App, query: str) -> None:
+    table = await make_table(app, {"a": "short 短"})
+    tool = await make_tool(app, table, "search", search_config={"chunk_threshold": 1})
+    asked = json.dumps({"query": query}).encode()
+    for language, notice in (("en", "The query contains no words to search for."), ("zh", "查询中没有可搜索的词。")):
+        answer = json.loads(await app.tool_calls.call_text(tool, asked, OWNER, language))
+        assert (answer["results"], answer["notice"]) == ([], notice)
+    assert "notice" not in await app.tool_calls.call(tool, {"query": "zzqqxx"}, OWNER)
+
+
 async def test_the_schema_of_deep_data_stays_within_forty_levels(app: App) -> None:
     deep: Any = "bottom 底"
     for _ in range(150):

@@ -58,6 +58,12 @@ def test_url_and_key_can_come_from_the_environment() -> None:
     assert "http://127.0.0.1:1" in ended.err
 
 
+def test_the_url_of_an_endpoint_is_refused_with_that_of_its_server() -> None:
+    ended = findspot("project", "list", "--url", "http://127.0.0.1:8321/mcp/3")
+    assert ended.code == 2
+    assert "The URL of its server is http://127.0.0.1:8321\n" in ended.err
+
+
 def test_a_terminal_with_another_encoding_gets_question_marks_and_json_stays_utf8(
     served: tuple[Server, Path],
 ) -> None:

@@ -55,6 +55,12 @@ def test_an_empty_answer_is_no_failure_and_says_what_to_try(ask: Callable[..., O
     assert small == "The budget of 5 tokens is too small: 1 related passage did not fit. '--budget' sets another.\n"
 
 
+def test_a_question_that_can_match_nothing_says_why(ask: Callable[..., Outcome], served: tuple[Server, Path]) -> None:
+    assert ask("（ ）").out == "The query contains no words to search for.\n"
+    empty = findspot("ask", "灯塔", *add_project(served[0], {}))
+    assert re.fullmatch(r"Project (\d+) has no documents\. 'findspot import \1 FOLDER' imports some\.\n", empty.out)
+
+
 def test_hidden_characters_are_reported_and_not_sent_to_the_terminal(ask: Callable[..., Outcome]) -> None:
     out = ask("bell in the tower of the observatory").out
     assert "has 1 hidden character: U+202E" in out

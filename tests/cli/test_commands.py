@@ -102,6 +102,16 @@ def test_a_search_tool_is_indexed_by_the_server_or_later(command: Command, tmp_p
         assert tool["metadata"]["search_index"]["status"] == status
 
 
+def test_a_new_search_tool_says_which_strings_it_leaves_out(command: Command) -> None:
+    project = new_project(command)
+    value = json.dumps({"长": "长的文字" * 2500, "短": "短的文字"})
+    table = str(command("table", "create", project, "t", value, "--json").json["id"])
+    found = command("tool", "create", project, table, "find").out
+    assert "It searches 1 text in 11 chunks. Strings of fewer than 10,000 characters are left out; --config" in found
+    every = command("tool", "create", project, table, "every", "--config", '{"chunk_threshold": 1}').out
+    assert every.endswith("It searches 2 texts in 12 chunks.\n")
+
+
 def test_a_table_can_be_created_read_set_patched_and_deleted(command: Command) -> None:
     project = new_project(command)
     value = '{"b": 1.10, "a": [1, {"书": "红楼梦 📕"}]}'

@@ -119,7 +119,7 @@ def test_every_exit_code_is_documented() -> None:
 def test_all_invalid_settings_are_named(alone: Command) -> None:
     ended = alone("project", "list", FINDSPOT_PORT="abc", SEARCH_MAX_TOP_K="0")
     assert ended.code == 2
-    assert "FINDSPOT_PORT: " in ended.err
+    assert "FINDSPOT_PORT: must be a valid integer" in ended.err
     assert "SEARCH_MAX_TOP_K: " in ended.err
     assert "docs/settings.md" in ended.err
 

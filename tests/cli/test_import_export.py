@@ -75,10 +75,16 @@ def test_skipped_files_are_listed_with_their_reason(remote: Command, project: st
         assert any(line.strip().startswith(f"{name}: ") and why in line for line in outcome.out.splitlines()), (
             outcome.out
         )
-    many = write(tmp_path / "many", {f"{number}.exe": b"x" for number in range(30)})
-    report = remote("import", project, str(many)).out
-    assert "and 10 more files" in report
-    assert len(remote("import", project, str(many), "--json").json["skipped_files"]) == 30
+
+
+def test_many_files_that_are_skipped_for_one_reason_share_a_line(remote: Command, project: str, tmp_path: Path) -> None:
+    alike = {f"图/{number:02}.png": b"x" for number in range(30)}
+    many = write(tmp_path / "many", {**alike, "empty.md": b"", **{f"{number}.x{number}": b"x" for number in range(25)}})
+    report = remote("import", project, str(many)).out.splitlines()
+    assert report[1].startswith("  30 files, such as 图/00.png: .png files are not imported;")
+    assert report[-2:] == ["  and 6 more files skipped.", "  '--json' lists all skipped files."]
+    assert len(report) == 1 + 1 + 20 + 2
+    assert len(remote("import", project, str(many), "--json").json["skipped_files"]) == 56
 
 
 def test_archives_single_files_and_standard_input_are_imported(
@@ -153,6 +159,9 @@ def test_an_export_to_a_folder_or_an_archive_can_be_imported_again(
         outcome = remote("import", copy, str(source), "--json")
         assert counts(outcome)[0] == 5, outcome.out
         assert counts(remote("import", copy, str(tmp_path / "in"), "--json")) == (0, 0, 5, 0)
+    zipped = remote("export", project, str(tmp_path / "out.zip"))
+    assert (zipped.code, "End it in .tar or .tar.gz." in zipped.err) == (2, True)
+    assert not (tmp_path / "out.zip").exists()
     assert remote("export", "999999", str(tmp_path / "none")).code == 3
     assert not (tmp_path / "none").exists()
 

@@ -14,6 +14,8 @@ def test_everything_can_be_named_where_its_name_is_unique(alone: Command) -> Non
     assert alone("table", "get", "books", "/0/title").out == '"Faust"\n'
     alone("tool", "create", "图书馆", "books", "find it", "--config", '{"chunk_threshold": 1}')
     alone("tool", "create", "图书馆", "-", "文档", "--type", "list_documents")
+    listed = alone("tool", "list", "图书馆").out.splitlines()
+    assert [line.split()[-2:] for line in listed[1:]] == [["1", "pending"], ["list_documents", "-"]]
     alone("document", "create", "图书馆", "第一章", "text 文本")
     assert alone("document", "get", "第一章").out == "text 文本\n"
     made = alone("endpoint", "create", "图书馆", "agent", "find it", "文档", "--lean")
@@ -25,6 +27,20 @@ def test_everything_can_be_named_where_its_name_is_unique(alone: Command) -> Non
         "also see a reading tool beside each search tool. Answers are lean." in alone("endpoint", "tools", "agent").out
     )
     assert [each["title"] for each in alone("tool", "call", "文档", "--json").json["documents"]] == ["第一章"]
+
+
+def test_an_imported_document_can_be_named_by_its_path(alone: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    (folder / "日记").mkdir(parents=True)
+    (folder / "日记/仓库.md").write_text("# 废弃仓库\n\n林远推开门。\n")
+    (folder / "lamp.md").write_text("# 日记/仓库.md\n\nA title like a path.\n")
+    alone("project", "create", "library")
+    alone("import", "library", str(folder))
+    assert alone("document", "get", "lamp.md").out.endswith("A title like a path.\n")
+    assert alone("document", "get", "日记/仓库.md").out.endswith("A title like a path.\n")  # a title comes first
+    alone("document", "delete", "lamp.md", "--yes")
+    assert "林远推开门" in alone("document", "get", "日记/仓库.md").out
+    assert "Did you mean '日记/仓库.md'?" in alone("document", "get", "日记/仓厍.md").err
 
 
 def test_a_name_that_is_unknown_or_not_unique_is_refused_with_help(alone: Command) -> None:

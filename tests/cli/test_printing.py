@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findspot.surfaces.cli.printing import hang, styled
+from findspot.surfaces.cli.printing import hang, styled, table_of
 from findspot.surfaces.cli.terminal import columns, lines, visible
 
 HOSTILE = "\x1b[31mred\x07\x9b2J\u202eabc\u2066\r\x7f\u2028"
@@ -68,3 +68,52 @@ def test_styled_spans_continue_after_a_line_break(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("findspot.surfaces.cli.printing.terminal_width", lambda stream: 22)
     text = "\x1bThe lighthouse keeper"
     assert hang(text, 2, spans=[(5, 22, {"bold": True})]) == ("␛The \x1b[1mlighthouse\x1b[0m\n  \x1b[1mkeeper\x1b[0m")
+
+
+BOOKS = [(1, "The lighthouse keeper's daughter", "notes/lighthouse.md", 1200), (12, "废弃仓库", "日记/仓库.md", 4)]
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (
+            80,
+            [
+                "id  title                             path                 words",
+                " 1  The lighthouse keeper's daughter  notes/lighthouse.md   1200",
+                "12  废弃仓库                          日记/仓库.md             4",
+            ],
+        ),
+        (
+            44,
+            [
+                "id  title            path              words",
+                " 1  The lighthouse   notes/lighthouse   1200",
+                "    keeper's         .md",
+                "    daughter",
+                "12  废弃仓库         日记/仓库.md          4",
+            ],
+        ),
+        (
+            30,
+            [
+                "id     1",
+                "title  The lighthouse keeper's",
+                "       daughter",
+                "path   notes/lighthouse.md",
+                "words  1200",
+                "",
+                "id     12",
+                "title  废弃仓库",
+                "path   日记/仓库.md",
+                "words  4",
+            ],
+        ),
+    ],
+)
+def test_a_table_wraps_its_long_columns_and_becomes_blocks_on_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, width: int, shown: list[str]
+) -> None:
+    monkeypatch.setattr("findspot.surfaces.cli.printing.terminal_width", lambda stream: width)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert table_of(("id", "title", "path", "words"), BOOKS).splitlines() == shown

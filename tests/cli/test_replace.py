@@ -73,8 +73,10 @@ def test_options_narrow_what_is_replaced(
     assert texts(served, target)[0].startswith("The old Warehouse, an Older warehouse.")
     assert replace("废弃仓库", "x", "--document", document, "--json").json["totalMatches"] == 1
     out = replace("废弃仓库", "x", "--yes", "--exclude", document).out
-    assert out.count("in 1 document") == 1
     assert f"Chapter one  document {document}\n  excluded\n" in out
+    assert out.count("in 1 document") == 1
+    everything = replace("她走进", "x", "--yes", "--exclude", "第二章").out
+    assert everything.endswith("第二章  document " + str(int(document) + 1) + "\n  excluded\n\nNothing was replaced.\n")
     assert replace("zyzzyva", "x").out == "No document matches. Nothing was changed.\n"
 
 

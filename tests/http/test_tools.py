@@ -290,3 +290,24 @@ async def test_an_answer_over_the_budget_is_valid_json_with_a_notice(owner: http
     assert answer.json()["truncated"] is True
     assert "已截断" in answer.json()["notice"]
     assert len(json.dumps(answer.json()["data"])) < 100_000
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "message"),
+    [
+        ("tools/search", {}, "project_id: is missing"),
+        ("tools/search", {"project_id": "1", "name": "n"}, "project_id: must be an integer, not a string"),
+        ("tools/search", {"project_id": 1, "table_id": "1", "name": "n"}, "table_id: must be a valid integer"),
+        ("tools/search", {"project_id": 1, "table_id": 1, "name": "n", "表": 1}, "表: is unknown"),
+        ("tools/1/call", {"query": "潮汐"}, "query: is unknown; the known fields are arguments"),
+        ("projects/1/documents", {"titel": "潮汐", "content": ""}, "titel: is unknown; the known fields are title, "),
+        ("projects/1/search/query/strategy", {"query": "潮汐", "strategy": "x"}, "strategy: must be 'fts', "),
+    ],
+)
+async def test_an_invalid_field_of_a_body_is_named_with_what_is_wrong(
+    owner: httpx2.AsyncClient, path: str, body: dict[str, Any], message: str
+) -> None:
+    await make_tool(owner, await make_table(owner, {}), type="get_all_data")
+    answer = await owner.post(f"/api/v1/{path}", json=body)
+    assert (answer.status_code, answer.json()["code"]) == (422, "INVALID_ARGUMENT")
+    assert answer.json()["message"].startswith(message)

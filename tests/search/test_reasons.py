@@ -1,9 +1,12 @@
 """The explanation of a score as a sentence."""
 
+import re
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from findspot.search.reasons import Reasons, sentence
 
@@ -20,6 +23,16 @@ def test_the_sentence_names_words_meaning_age_and_total() -> None:
         "与查询语义相近（0.80，语义排名第 1），计 0.28 分；"
         "3 天前更新，计 0.09 分。合计 0.67 分。"
     )
+
+
+@given(st.floats(0, 0.55), st.floats(0, 0.35), st.floats(0, 0.1))
+def test_the_parts_of_a_sentence_add_up_to_its_total(keyword: float, vector: float, recency: float) -> None:
+    total = keyword + vector + recency
+    why = replace(WHY, keyword=keyword, vector=vector, recency=recency, total=total)
+    for language, part in (("en", r"adds (\d\.\d\d)"), ("zh", r"，计 (\d\.\d\d) 分")):
+        shown = [float(each) for each in re.findall(part, sentence(why, language))]
+        assert round(sum(shown), 2) == float(f"{total:.2f}")
+        assert all(abs(each - exact) < 0.01 for each, exact in zip(shown, (keyword, vector, recency), strict=True))
 
 
 @pytest.mark.parametrize(

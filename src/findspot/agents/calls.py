@@ -12,7 +12,7 @@ from findspot.agents.budget import encode, fit, summarize_cuts
 from findspot.agents.cards import MAX_OFFSET, MAX_QUERY
 from findspot.agents.context import Context, Contexts
 from findspot.agents.document_calls import DocumentCalls
-from findspot.agents.hits import Detail, fit_hits, search_answer, short_enough
+from findspot.agents.hits import Detail, fit_hits, has_no_words, search_answer, short_enough
 from findspot.agents.replace_calls import ReplaceCalls
 from findspot.agents.retrieval_calls import RetrievalCalls
 from findspot.agents.schemas import SearchConfig
@@ -22,7 +22,7 @@ from findspot.content.tables import Tables
 from findspot.engines.protocol import Within
 from findspot.errors import FindspotError, invalid, not_found, shortened
 from findspot.jsontext.check import check
-from findspot.jsontext.elements import argument_error
+from findspot.jsontext.mismatch import mismatch
 from findspot.jsontext.operations import Edit
 from findspot.models import Caller, Role, TableIndexState, Tool, ToolType, table_namespace
 from findspot.ranking.fusion import Weights
@@ -107,10 +107,11 @@ _EDITS: dict[ToolType, tuple[Edit, str]] = {
 
 def read_arguments(type: ToolType, text: bytes, max_top_k: int) -> Any:
     """Parse the arguments of a reading tool. Raise INVALID_ARGUMENT that names the invalid field."""
+    struct = _ARGUMENTS.get(type, _Arguments)
     try:
-        found = msgspec.json.decode(check(text, "arguments", frame=1), type=_ARGUMENTS.get(type, _Arguments))
+        found: Any = msgspec.json.decode(check(text, "arguments", frame=1), type=struct)
     except msgspec.ValidationError as error:
-        raise argument_error(error) from None
+        raise mismatch(error, struct, "arguments") from None
     query = getattr(found, "query", " ")
     if not query or len(query) > MAX_QUERY:
         raise invalid("query", f"must have 1 to {MAX_QUERY} characters")
@@ -225,7 +226,7 @@ class ToolCalls:
             record(len(found.hits), found.degraded.code if found.degraded else None)
         notice = _notice(found, index_state, language)
         if not found.hits:
-            notice = f"{notice} {await self._why_empty(tool, config, language)}".strip()
+            notice = f"{notice} {await self._why_empty(tool, config, parsed.query, language)}".strip()
         answer = search_answer(
             parsed.query, found, tool.json_pointer, await self._context(tool, found, config), notice,
             detail=Detail.LEAN if tool.lean else Detail.TEXT if config.include_metadata is False else Detail.ALL,
@@ -253,8 +254,10 @@ class ToolCalls:
         places = [hit.found.chunk.json_pointer for hit in found.hits]
         return await self._contexts.of(tool.table, found.hits[0].found.revision, places, config.context_keys)
 
-    async def _why_empty(self, tool: Tool, config: SearchConfig, language: str) -> str:
-        """Return why a tool can find nothing at all, or ""."""
+    async def _why_empty(self, tool: Tool, config: SearchConfig, query: str, language: str) -> str:
+        """Return why a tool can find nothing for a query, or nothing at all, or ""."""
+        if has_no_words(query):
+            return messages.no_words(language)
         size, overlap, threshold = config.chunking(self._settings)
         async with self._store.read() as connection:
             scope = tool.table, tool.json_pointer, (size, overlap), threshold

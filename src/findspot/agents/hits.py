@@ -72,6 +72,13 @@ def _result(hit: Hit, scope: str, contexts: Mapping[str, Context], detail: Detai
     return {**result, "context": context, "chunk": {**identity, **location} if detail is Detail.ALL else location}
 
 
+def has_no_words(query: str) -> bool:
+    """Return whether a tool's query contains nothing that can be searched for."""
+    from findspot.words import parse  # loads the segmentation of Chinese
+
+    return parse(query, requires_phrases=False, excludes=False).is_empty
+
+
 def readable(answer: Mapping[str, Any]) -> str:
     """Return an answer as a list to read: place and range, score, context and passage of each hit.
 

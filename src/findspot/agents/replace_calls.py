@@ -10,7 +10,7 @@ from findspot.agents.cards import MAX_OFFSET
 from findspot.agents.document_calls import scope_of
 from findspot.errors import FindspotError, invalid
 from findspot.jsontext.check import check
-from findspot.jsontext.elements import argument_error
+from findspot.jsontext.mismatch import mismatch
 from findspot.models import Caller, Tool
 from findspot.replacing import messages as replace_messages
 from findspot.replacing.execute import Confirmed, Excluded, Execution
@@ -63,7 +63,7 @@ def read_replace_arguments(text: bytes) -> ReplaceArguments:
     try:
         found = msgspec.json.decode(check(text, "arguments", frame=1), type=ReplaceArguments)
     except msgspec.ValidationError as error:
-        raise argument_error(error) from None
+        raise mismatch(error, ReplaceArguments, "arguments") from None
     if not 1 <= found.page <= _MAX_PAGE:
         raise invalid("page", "must be a whole number from 1")
     if found.preview_id is None:

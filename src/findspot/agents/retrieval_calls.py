@@ -11,6 +11,7 @@ from typing import Any
 from findspot import tokens
 from findspot.agents.budget import encode
 from findspot.agents.document_calls import within_scope
+from findspot.agents.hits import has_no_words
 from findspot.models import Tool
 from findspot.retrieval import RetrievalRequest, Retrieved, Retriever, labels
 from findspot.retrieval import messages as retrieval_messages
@@ -37,7 +38,7 @@ class RetrievalCalls:
         found = await self._retriever.retrieve(
             RetrievalRequest(tool.project_id, query, max_tokens=max_tokens, within=within)
         )
-        return await asyncio.to_thread(_fit, found, self._settings.answer_tokens, language)
+        return await asyncio.to_thread(_fit, query, found, self._settings.answer_tokens, language)
 
 
 def readable(answer: Mapping[str, Any]) -> str:
@@ -59,9 +60,9 @@ def _place(chunk: Mapping[str, Any]) -> str:
     return " > ".join(dict.fromkeys(filter(None, (chunk["title"], *chunk["heading_path"]))))
 
 
-def _fit(found: Retrieved, budget: int, language: str) -> bytes:
+def _fit(query: str, found: Retrieved, budget: int, language: str) -> bytes:
     """Return the JSON text of an answer with as many passages as fit, the best first."""
-    while _cost(answer := _answer(found, language)) > budget and found.selected.chosen:
+    while _cost(answer := _answer(query, found, language)) > budget and found.selected.chosen:
         found = replace(found, selected=found.selected.within(found.selected.used_tokens - 1))
     return encode(answer)
 
@@ -70,7 +71,7 @@ def _cost(answer: Mapping[str, Any]) -> int:
     return tokens.count(encode(answer).decode()) + tokens.count(readable(answer))
 
 
-def _answer(found: Retrieved, language: str) -> dict[str, Any]:
+def _answer(query: str, found: Retrieved, language: str) -> dict[str, Any]:
     selected = found.selected
     notices = [messages.fallback(found.degraded.code, language)] if found.degraded else []
     if not found.index.is_complete:
@@ -78,7 +79,8 @@ def _answer(found: Retrieved, language: str) -> dict[str, Any]:
     if found.corrected_query is not None:
         notices.append(messages.corrected(found.corrected_query, language))
     if not selected.chosen:
-        notices.append(retrieval_messages.nothing_related(language))
+        why = messages.no_words if has_no_words(query) else retrieval_messages.nothing_related
+        notices.append(why(language))
     answer: dict[str, Any] = {
         "chunks": [_chunk(each, language) for each in selected.chosen],
         "used_tokens": selected.used_tokens,

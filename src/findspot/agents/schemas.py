@@ -155,7 +155,8 @@ class NewSearchTool(Spec):
         if self.kind.on_documents and (self.table_id is not None or self.json_pointer):
             raise ValueError(f"a {self.kind} tool works on documents and has no table; limit it with 'documents'")
         if not self.kind.on_documents and self.table_id is None:
-            raise ValueError("table_id is missing")
+            others = ", ".join(each for each in ToolType if each.on_documents)
+            raise ValueError(f"table_id is missing; the tools on documents are {others}")
         if not self.kind.on_documents and self.documents is not None:
             raise ValueError("only a tool on documents has 'documents'")
         return self

@@ -14,7 +14,7 @@ from findspot import pointer as pointers
 from findspot.agents.budget import Number, encode, fit, summarize_cuts
 from findspot.agents.data_schema import Schema
 from findspot.agents.reading import Slice, cut_slice, markdown_headings
-from findspot.agents.shapes import KEYS_NAMED, described, look, opened, type_of
+from findspot.agents.shapes import KEYS_NAMED, described, look, opened, shape_of, type_of
 from findspot.errors import FindspotError, invalid, quoted, shortened
 from findspot.jsontext.check import depth
 from findspot.jsontext.compare import canonical
@@ -70,10 +70,25 @@ def _query(value: msgspec.Raw, call: View) -> dict[str, Any]:
     query = call.arguments["query"]
     try:
         compiled = jmespath.compile(query)
-        return {"data": compiled.search(_decoded(bytes(value))), "query": query}
+        found = compiled.search(_decoded(bytes(value)))
     except (JMESPathError, ValueError, TypeError, ArithmeticError) as error:
         message = f"is not a valid JMESPath for this data: {_problem(error)}. The data is {described(value)}"
         raise invalid("query", message) from None
+    answer = {"data": found, "query": query}
+    notice = _why_null(value, compiled.parsed, call.language) if found is None else ""
+    return {**answer, "notice": notice} if notice else answer
+
+
+def _why_null(value: msgspec.Raw, expression: dict[str, Any], language: str) -> str:
+    """Return why a query has no result: it begins with a field that the data does not have; or ""."""
+    while expression["children"]:
+        expression = expression["children"][0]
+    data = opened(value)
+    if expression["type"] != "field" or (isinstance(data, dict) and expression["value"] in data):
+        return ""
+    shape = shape_of(value)
+    fields = [quoted(key) for key in shape.keys]
+    return messages.no_such_key(quoted(expression["value"]), shape.type, fields, language)
 
 
 def _problem(error: Exception) -> str:
@@ -165,11 +180,20 @@ def _read(value: msgspec.Raw, call: View) -> dict[str, Any]:
 
 def _preview(value: msgspec.Raw, call: View) -> dict[str, Any]:
     objects = [_members(each) for each in _list(value, call)]
+    present = {key: None for each in objects if each for key in each}
     keys = call.arguments["keys"]
     if keys is None:
-        keys = list({key: None for each in objects if each for key in each})
+        keys = list(present)
     rows = [None if each is None else {key: each[key] for key in keys if key in each} for each in objects]
-    return {"data": rows, "keys": keys, "total_count": len(rows)}
+    answer = {"data": rows, "keys": keys, "total_count": len(rows)}
+    absent = [quoted(key) for key in keys if key not in present]
+    return {**answer, "notice": _no_such_field(absent, list(present), call)} if absent and rows else answer
+
+
+def _no_such_field(absent: list[str], present: list[str], call: View) -> str:
+    """Say that no object has these fields, and name some that objects have."""
+    fields = [quoted(key) for key in present[:KEYS_NAMED]]
+    return messages.no_such_field(absent[:KEYS_NAMED], fields, call.language)
 
 
 def _select(value: msgspec.Raw, call: View) -> dict[str, Any]:
@@ -190,8 +214,7 @@ def _why_nothing(value: msgspec.Raw, call: View) -> str:
     field, objects = call.arguments["field"], [members for each in _list(value, call) if (members := _members(each))]
     present = {type_of(members[field]): None for members in objects if field in members}
     if objects and not present:
-        fields = [quoted(key) for key in list({key: None for each in objects for key in each})[:KEYS_NAMED]]
-        return messages.no_such_field(quoted(field), fields, call.language)
+        return _no_such_field([quoted(field)], list({key: None for each in objects for key in each}), call)
     given = {type_of(key): None for key in call.arguments["keys"]}
     if not given or present.keys() & given.keys():
         return ""

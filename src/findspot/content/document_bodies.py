@@ -1,12 +1,12 @@
 """Reads, renders and compares the contents of documents. Runs in helper processes."""
 
-import re
 from typing import Literal
 
 import msgspec
 
 from findspot.errors import FindspotError, invalid
 from findspot.jsontext.check import check
+from findspot.jsontext.mismatch import mismatch
 from findspot.sources.lines import line_pieces
 from findspot.sources.stored import read_stored
 from findspot.versions.diff import diff
@@ -16,7 +16,6 @@ MAX_DIFF = 2_000_000  # bytes of either text
 
 Format = Literal["tiptap", "markdown", "text"]
 
-_FIELD = re.compile(r"\$\.(\w+)|field `(\w+)`")
 _TEXT = msgspec.json.Decoder(str)
 
 
@@ -58,8 +57,7 @@ def parse_body(body: bytes, default_format: str, limit: int) -> tuple[DocumentBo
     try:
         sent = _BODY.decode(check(body))
     except msgspec.ValidationError as error:
-        found = _FIELD.search(str(error))
-        raise invalid((found[1] or found[2]) if found else "body", str(error)) from None
+        raise mismatch(error, _Body) from None
     content, words = b"", 0
     if sent.content is not msgspec.UNSET:
         form = sent.format or default_format

@@ -12,6 +12,7 @@ from findspot.content.documents import Documents
 from findspot.content.tables import Tables
 from findspot.errors import FindspotError, invalid
 from findspot.jsontext.check import check
+from findspot.jsontext.mismatch import mismatch
 from findspot.names import checked
 from findspot.sources.paths import UnsupportedFile, safe_path
 from findspot.store import import_files as rows
@@ -43,7 +44,7 @@ def parse_listing(body: Sequence[bytes]) -> Listing:
     try:
         sent = msgspec.json.decode(check(b"".join(body)), type=Listing)
     except msgspec.ValidationError as error:
-        raise invalid("body", str(error)) from None
+        raise mismatch(error, Listing) from None
     if not sent.paths:
         raise invalid("paths", "is empty; to delete everything, delete the documents and tables themselves")
     try:

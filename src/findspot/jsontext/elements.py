@@ -1,21 +1,20 @@
 """Creates, updates and deletes elements of one object or list: all of a call's elements, or none."""
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 import msgspec
 
 from findspot import pointer as pointers
-from findspot.errors import FindspotError, invalid, quoted, shortened
+from findspot.errors import FindspotError, invalid, quoted
 from findspot.jsontext.check import check
+from findspot.jsontext.mismatch import mismatch
 from findspot.jsontext.tree import Container, Tree
 from findspot.pointer import Missing
 
 Key: TypeAlias = str | int
 MAX_POINTERS = 50
 SCOPE_ADVICE = "This tool cannot be used until the table or the tool's scope is changed."
-_QUOTED = re.compile("`([^`]+)`")  # in a message of the parser; it may be the name of an argument
 _FRAME = 3  # levels around a value: the element, the list, and the arguments
 
 
@@ -94,14 +93,7 @@ def _read(arguments: bytes, type: Any) -> Any:
     try:
         return msgspec.json.decode(check(arguments, "arguments", frame=_FRAME), type=type)
     except msgspec.ValidationError as error:
-        raise argument_error(error) from None
-
-
-def argument_error(error: msgspec.ValidationError) -> FindspotError:
-    """Return INVALID_ARGUMENT with the parser's message and the field it is about."""
-    message, _, field = str(error).partition(" - at `$")
-    message = _QUOTED.sub(lambda name: f"`{shortened(name[1])}`", message)
-    return invalid(shortened(field.rstrip("`").removeprefix(".")) or "arguments", message[:1].lower() + message[1:])
+        raise mismatch(error, type, "arguments") from None
 
 
 def _container(tree: Tree, scope: tuple[str, ...]) -> Container:

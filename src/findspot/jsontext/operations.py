@@ -1,25 +1,23 @@
 """Operations on JSON texts. Helper processes run them for large texts."""
 
-import re
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from findspot import pointer as pointers
-from findspot.errors import FindspotError, invalid
+from findspot.errors import FindspotError
 from findspot.jsontext import elements
 from findspot.jsontext import patch as patches
 from findspot.jsontext.check import check
 from findspot.jsontext.children import children
 from findspot.jsontext.elements import Key
+from findspot.jsontext.mismatch import mismatch
 from findspot.jsontext.tree import Tree
 from findspot.pointer import Missing
 
 Edit: TypeAlias = Literal["create", "update", "delete"]
 
 _EDITS = {"create": elements.create, "update": elements.update, "delete": elements.delete}
-
-_FIELD = re.compile(r"\$\.(\w+)|field `(\w+)`")
 
 
 class _NewTable(msgspec.Struct, forbid_unknown_fields=True):
@@ -40,8 +38,7 @@ def open_table(body: bytes, limit: int) -> tuple[str, bytes]:
     try:
         new = _NEW_TABLE.decode(check(body, frame=1))
     except msgspec.ValidationError as error:
-        found = _FIELD.search(str(error))
-        raise invalid((found[1] or found[2]) if found else "body", str(error)) from None
+        raise mismatch(error, _NewTable) from None
     return new.name, _within(bytes(new.data), limit)
 
 

@@ -7,6 +7,7 @@ import msgspec
 from findspot import pointer as pointers
 from findspot.errors import FindspotError, invalid, quoted
 from findspot.jsontext.compare import equal
+from findspot.jsontext.mismatch import explained
 from findspot.jsontext.tree import Tree
 from findspot.pointer import Missing
 
@@ -55,7 +56,8 @@ def read_steps(text: bytes) -> list[Step]:
     try:
         return _STEPS.decode(text)
     except msgspec.ValidationError as error:
-        raise invalid("body", f"is not a JSON Patch: {error}") from None
+        field, sentence = explained(error, list[Step])
+        raise invalid("body", f"is not a JSON Patch: {field or 'it'} {sentence}") from None
 
 
 def changed_pointers(steps: list[Step]) -> list[str]:

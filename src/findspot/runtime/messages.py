@@ -61,7 +61,17 @@ _NO_SUCH_FIELD = {
     "zh": "列表中没有任何对象含有字段 {field}。{fields}",
 }
 
+_NO_SUCH_KEY = {
+    "en": "The result is null: {key} is not a key of the data, which is of type {type}. {fields}",
+    "zh": "查询结果为 null：数据（类型为 {type}）中没有键 {key}。{fields}",
+}
+
 _FIELDS = {"en": "Fields: {names}.", "zh": "现有字段：{names}。"}
+
+_NO_WORDS = {
+    "en": "The query contains no words to search for.",
+    "zh": "查询中没有可搜索的词。",
+}
 
 _OTHER_TYPE = {
     "en": "The field {field} holds {present}, but 'keys' holds {given}: 1 and \"1\" are different values.",
@@ -113,8 +123,8 @@ _WITHOUT_PHRASES = {
 }
 
 _CORRECTED = {
-    "en": "A word of the query occurs nowhere; these results are for: {query}",
-    "zh": "查询中有词未出现在任何内容中，以下为更正后的搜索结果：{query}",
+    "en": "A word of the query occurs nowhere; these results are for: {query}.",
+    "zh": "查询中有词未出现在任何内容中，以下为更正后的搜索结果：{query}。",
 }
 
 _TOO_MANY_BY_DATE = {
@@ -193,10 +203,24 @@ def scope_missing(scope: str, language: str) -> str:
     return _SCOPE_MISSING[language].format(scope=scope)
 
 
-def no_such_field(field: str, fields: list[str], language: str) -> str:
-    """Say that a selection names a field that no object has, and which there are."""
-    names = _FIELDS[language].format(names=", ".join(fields)) if fields else ""
-    return _NO_SUCH_FIELD[language].format(field=field, fields=names).rstrip()
+def no_such_field(absent: list[str], fields: list[str], language: str) -> str:
+    """Say that a call names fields that no object has, and which there are."""
+    field = {"en": " or ", "zh": "、"}[language].join(absent)
+    return _NO_SUCH_FIELD[language].format(field=field, fields=_fields(fields, language)).rstrip()
+
+
+def no_such_key(key: str, type: str, fields: list[str], language: str) -> str:
+    """Say that a query begins with a key that the data does not have, and what the data looks like."""
+    return _NO_SUCH_KEY[language].format(key=key, type=type, fields=_fields(fields, language)).rstrip()
+
+
+def _fields(names: list[str], language: str) -> str:
+    return _FIELDS[language].format(names=", ".join(names)) if names else ""
+
+
+def no_words(language: str) -> str:
+    """Say that a query has nothing that can be searched for."""
+    return _NO_WORDS[language]
 
 
 def other_type(field: str, present: str, given: str, language: str) -> str:

@@ -1,7 +1,7 @@
 """Write the explanation of a score as a sentence, in English or Chinese."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 _MAX_NAMED = 6  # matches
@@ -30,8 +30,21 @@ class Reasons:
 
 
 def sentence(reasons: Reasons, language: str) -> str:
-    """Return why a passage has its score."""
-    return _chinese(reasons) if language == "zh" else _english(reasons)
+    """Return why a passage has its score. The parts that it names add up to the total that it names."""
+    shown = _rounded(reasons)
+    return _chinese(shown) if language == "zh" else _english(shown)
+
+
+def _rounded(why: Reasons) -> Reasons:
+    """Return the reasons with parts rounded to hundredths so that they add up to the rounded total."""
+    exact = [100 * part for part in (why.keyword, why.vector, why.recency)]
+    cents = [int(part) for part in exact]
+    missing = round(100 * float(f"{why.total:.2f}")) - sum(cents)
+    by_remainder = sorted(range(len(cents)), key=lambda at: cents[at] - exact[at])
+    for at in by_remainder[: max(missing, 0)]:
+        cents[at] += 1
+    keyword, vector, recency = (each / 100 for each in cents)
+    return replace(why, keyword=keyword, vector=vector, recency=recency)
 
 
 def _quoted(words: Sequence[str], between: str) -> str:

@@ -34,8 +34,8 @@ async def test_a_corrected_query_is_shown_and_can_be_searched_for_as_typed(
     for query, meant in (("old photografs", "old photographs"), ("旧照片 wharehouse", "旧照片 warehouse")):
         english, chinese = [await hybrid(owner, project, query, language) for language in ("en", "zh")]
         assert english["correctedQuery"] == chinese["correctedQuery"] == meant
-        assert english["notice"].endswith(f"these results are for: {meant}")
-        assert chinese["notice"].endswith(f"更正后的搜索结果：{meant}")
+        assert english["notice"].endswith(f"these results are for: {meant}.")
+        assert chinese["notice"].endswith(f"更正后的搜索结果：{meant}。")
         assert "correctedQuery" not in await hybrid(owner, project, query, exact=True)
         best = english["results"][0]
         place = {"query": query, "documentId": best["documentId"], "chunkId": best["chunkId"]}

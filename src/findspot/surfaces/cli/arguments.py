@@ -96,6 +96,9 @@ class _Content(click.ParamType[Content]):
         return Content(os.fsencode(value))
 
 
+ENDPOINT_URL = re.compile(r"https?://[^?#]+/mcp/[0-9]+/?")
+
+
 class _Url(click.ParamType[str]):
     """The URL of a server."""
 

@@ -8,6 +8,7 @@ from findspot.surfaces.cli.arguments import PROJECT_OPTION, TEXT
 from findspot.surfaces.cli.connect import Api, api_command
 from findspot.surfaces.cli.formatting import count
 from findspot.surfaces.cli.printing import Style, hang, show, styled
+from findspot.surfaces.cli.search import why_nothing_can_match
 
 _INDENT = 5
 
@@ -37,14 +38,18 @@ async def command(
     given = {"topK": top_k, "minScore": min_score, "maxTokens": budget}
     body = {"query": question} | {name: value for name, value in given.items() if value is not None}
     found = await api.call("POST", f"/api/v1/projects/{project_id}/rag/retrieve", json=body)
-    show(found, api.as_json, report(found))
+    if found["chunks"] or api.as_json:
+        reason = ""
+    else:
+        reason = await why_nothing_can_match(api, project_id, question) or _why_empty(found)
+    show(found, api.as_json, report(found, reason))
 
 
-def report(found: dict[str, Any]) -> str:
-    """Return the passages of an answer as text."""
+def report(found: dict[str, Any], reason: str = "") -> str:
+    """Return the passages of an answer as text, or the reason why there are none."""
     parts = [styled("! ", fg="yellow") + hang(found["notice"], 2)] if "notice" in found else []
     if not found["chunks"]:
-        return "\n\n".join([*parts, _why_empty(found)])
+        return "\n\n".join([*parts, reason])
     tokens = f"{found['usedTokens']:,} of {found['maxTokens']:,} tokens"
     parts.append(styled(f"{count(len(found['chunks']), 'passage')}, {tokens}{_left_out(found)}", dim=True))
     parts += ["\n".join(_entry(number, each)) for number, each in enumerate(found["chunks"], start=1)]

@@ -62,6 +62,6 @@ async def _names(given: dict[str, Any], parameter: str, incomplete: str) -> list
         project = given.get("project_id") if kind.path else None
         if project is not None:
             project = (await with_ids(api, {"project_id": project}))["project_id"]
-        found = {each[kind.field]: each["id"] for each in await listed(api, kind, project)}
+        found = {name: each["id"] for each in await listed(api, kind, project) for name in kind.names(each)}
     names = [name for name in found if name.startswith(incomplete) and name.isprintable()]
     return [CompletionItem(name, help=f"{kind.noun} {found[name]}") for name in sorted(names)[:_MOST]]

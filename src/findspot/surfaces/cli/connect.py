@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 import click
 
 from findspot.runtime import messages
-from findspot.surfaces.cli.arguments import URL
+from findspot.surfaces.cli.arguments import ENDPOINT_URL, URL
 from findspot.surfaces.cli.elapsed import show_elapsed
 from findspot.surfaces.cli.failure import Failure
 from findspot.surfaces.cli.formatting import size
@@ -167,6 +167,9 @@ async def opened_api(
     """Give the API of a remote server, of the server that owns the data folder, or opened in this process."""
     import httpx2
 
+    if url and ENDPOINT_URL.fullmatch(url):
+        server, _, _ = url.rpartition("/mcp/")
+        raise Failure(f"{url} is the URL of an endpoint.", f"The URL of its server is {server}", 2)
     async with contextlib.AsyncExitStack() as closing:
         target = Target(url, key) if url else running_server(data)
         if target is None:

@@ -19,6 +19,7 @@ from findspot.surfaces.cli.printing import done, show
 
 _WRITE_SIZE = 1024 * 1024
 _LAST_FILE = "manifest.json"
+_OTHER_ARCHIVES = (".zip", ".gz", ".bz2", ".xz", ".zst", ".7z")
 
 
 @click.command("export")
@@ -36,7 +37,7 @@ async def command(api: Api, project_id: int, target: Path) -> None:
       findspot export library library.tar.gz
     """
     output = _Output(target)
-    await asyncio.to_thread(output.require_free)
+    await asyncio.to_thread(output.require_usable)
     with output.opened() as file:
         written = await _download(api, project_id, file)
         files = await asyncio.to_thread(output.unpack, file)
@@ -82,7 +83,10 @@ class _Output:
         self._is_file = self._compressed or name.endswith(".tar")
         self._partial = path.with_name(f".{path.name}.partial")
 
-    def require_free(self) -> None:
+    def require_usable(self) -> None:
+        """Raise a Failure if the name is taken, or that of an archive that cannot be written."""
+        if not self._is_file and self._path.name.lower().endswith(_OTHER_ARCHIVES):
+            raise Failure(f"{self._path} is neither a folder nor a tar archive.", "End it in .tar or .tar.gz.", 2)
         taken = self._path.exists() if self._is_file else self._path.exists() and not _is_empty(self._path)
         if taken:
             raise Failure(f"{self._path} exists already.", "Choose another name, or remove it first.", 5)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from findspot.surfaces.cli.upload import Summary
 
 _MAX_LISTED = 20
+_ALIKE = 5  # files skipped for one reason, from which they share a line
 
 
 @click.command("import")
@@ -37,9 +38,9 @@ async def command(
     Markdown and text become documents. JSON becomes a table, or a document if it is TipTap JSON. JSONL becomes a
     table that is a list. A PATH is a folder, an archive (zip, tar, tar.gz), a file, or '-' for standard input.
 
-    A file is identified by its path in the folder. Importing it again updates it only if it changed, and keeps the
-    earlier content as a version. A file that was renamed is recognised by its content. Files that cannot be imported
-    are skipped and listed.
+    A file is identified by its path in the folder. Importing it again restores its content where the document
+    differs, also if that was edited here, and keeps the earlier content as a version. A file that was renamed is
+    recognised by its content. Files that cannot be imported are skipped and listed.
 
     \b
       findspot import library notes/
@@ -119,16 +120,27 @@ def _counts(summary: "Summary") -> str:
 
 def _report(summary: "Summary") -> str:
     lines = [done(f"{_counts(summary)}.")]
-    skipped = summary.skipped_files
-    for each in skipped[:_MAX_LISTED]:
-        lines.append("  " + hang(f"{each['path']}: {each['reason']}.", 2))
-    if len(skipped) > _MAX_LISTED:
-        more = count(len(skipped) - _MAX_LISTED, "more file")
-        lines.append(f"  and {more} skipped; '--json' lists all of them.")
+    lines += _skipped(summary.skipped_files)
     if summary.missing_files and not summary.deleted:
         lost = count(len(summary.missing_files), "file")
         lines.append(f"  {lost} no longer in the folder; '--prune' deletes what came from them.")
     return "\n".join(lines)
+
+
+def _skipped(files: Sequence[dict[str, Any]]) -> list[str]:
+    """Return lines on the skipped files. Many that are skipped for one reason share a line."""
+    by_reason: dict[str, list[str]] = {}
+    for each in files:
+        by_reason.setdefault(each["reason"], []).append(each["path"])
+    alike = {reason: paths for reason, paths in by_reason.items() if len(paths) >= _ALIKE}
+    lines = [f"{count(len(paths), 'file')}, such as {paths[0]}: {reason}." for reason, paths in alike.items()]
+    single = [f"{each['path']}: {each['reason']}." for each in files if each["reason"] not in alike]
+    lines += single[:_MAX_LISTED]
+    if len(single) > _MAX_LISTED:
+        lines.append(f"and {count(len(single) - _MAX_LISTED, 'more file')} skipped.")
+    if alike or len(single) > _MAX_LISTED:
+        lines.append("'--json' lists all skipped files.")
+    return ["  " + hang(line, 2) for line in lines]
 
 
 def _listed(files: Sequence[dict[str, Any]]) -> str:

@@ -3,12 +3,11 @@
 import asyncio
 import json
 import os
-import re
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from findspot.surfaces.cli.arguments import URL
+from findspot.surfaces.cli.arguments import ENDPOINT_URL, URL
 from findspot.surfaces.cli.connect import bearer
 from findspot.surfaces.cli.failure import Failure
 from findspot.surfaces.cli.formatting import count
@@ -29,7 +28,6 @@ class Unreachable(Failure):
 
 _PING = {"jsonrpc": "2.0", "id": 0, "method": "ping"}
 
-_ENDPOINT = re.compile(r"https?://[^?#]+/mcp/[0-9]+/?")
 
 _URL = click.option(
     "--url", type=URL, envvar="FINDSPOT_MCP_URL", metavar="URL", help="URL of the endpoint (FINDSPOT_MCP_URL).",
@@ -149,11 +147,11 @@ def _url_and_key(url: str | None, key: str | None) -> tuple[str, str]:
     if not url or not key:
         missing = " and ".join(option for option, given in (("--url", url), ("--key", key)) if not given)
         advice = "'findspot endpoint create' prints the URL and the key of an endpoint."
-        if not url and _ENDPOINT.fullmatch(os.environ.get("FINDSPOT_URL", "")):
+        if not url and ENDPOINT_URL.fullmatch(os.environ.get("FINDSPOT_URL", "")):
             advice = "FINDSPOT_URL is the URL of the server. Put the URL of the endpoint into FINDSPOT_MCP_URL."
         raise Failure(f"{missing} must be given.", advice, 2)
     bearer(key)
-    if not _ENDPOINT.fullmatch(url):
+    if not ENDPOINT_URL.fullmatch(url):
         advice = "It ends in /mcp/ and the id: 'findspot endpoint list' shows it. FINDSPOT_URL is the server's URL."
         raise Failure(f"{url} is not the URL of an endpoint.", advice, 2)
     return url, key

@@ -22,15 +22,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Where objects of a kind are listed: the path in a project, the member of the answer, the field of the name."""
+    """Where objects of a kind are listed: the path in a project, the member of the answer, the fields of their names.
+
+    The second name counts where no object has the first.
+    """
 
     noun: str
     path: str
     member: str
     field: str = "name"
+    second_field: str | None = None
+
+    def called(self, name: str, every: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the objects with a name."""
+        found = [each for each in every if each[self.field] == name]
+        return found or [each for each in every if self.second_field and each[self.second_field] == name]
+
+    def names(self, each: dict[str, Any]) -> list[str]:
+        """Return the names of an object."""
+        second = each[self.second_field] if self.second_field else None
+        return [each[self.field], *([second] if second else [])]
 
 
-_TOOL, _DOCUMENT = Kind("tool", "/tools", "tools"), Kind("document", "/documents", "documents", "title")
+_TOOL, _DOCUMENT = Kind("tool", "/tools", "tools"), Kind("document", "/documents", "documents", "title", "path")
 KINDS = {
     "project_id": Kind("project", "", "projects"),
     "project_ids": Kind("project", "", "projects"),
@@ -94,11 +108,11 @@ async def id_of(api: "Api", kind: Kind, name: Named, project_id: int | None) -> 
     """
     last = last_used(api.where) if project_id is None and not name.must_be_unique else None
     if last is not None and kind.path:
-        matches = [each for each in await listed(api, kind, last, or_nothing=True) if each[kind.field] == name]
+        matches = kind.called(name, await listed(api, kind, last, or_nothing=True))
         if len(matches) == 1:
             return int(matches[0]["id"])
     every = await listed(api, kind, project_id)
-    matches = [each for each in every if each[kind.field] == name]
+    matches = kind.called(name, every)
     if not kind.path:
         matches = [each for each in matches if each["id"] == last] or matches
     if len(matches) == 1:
@@ -108,7 +122,7 @@ async def id_of(api: "Api", kind: Kind, name: Named, project_id: int | None) -> 
     if matches:
         ids = ", ".join(str(each["id"]) for each in matches)
         raise Failure(f"{len(matches)} {kind.noun}s are called '{name}': {ids}.", "Name it by its id.", 2)
-    near = difflib.get_close_matches(name, [each[kind.field] for each in every], n=1)
+    near = difflib.get_close_matches(name, [known for each in every for known in kind.names(each)], n=1)
     advice = f"Did you mean '{near[0]}'?" if near else f"'findspot {kind.noun} list' shows their names and ids."
     raise Failure(f"There is no {kind.noun} '{name}'.", advice, 3)
 

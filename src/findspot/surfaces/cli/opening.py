@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from findspot.errors import in_plain_words
 from findspot.surfaces.cli.failure import Failure
 
 if TYPE_CHECKING:
@@ -40,12 +41,11 @@ def read_settings(data: Path | None = None, **overrides: Any) -> "Settings":
 def _sentence(wrong: "ErrorDetails") -> str:
     from findspot.settings import Settings
 
-    message = wrong["msg"].removeprefix("Value error, ")
     if not wrong["loc"]:  # about several settings; the message names them
-        return f"{message}."
+        return f"{wrong['msg'].removeprefix('Value error, ')}."
     name = str(wrong["loc"][0])
     field = Settings.model_fields.get(name)
-    return f"{field.alias if field else name}: {message[:1].lower()}{message[1:]}."
+    return f"{field.alias if field else name}: {in_plain_words(wrong['msg'])}."
 
 
 def unknown_settings() -> list[tuple[str, str]]:

@@ -5,15 +5,20 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 import click
 
-from findspot.surfaces.cli.terminal import lines, visible
+from findspot.surfaces.cli.terminal import columns, lines, visible
+
+if TYPE_CHECKING:
+    from rich.console import JustifyMethod
 
 Style: TypeAlias = dict[str, Any]  # arguments of `click.style`
 
 _MIN_COLUMNS, _MAX_COLUMNS = 20, 120
+_GAP = 2  # columns of the terminal between two columns of a table
+_SHORT = 14  # a column of a table up to this wide is not wrapped; a wider one keeps at least this width
 
 
 def emit(text: str | bytes) -> None:
@@ -63,7 +68,8 @@ def facts(pairs: Iterable[tuple[str, str]], indent: int = 2) -> str:
     """Return names and their values in two columns."""
     rows = list(pairs)
     width = max(len(name) for name, _ in rows)
-    return "\n".join(" " * indent + f"{name:<{width}}  " + hang(text, indent + width + 2) for name, text in rows)
+    shown = (" " * indent + f"{name:<{width}}  " + hang(text, indent + width + 2) for name, text in rows)
+    return "\n".join(line.rstrip() for line in shown)
 
 
 def hang(text: str, indent: int, stream: TextIO | None = None, spans: Sequence[tuple[int, int, Style]] = ()) -> str:
@@ -95,17 +101,23 @@ def _to_json(value: Any) -> bytes:
 
 
 def table_of(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return rows in columns under their headings."""
+    """Return rows in columns under their headings. On a terminal too narrow for them, each row is a block of lines."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text  # not markup: '[b]' in a name stays '[b]'
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold" if allows_colours() else "none")
-    for heading, first in zip(headings, rows[0], strict=True):
-        right = isinstance(first, int) or heading == "size"
-        table.add_column(heading, justify="right" if right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(visible(str(cell))) for cell in row))
+    cells = [[visible(str(cell)) for cell in row] for row in rows]
+    widths = [max(map(columns, column)) for column in zip(headings, *cells, strict=True)]
+    if sum(min(width, _SHORT) for width in widths) + _GAP * (len(widths) - 1) > terminal_width(sys.stdout):
+        return "\n\n".join(facts(zip(headings, row, strict=True), indent=0) for row in cells)
+    style = "bold" if allows_colours() else "none"
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style=style)
+    for heading, first, width in zip(headings, rows[0], widths, strict=True):
+        right, least = isinstance(first, int) or heading == "size", min(width, _SHORT)
+        justify: JustifyMethod = "right" if right else "left"
+        table.add_column(heading, justify=justify, overflow="fold", no_wrap=width <= _SHORT, min_width=least)
+    for row in cells:
+        table.add_row(*map(Text, row))
     console = Console(width=min(terminal_width(sys.stdout), 10_000), highlight=False)
     with console.capture() as drawn:
         console.print(table)

@@ -225,7 +225,9 @@ async def _execute(api: Api, here: str, body: dict[str, Any], documents: int, un
         raise Failure("The server stopped before it answered.", "'findspot replace --list' shows what was done.", 7)
     outcome = last["outcome"]
     changed = count(outcome["affectedDocumentCount"], "document")
-    text = done(f"Replaced {_matches(outcome['replacedCount'])} in {changed}. Undo: {undo}")
+    text = "Nothing was replaced."
+    if outcome["replacedCount"]:
+        text = done(f"Replaced {_matches(outcome['replacedCount'])} in {changed}. Undo: {undo}")
     show(
         {"previewId": body["previewId"], **outcome},
         api.as_json,

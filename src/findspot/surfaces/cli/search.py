@@ -136,15 +136,22 @@ async def _add_explanations(api: Api, project_id: int, search: dict[str, Any], r
             each["explained"] = by_chunk[each["chunkId"]]
 
 
-async def _explain_empty(api: Api, project_id: int, body: dict[str, Any], filters: dict[str, Any]) -> str:
-    """Explain why nothing was found, and suggest what to try."""
+async def why_nothing_can_match(api: Api, project_id: int, query: str) -> str:
+    """Return why no document of a project can match a query, or ""."""
     if not (await status_of(api, project_id))["documents"]:
         return f"Project {project_id} has no documents. 'findspot import {project_id} FOLDER' imports some."
     from findspot.words import parse  # loads the segmentation of Chinese
 
+    return "The query contains no words to search for." if parse(query).is_empty else ""
+
+
+async def _explain_empty(api: Api, project_id: int, body: dict[str, Any], filters: dict[str, Any]) -> str:
+    """Explain why nothing was found, and suggest what to try."""
+    if reason := await why_nothing_can_match(api, project_id, body["query"]):
+        return reason
+    from findspot.words import parse
+
     query = parse(body["query"])
-    if query.is_empty:
-        return "The query contains no words to search for."
     if filters and await _has_results(api, project_id, body):
         return "Nothing was found in the documents that the filters admit. Without the filters there are results."
     if query.excluded and await _has_results(api, project_id, body | {"query": query.positive_text}):

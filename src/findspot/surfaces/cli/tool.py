@@ -72,18 +72,29 @@ async def create(
     body |= {"documents": json.loads(documents)} if documents else {}
     wait = "false" if api.in_process else "true"  # without a server nothing is indexed
     tool = await api.call("POST", "/api/v1/tools", json=body, params={"wait": wait})
-    show(tool, api.as_json, done(_created(tool, type_)))
+    has_threshold = "chunk_threshold" in (body.get("search_config") or {})
+    show(tool, api.as_json, done(_created(tool, type_, has_threshold)))
 
 
-def _created(tool: dict[str, Any], type_: str) -> str:
+def _created(tool: dict[str, Any], type_: str, has_threshold: bool) -> str:
     text = f"Created tool {tool['tool_id']}, {tool['name']}."
     if type_ != ToolType.SEARCH:
         return text
     if tool["status"] == "pending":
         return f"{text} It is not indexed yet: 'findspot serve' starts a server that indexes it."
     texts, chunks = count(tool["nodes_count"], "text"), count(tool["chunks_count"], "chunk")
-    notice = "" if tool["nodes_count"] else tool.get("notice") or ""
-    return f"{text} It searches {texts} in {chunks}. {notice}".rstrip()
+    text = f"{text} It searches {texts} in {chunks}."
+    if not tool["nodes_count"]:
+        return f"{text} {tool.get('notice') or ''}".rstrip()
+    return text if has_threshold else f"{text} {_left_out()}"
+
+
+def _left_out() -> str:
+    """Return which strings a search tool leaves out, which its creator may not know."""
+    from findspot.settings import CHUNK_THRESHOLD
+
+    shorter = f"Strings of fewer than {CHUNK_THRESHOLD:,} characters are left out;"
+    return f"{shorter} --config '{{\"chunk_threshold\": 1}}' includes them."
 
 
 @command.command("list")
@@ -92,7 +103,7 @@ def _created(tool: dict[str, Any], type_: str) -> str:
 async def list_(api: Api, project_id: int) -> None:
     """List the tools of a project."""
     found = await api.call("GET", f"/api/v1/projects/{project_id}/tools")
-    rows = [(each["id"], each["name"], each["type"], each["table_id"], each["json_pointer"], _index_status(each))
+    rows = [(each["id"], each["name"], each["type"], each["table_id"] or "-", each["json_pointer"], _index_status(each))
             for each in found["tools"]]  # fmt: skip
     empty = f"Project {project_id} has no tool. 'findspot tool create {project_id} TABLE NAME' creates one."
     show_rows(found, api.as_json, ("id", "name", "type", "table", "pointer", "index"), rows, empty)
@@ -172,7 +183,7 @@ def _arguments(schema: dict[str, Any]) -> str:
 @click.argument("arguments", metavar="JSON", type=JSON, default="{}")
 @api_command
 async def call(api: Api, tool_id: int, arguments: bytes) -> None:
-    """Call a tool with JSON as its arguments, and print the response that an agent would get."""
+    """Call a tool with JSON as its arguments. Print the answer that an agent would get."""
     import msgspec
 
     body = b'{"arguments":%b}' % arguments

@@ -57,7 +57,10 @@ async def get(api: Api, document_id: int, version_id: int, source: bool) -> None
 @click.option("--whole", is_flag=True, help="Print unchanged text, too.")
 @api_command
 async def diff(api: Api, document_id: int, version_id: int | None, against: int | None, whole: bool) -> None:
-    """Show the words that changed since a version, by default the newest: [-deleted-] and {+inserted+}."""
+    """Show the words that changed since a version, by default the newest.
+
+    Without colours, they are [-deleted-] and {+inserted+}.
+    """
     if version_id is None:
         version_id = await _newest(api, document_id)
     query = {} if against is None else {"against": against}

@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from findspot.agents.schemas import SearchConfig
-from findspot.errors import FindspotError, invalid, shortened
+from findspot.errors import FindspotError, in_plain_words, invalid, shortened
 from findspot.surfaces.http.body import StalledBody
 
 _log = structlog.get_logger()
@@ -21,6 +21,7 @@ _LENGTHS = {
     "string_too_short": ("least", "min_length"),
     "string_too_long": ("most", "max_length"),
 }
+_PLAIN = {"missing": "is missing", "extra_forbidden": "is unknown"}
 _BY_STATUS = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED", 413: "CONTENT_TOO_LARGE"}
 
 
@@ -79,5 +80,4 @@ def _sentence(first: dict[str, Any]) -> str:
         return f"must have at {bound} {number:,} {unit}{'' if number == 1 else 's'}"
     if first["type"] == "literal_error" and first["ctx"]["expected"] == "True":
         return "must be true"
-    text: str = first["msg"].removeprefix("Value error, ")
-    return text[:1].lower() + text[1:]
+    return _PLAIN.get(first["type"]) or in_plain_words(first["msg"])

@@ -14,6 +14,7 @@ from fastapi import Request
 from findspot.app import App
 from findspot.content.keys import hashed
 from findspot.errors import FindspotError, invalid, not_found
+from findspot.jsontext.mismatch import mismatch
 from findspot.models import Caller, Role, Tool
 from findspot.runtime import messages
 from findspot.runtime.owner_token import PREFIX
@@ -156,5 +157,7 @@ class _ProjectInBody(msgspec.Struct):
 def _project_in(body: bytes) -> int:
     try:
         return msgspec.json.decode(body, type=_ProjectInBody).project_id
+    except msgspec.ValidationError as error:
+        raise mismatch(error, _ProjectInBody) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise invalid("project_id", f"the body must name the project: {error}") from None

@@ -10,6 +10,7 @@ from findspot.agents.tool_index import ToolCreation
 from findspot.app import App
 from findspot.errors import invalid
 from findspot.jsontext.check import refuse_lone_surrogates
+from findspot.jsontext.mismatch import mismatch
 from findspot.models import Tool, ToolType
 from findspot.store import dependents
 from findspot.surfaces.http.body import pieces
@@ -159,6 +160,8 @@ async def call_tool(request: Request, tool_id: int) -> Response:
     body = b"".join(await pieces(request))
     try:
         call = msgspec.json.decode(body, type=_Call)
+    except msgspec.ValidationError as error:
+        raise mismatch(error, _Call) from None
     except (msgspec.DecodeError, RecursionError) as error:
         refuse_lone_surrogates(body, "arguments")
         raise invalid("body", f"must be {{arguments}}: {error}") from None
