@@ -57,6 +57,29 @@ def test_words_that_occur_nowhere_are_corrected_to_the_nearest_that_do(typed: st
     assert query.positive_text == (typed if meant is None else meant) or query.excluded
 
 
+@pytest.mark.parametrize(
+    ("typed", "counts", "meant"),
+    [
+        ("ware", {"way": 50, "warn": 2}, "warn"),
+        ("ware 仓库", {"war": 0, "way": 50, "warn": 2}, "warn 仓库"),
+        ("marlw", {"marlow": 9, "mar": 1}, "marlow"),
+        ("kubrnetes", {"kubernet": 3}, "kubernetes"),
+        ("obsrvatoin", {"observ": 3}, "observation"),
+    ],
+)
+def test_a_word_is_corrected_to_one_that_is_written_so_although_an_index_has_only_stems(
+    typed: str, counts: dict[str, int], meant: str
+) -> None:
+    occurring = {term: count for term, count in counts.items() if count} | {"仓库": 1, "仓": 1, "库": 1}
+
+    def frequencies(wanted: Sequence[str], *, prefix: str | None = None) -> Mapping[str, int]:
+        return {
+            term: count for term, count in occurring.items() if term in wanted or (prefix and term.startswith(prefix))
+        }
+
+    assert corrected(parse(typed), typed, parse, frequencies).corrected_text == meant
+
+
 def test_the_word_that_is_being_typed_is_not_corrected() -> None:
     assert read("table genrato", typing=True).corrected_text is None
     assert read("genrator tab", typing=True).corrected_text == "generator tab"

@@ -90,17 +90,32 @@ def _correction(word: str, frequencies: Frequencies) -> _Correction | None:
 
 
 def _by_term(words: Iterable[str]) -> dict[str, str]:
-    """Return the words by their terms, the first word of each term."""
+    """Return the words by their terms: of each term the first word that is written so, else the first one."""
     by_term: dict[str, str] = {}
     for word in words:
-        by_term.setdefault(_term(word), word)
+        term = _term(word)
+        if term not in by_term or (_is_written(word, term) and not _is_written(by_term[term], term)):
+            by_term[term] = word
     return by_term
 
 
+def _is_written(word: str, term: str) -> bool:
+    """Return whether a term that occurs is likely to stand for this word, and not only for others with its stem."""
+    from findspot.words.vocabulary import is_word
+
+    return word == term or is_word(word)
+
+
 def _most_frequent(word: str, by_term: Mapping[str, str], frequencies: Frequencies) -> _Correction | None:
-    """Return the best of these words that occur: with the same first letter, then the most frequent one."""
+    """Return the best of these words that occur: with the same first letter, then one that is written so, then the
+    most frequent one."""
     counts = frequencies(list(by_term)) or {}
-    best = sorted(counts, key=lambda term: (by_term[term][0] != word[0], -counts[term], term))[:2]
+
+    def rank(term: str) -> tuple[bool, bool, int, str]:
+        meant = by_term[term]
+        return meant[0] != word[0], not _is_written(meant, term), -counts[term], term
+
+    best = sorted(counts, key=rank)[:2]
     if not best:
         return None
     is_second_near = len(best) > 1 and by_term[best[1]][0] == word[0]

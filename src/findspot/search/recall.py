@@ -320,8 +320,10 @@ def _load_parser() -> None:
     from findspot.words import parse
     from findspot.words.folding import fold_run
     from findspot.words.likeness import fold_texts
+    from findspot.words.vocabulary import is_word
 
     parse("Any word. 任何词")
+    is_word("any")
     fold_texts(["任何文字"])
     fold_run("任何文字" * 20)
     list(cut("Any text. 任何文字。", SEGMENT_LENGTH, 0))

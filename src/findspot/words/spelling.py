@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from string import ascii_lowercase
 
 from findspot.words.stemming import stem
+from findspot.words.vocabulary import is_word
 
 ONE_ERROR_FROM = 4  # letters of a word that may have one error
 TWO_ERRORS_FROM = 8
@@ -54,8 +55,12 @@ def surface_near(word: str, term: str) -> str | None:
         return None
     base = f"{term[:-1]}y" if term.endswith("i") else term
     forms = [form for form in (term, base, *(term + ending for ending in _ENDINGS)) if abs(len(form) - len(word)) <= 2]
-    near = [(distance(form, word), form[-1] != word[-1], form) for form in forms if stem(form) == term]
-    errors, _, best = min(near, default=(3, True, ""))
+    near = [
+        (distance(form, word), form != term and not is_word(form), form[-1] != word[-1], form)
+        for form in forms
+        if stem(form) == term
+    ]
+    errors, _, _, best = min(near, default=(3, True, True, ""))
     return best if errors <= 2 else None
 
 
