@@ -4,6 +4,7 @@ import argparse
 import os
 import resource
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from tests.servers import Server
@@ -11,7 +12,7 @@ from tests.servers import Server
 from bench import speed_data
 from bench.fairness import searches, texts_of
 from bench.load import Group, Outcome, run
-from bench.report import Figure, Report, percentile
+from bench.report import Figure, Report, pace_ms, percentile
 from bench.workspace import Workspace
 
 SECONDS, ROUNDS = 15.0, 3
@@ -26,11 +27,14 @@ the same data. It does so {rounds} times and shows the median. The load generato
 processor time is shown as a share of one core: the server had that much less. The load average was {load:.1f} at the
 start.
 
-One API process is bound by Python's global lock: it keeps little more than one core busy. Each further process adds as
-much as a core gives, until the cores are used up. The load generator, the supervisor and an idle index worker take the
-share of a core that is shown. So with 16 cores, of which one is left to the load, the worker and the system, 15 API
-processes answer about 15 times as many searches as one that has a core of its own. Memory bandwidth was not measured;
-the scan of the vectors is the part that needs it."""
+One API process is bound by Python's global lock: it keeps little more than one core busy, as shown at the end. Each
+further process adds as much as a core gives, until the cores are used up. Cores may share parts with each other or
+with other machines, so the last section also shows how many times the work of one process a plain loop of Python
+gets done in {processes} processes at once. That, divided by the cores that one process and the load keep busy, is
+the most to expect. The load generator, the supervisor and an idle index worker take the share of a core that is
+shown. So with 16 cores, of which one is left to the load, the worker and the system, 15 API processes answer about
+15 times as many searches as one that has a core of its own. Memory bandwidth was not measured; the scan of the
+vectors is the part that needs it."""
 
 
 class Load:
@@ -59,15 +63,21 @@ def measure(chunks: int, seconds: float, processes: int, rounds: int) -> Report:
     facts = {"chunks": chunks, "clients": CLIENTS, "seconds": seconds, "processes": processes, "rounds": rounds}
     report = Report("workers", "Several API processes", HOW.format(**facts, load=os.getloadavg()[0]))
     rates: dict[int, list[float]] = {1: [], processes: []}
+    busy, at_once = list[float](), list[float]()
     with tempfile.TemporaryDirectory(prefix="findspot-workers-") as folder:
         load = Load(_fill(Path(folder), corpus, chunks), queries, seconds)
         for turn in range(1, rounds + 1):
+            at_once.append(_work_at_once(processes))
             for number in (1, processes):
                 section = f"{number} API process{'es' if number > 1 else ''}, round {turn}"
-                rates[number].append(_measure_one(report, section, Path(folder), load, number, seconds))
+                rate, cores = _measure_one(report, section, Path(folder), load, number, seconds)
+                rates[number].append(rate)
+                busy += [cores] if number == 1 else []
     grown = _median(rates[processes]) / _median(rates[1])
     for number, found in rates.items():
         report.add("Together", Figure(f"searches with {number}, median", _median(found), "/s"))
+    report.add("Together", Figure("cores that one process and the load keep busy", _median(busy), ""))
+    report.add("Together", Figure(f"a loop of Python in {processes} processes, times one", _median(at_once), "×"))
     bound = LEAST if processes == PROCESSES and (os.cpu_count() or 1) >= PROCESSES else None
     report.add("Together", Figure(f"{processes} processes, times one", grown, "×", least=bound))
     return report
@@ -85,7 +95,18 @@ def _fill(folder: Path, corpus: speed_data.Corpus, chunks: int) -> int:
         server.stop()
 
 
-def _measure_one(report: Report, section: str, folder: Path, load: Load, processes: int, seconds: float) -> float:
+def _work_at_once(processes: int) -> float:
+    """Return how many times the work of one process several do at once: cores may share parts, or belong to others."""
+    with ProcessPoolExecutor(processes) as pool:
+        alone = pool.submit(pace_ms).result()
+        together = [each.result() for each in [pool.submit(pace_ms) for _ in range(processes)]]
+    return sum(alone / each for each in together)
+
+
+def _measure_one(
+    report: Report, section: str, folder: Path, load: Load, processes: int, seconds: float
+) -> tuple[float, float]:
+    """Return the searches a second, and how many cores server and load generator kept busy."""
     server = Server.start(folder, "--workers", str(processes), FINDSPOT_LOG_LEVEL="warning")
     try:
         load.send(server)  # opens the index and fills the caches
@@ -103,7 +124,7 @@ def _measure_one(report: Report, section: str, folder: Path, load: Load, process
     report.add(section, Figure("processor time of the server, per search", served_s / len(taken) * 1000, "ms"))
     others = sum(count for status, count in outcome.statuses.items() if status != "search 200")
     report.add(section, Figure("other answers", others, "", 1))
-    return rate
+    return rate, (served_s + own_s) / seconds
 
 
 def processor_s(server: Server) -> float:
