@@ -1,7 +1,7 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Outlet, useParams, useRouterState } from '@tanstack/react-router'
 import { type ComponentType, lazy, Suspense, useCallback, useEffect, useMemo, useState } from 'react'
-import { api, getProjectOptions } from '../api'
+import { ApiFailure, getProjectOptions } from '../api'
 import { IconButton } from '../components/Button'
 import { Icon } from '../components/Icon'
 import { type OpenDocument, OpenDocumentContext } from '../components/openDocument'
@@ -13,9 +13,11 @@ import { SearchPanel } from '../features/search/SearchPanel'
 import { useText } from '../i18n/language'
 import { address } from './addresses'
 import styles from './app.module.css'
+import { NotFound } from './NotFound'
 import { Brand, Preferences } from './Preferences'
 import type { PaletteProps } from './ProjectPalette'
 import { type Place, placesOf } from './places'
+import { SignOut } from './SignOut'
 import { shortcutOf, withModifier } from './shortcuts'
 
 const ReplacePanel = lazy(() =>
@@ -46,7 +48,8 @@ export function Shell() {
     if (window.matchMedia('(max-width: 56rem)').matches) setPanel(null)
   }, [])
 
-  if (project.isError) {
+  if (project.error instanceof ApiFailure && project.error.status === 404) return <NotFound />
+  if (project.isError && !project.data) {
     return (
       <main>
         <Failed error={project.error} onRetry={() => void project.refetch()} />
@@ -151,13 +154,8 @@ function Side({
   onPalette: () => void
 }) {
   const { t } = useText()
-  const queries = useQueryClient()
   const places = placesOf(projectId)
   const owner = useMay('owner')
-  const signOut = async () => {
-    await api.signOut({ throwOnError: true })
-    await queries.resetQueries()
-  }
   return (
     <div className={styles.side} data-open={open}>
       <div className={styles.sideHead}>
@@ -166,7 +164,7 @@ function Side({
         </PageLink>
       </div>
       <PageLink to="/" className={styles.project}>
-        <strong>{name}</strong>
+        <strong>{name || '\u00a0'}</strong>
         <span>{t(owner ? 'nav.allProjects' : 'nav.project')}</span>
       </PageLink>
       <div className={styles.finder}>
@@ -198,7 +196,7 @@ function Side({
       </nav>
       <div className={styles.sideFoot}>
         <Preferences />
-        <IconButton icon="signout" label={t('signout')} onClick={() => void signOut()} />
+        <SignOut />
       </div>
     </div>
   )

@@ -119,6 +119,7 @@ export function Editor({
         lang: languageOf(stored.text),
         role: 'textbox',
         'aria-multiline': 'true',
+        'aria-readonly': String(!editable),
         'aria-label': t('editor.label', { title: stored.title }),
         'data-format': stored.format,
         spellcheck: rich ? 'true' : 'false',

@@ -46,7 +46,7 @@ export function ReplacePanel({
   const { unticked, toggle, current, setCurrent, clear } = useTicks(preview.data)
   const [asking, setAsking] = useState(false)
   const reload = open?.reload
-  const { execute, undo, replaceOne } = useReplacing(projectId, () => {
+  const { execute, undo, replaceOne } = useReplacing(projectId, settle, () => {
     clear()
     reload?.()
   })
