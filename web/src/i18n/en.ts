@@ -278,6 +278,8 @@ export const en = {
   'keys.role': 'Role',
   'keys.new': 'Create a key',
   'keys.revoke': 'Revoke {name}',
+  'keys.revokeText': 'Whoever uses this key loses access at once. It cannot be undone.',
+  'keys.revokeButton': 'Revoke',
   'role.read': 'Read',
   'role.write': 'Write',
   'role.admin': 'Administer',

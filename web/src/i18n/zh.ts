@@ -278,6 +278,8 @@ export const zh: Record<TextKey, string> = {
   'keys.role': '角色',
   'keys.new': '创建密钥',
   'keys.revoke': '吊销 {name}',
+  'keys.revokeText': '使用此密钥的人会立即失去访问权限，且无法撤销。',
+  'keys.revokeButton': '吊销',
   'role.read': '读取',
   'role.write': '写入',
   'role.admin': '管理',
