@@ -290,6 +290,37 @@ test('more results are loaded when their end comes into view', async () => {
   expect(new Set(addresses).size).toBe(addresses.length)
 })
 
+test('results stay when their next page has expired, and the search starts anew on request', async () => {
+  expectFault(/422/)
+  const many = await newProject('Expired')
+  const lines = Array.from(
+    { length: 130 },
+    (_, at) => `Beacon 灯标 number ${at}: ${'flames '.repeat(120)}${at * 7919}.`,
+  )
+  await newDocument(many, 'Beacons', lines.join('\n\n'))
+  await settled(many)
+  const page = await openPage()
+  const outdated = (url: URL) => url.pathname.endsWith('/search/query/strategy')
+  await page.route(outdated, async (route) => {
+    const body = route.request().postDataJSON()
+    await route.continue(body.cursor ? { postData: JSON.stringify({ ...body, cursor: 'expired' }) } : {})
+  })
+  await page.goto(`/projects/${many}/documents`)
+  await page.getByRole('link', { name: 'Beacons' }).waitFor()
+  await page.keyboard.press('Control+Shift+F')
+  await field(page).fill('beacon 灯标')
+  const links = page.getByRole('region', { name: 'Beacons' }).getByRole('link')
+  await links.first().waitFor()
+  const first = await links.count()
+  await links.last().scrollIntoViewIfNeeded()
+  await page.getByText('This search is too old to go on').waitFor()
+  expect(await links.count()).toBe(first)
+  await expectAccessible(page)
+  await page.unroute(outdated)
+  await page.getByRole('button', { name: 'Search again' }).click()
+  await expect.poll(() => links.count()).toBeGreaterThan(first)
+})
+
 // scenario: 004.fts.command-palette
 test('the palette opens a document by title, one by its text, and runs commands, by keyboard alone', async () => {
   const page = await openPage()

@@ -139,6 +139,8 @@ export const en = {
   'search.matches': '{count}',
   'search.duplicates': '{count} alike',
   'search.end': 'No more results',
+  'search.expired': 'This search is too old to go on. Search again to see more results.',
+  'search.again': 'Search again',
   'search.inDocument': 'Document',
   'search.anyDocument': 'All documents',
   'search.anyType': 'Any type',

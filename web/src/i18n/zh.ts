@@ -139,6 +139,8 @@ export const zh: Record<TextKey, string> = {
   'search.matches': '{count}',
   'search.duplicates': '{count} 处相似',
   'search.end': '没有更多结果',
+  'search.expired': '这次搜索已过期，请重新搜索以查看更多结果。',
+  'search.again': '重新搜索',
   'search.inDocument': '文档',
   'search.anyDocument': '全部文档',
   'search.anyType': '任意类型',
