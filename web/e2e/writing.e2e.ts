@@ -175,6 +175,35 @@ describe('writing', () => {
     expect((await stored(id)).text).toBe('Start. More')
   })
 
+  test('a long list draws its rows in portions, and its filter sees all titles', async () => {
+    const project = await newProject('Many documents')
+    for (let at = 0; at < 130; at += 1) await newDocument(project, `Note ${at} 笔记`, 'Words.')
+    const page = await openPage()
+    await page.goto(`/projects/${project}/documents`)
+    const rows = page.locator('tbody tr')
+    await rows.first().waitFor()
+    expect(await rows.count()).toBe(100)
+    await rows.last().scrollIntoViewIfNeeded()
+    await expect.poll(() => rows.count()).toBe(130)
+    await page.getByLabel('Filter by title').fill('note 0 ')
+    await expect.poll(() => rows.count()).toBe(1)
+    await page.getByLabel('Filter by title').fill('nothing like this')
+    await page.getByText('No title fits').waitFor()
+  })
+
+  test('a deletion by keyboard can be taken back by keyboard, however long that takes', async () => {
+    const project = await newProject('Keyboard')
+    await newDocument(project, 'Keep me', 'One.')
+    const page = await openPage()
+    await page.clock.install()
+    await page.goto(`/projects/${project}/documents`)
+    await page.getByRole('button', { name: 'Delete Keep me' }).press('Enter')
+    await page.getByText('was deleted').waitFor()
+    await page.clock.runFor(60_000)
+    await page.keyboard.press('Enter')
+    await page.getByRole('link', { name: 'Keep me' }).waitFor()
+  })
+
   test('a document with unknown parts is shown and never changed', async () => {
     const project = await newProject('Unknown')
     const content = { type: 'doc', content: [{ type: 'mystery', content: [{ type: 'text', text: 'Still readable' }] }] }

@@ -66,6 +66,8 @@ export const en = {
   'documents.noneText': 'Write one here, or import a folder with findspot import.',
   'documents.count': '{count} {count|document|documents}',
   'documents.filter': 'Filter by title',
+  'documents.noMatch': 'No title fits',
+  'documents.notDeleted': '“{title}” could not be deleted.',
   'documents.rename': 'Rename {title}',
   'documents.delete': 'Delete {title}',
   'documents.deleted': '“{title}” was deleted.',

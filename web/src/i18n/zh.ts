@@ -67,6 +67,8 @@ export const zh: Record<TextKey, string> = {
   'documents.noneText': '可以在这里新建，也可以用 findspot import 导入文件夹。',
   'documents.count': '{count} 篇文档',
   'documents.filter': '按标题筛选',
+  'documents.noMatch': '没有符合的标题',
+  'documents.notDeleted': '未能删除“{title}”。',
   'documents.rename': '重命名 {title}',
   'documents.delete': '删除 {title}',
   'documents.deleted': '已删除“{title}”。',
