@@ -74,6 +74,24 @@ describe('replacing in a project', () => {
     }
   })
 
+  test('the shortcut puts what is typed next into the field, also when the panel is open already', async () => {
+    const project = await newProject('Shortcut')
+    const id = await newDocument(project, 'Draft', 'The fox ran.')
+    const page = await openPage()
+    const loaded = page.waitForResponse(/ReplacePanel.*js/)
+    await page.goto(`/projects/${project}/documents/${id}`)
+    await page.getByLabel('Text of Draft').click()
+    await loaded // in a quiet moment, before it is wanted
+    const find = page.getByLabel('Find', { exact: true })
+    for (const word of ['fox', '狐狸']) {
+      await page.keyboard.press('Control+H')
+      await page.keyboard.insertText(word)
+      expect(await find.inputValue()).toBe(word)
+      await page.getByRole('button', { name: 'Whole words' }).focus()
+    }
+    expect(await page.getByLabel('Text of Draft').textContent()).toBe('The fox ran.')
+  })
+
   test('saves what was typed a moment ago before it replaces', async () => {
     const project = await newProject('Typing and replacing')
     const id = await newDocument(project, 'Draft', 'The fox ran.')
