@@ -258,6 +258,25 @@ describe('when the search cannot do everything', () => {
     await page.getByRole('region', { name: 'Notes' }).waitFor()
   })
 
+  test('the palette and the replace panel name a server that is gone, and recover', async () => {
+    expectFault(/Failed to load resource/)
+    const page = await openPage({ language: 'zh' })
+    await page.goto(`/projects/${project}/documents`)
+    await page.getByRole('link', { name: 'Notes' }).waitFor()
+    await page.keyboard.press('Control+P')
+    await page.getByRole('combobox').waitFor()
+    await page.route('**/api/**', (route) => route.abort())
+    await page.getByRole('combobox').fill('zzqqxx')
+    await page.getByRole('dialog').getByText('服务器没有响应').waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Control+Shift+H')
+    await page.getByLabel('查找', { exact: true }).fill('telescope')
+    await page.getByRole('heading', { name: '服务器没有响应' }).waitFor()
+    await page.unroute('**/api/**')
+    await page.getByRole('button', { name: '重试' }).click()
+    await page.getByText('2 篇文档，2 处匹配').waitFor()
+  })
+
   test('a server that is gone is named as such', async () => {
     expectFault(/Failed to load resource/)
     const page = await openPage()

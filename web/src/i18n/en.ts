@@ -251,6 +251,7 @@ export const en = {
   'endpoints.configure': 'Configuration for MCP clients',
   'endpoints.client': 'Client',
   'endpoints.file': 'Add this to {file}.',
+  'status.outdated': 'These figures are not current: {reason}',
   'status.ready': 'Everything is searchable',
   'status.indexing': 'Indexing',
   'status.rebuilding': 'Rebuilding the index',

@@ -251,6 +251,7 @@ export const zh: Record<TextKey, string> = {
   'endpoints.configure': 'MCP 客户端配置',
   'endpoints.client': '客户端',
   'endpoints.file': '将以下内容加入 {file}。',
+  'status.outdated': '以下数据不是最新的：{reason}',
   'status.ready': '全部可搜索',
   'status.indexing': '正在索引',
   'status.rebuilding': '正在重建索引',

@@ -100,6 +100,7 @@ export function Editor({
     extensions: rich ? RICH : PLAIN,
     content,
     editable,
+    autofocus: editable && stored.text === '', // a new document waits for its first words
     injectCSS: false,
     enableContentCheck: true,
     shouldRerenderOnTransaction: false,
