@@ -189,7 +189,7 @@ describe('writing', () => {
     await page.getByLabel('Filter by title').fill('note 0 ')
     await expect.poll(() => rows.count()).toBe(1)
     await page.getByLabel('Filter by title').fill('nothing like this')
-    await page.getByText('No title fits').waitFor()
+    await page.getByText('No matching title').waitFor()
   })
 
   test('a deletion by keyboard can be taken back by keyboard, however long that takes', async () => {

@@ -139,7 +139,7 @@ export const zh: Record<TextKey, string> = {
   'search.indexing': '已可搜索 {done} / {total} 篇文档。',
   'search.indexRebuilding': '正在重建索引：{done} / {total} 篇文档，期间可以照常搜索。',
   'search.matches': '{count}',
-  'search.duplicates': '{count} 处相似',
+  'search.duplicates': '已折叠 {count} 处相似内容',
   'search.end': '没有更多结果',
   'search.expired': '这次搜索已过期，请重新搜索以查看更多结果。',
   'search.again': '重新搜索',
