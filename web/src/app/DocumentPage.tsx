@@ -56,8 +56,10 @@ function OneDocument() {
   const settle = useCallback(async () => {
     await save()
     if (!editor.current || editor.current.revision() === revision.current) return
-    const { isSuccess } = await refetch()
-    if (isSuccess && editor.current?.isSaved()) setLoads((count) => count + 1) // what was typed meanwhile stays
+    const { data } = await refetch()
+    const edited = editor.current
+    // An answer that is older than the editor, or words typed meanwhile: then the editor keeps its text.
+    if (data && edited?.isSaved() && data.revision >= edited.revision()) setLoads((count) => count + 1)
   }, [refetch, save])
   useEffect(() => {
     if (start === undefined || end === undefined) return
