@@ -36,6 +36,7 @@ describe('tables', () => {
     await expectAccessible(page)
     await tree.focus()
     await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
     await page.keyboard.press('ArrowRight')
     await tree.getByRole('treeitem', { name: /^~/ }).waitFor()
     await page.keyboard.press('ArrowRight')
@@ -66,6 +67,33 @@ describe('tables', () => {
     await page.reload()
     await page.getByRole('treeitem', { name: /big/ }).click()
     await expect.poll(() => page.getByLabel('Value (JSON)').inputValue()).toBe('{"n": 12345678901234567890}')
+  })
+
+  test.each([
+    ['a text', '守塔人 keeper', '"守塔人 keeper"'],
+    ['an empty list', [], '[]'],
+  ])('%s as the whole table is shown and edited', async (name, data, shown) => {
+    const made = await server.post<{ id: number }>(`/projects/${project}/tables`, { name, data })
+    const page = await openPage()
+    await page.goto(`/projects/${project}/tables/${made.id}`)
+    await page.getByRole('treeitem', { name: 'Whole table' }).click()
+    const value = page.getByLabel('Value (JSON)')
+    await expect.poll(() => value.inputValue()).toBe(shown)
+    await value.fill('{"灯塔": 1}')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('treeitem', { name: /灯塔/ }).waitFor()
+    await expectAccessible(page)
+  })
+
+  test('a very long text shows its beginning and its size', async () => {
+    const data = { long: '风雨 storm '.repeat(40_000), '': 'empty key' }
+    const made = await server.post<{ id: number }>(`/projects/${project}/tables`, { name: 'Long text', data })
+    const page = await openPage({ language: 'zh' })
+    await page.goto(`/projects/${project}/tables/${made.id}`)
+    await page.getByRole('treeitem', { name: /^long/ }).click()
+    await page.getByText('太长而无法在此完整显示').waitFor()
+    await page.getByRole('region', { name: '值（JSON）' }).getByText('风雨 storm 风雨').waitFor()
+    await page.getByRole('treeitem', { name: '"" empty key' }).waitFor()
   })
 
   test('a table is created from a JSON text', async () => {
@@ -180,7 +208,16 @@ describe('tools', () => {
     await page.getByRole('button', { name: 'Create a key' }).click()
     await page.getByText(/fsk_.{20}/).waitFor()
     await expectAccessible(page)
+    await page.getByRole('button', { name: 'Revoke reader' }).click()
+    await page.getByRole('dialog').getByText('loses access at once').waitFor()
+    await page.getByRole('button', { name: 'Revoke', exact: true }).click()
+    await page.getByText('No keys yet.').waitFor()
     await page.getByRole('button', { name: 'Rebuild the index' }).click()
     await page.getByText('Searching goes on').waitFor()
+    expectFault(/Failed to load resource/)
+    await page.route('**/api/**', (route) => route.abort())
+    await page.getByText('These figures are not current').waitFor()
+    await page.unroute('**/api/**')
+    await page.getByText('These figures are not current').waitFor({ state: 'detached' })
   })
 })

@@ -105,6 +105,7 @@ export const serverAt = (at: string) => ({
   get: <Answer>(path: string) => call<Answer>(at, 'GET', path),
   post: <Answer>(path: string, body: unknown) => call<Answer>(at, 'POST', path, body),
   put: <Answer>(path: string, body: unknown) => call<Answer>(at, 'PUT', path, body),
+  delete: (path: string) => call<void>(at, 'DELETE', path),
 })
 
 export const server = serverAt(origin)

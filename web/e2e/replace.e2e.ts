@@ -57,6 +57,60 @@ describe('replacing in a project', () => {
     await page.getByText('已撤销').waitFor()
   })
 
+  test('keeps long titles and words inside the panel', async () => {
+    const project = await newProject('Wide titles')
+    await newDocument(project, 'W'.repeat(200), 'A fox.')
+    await newDocument(project, 'A very long title 很长的标题 '.repeat(8).slice(0, 200), `${'长'.repeat(90)}fox`)
+    const page = await openPage({ width: 360 })
+    await page.goto(`/projects/${project}/documents`)
+    await page.getByRole('link', { name: /WWW/ }).waitFor()
+    await page.keyboard.press('Control+Shift+H')
+    await page.getByLabel('Find', { exact: true }).fill('fox')
+    await page.getByLabel('Replace with').fill('狐狸')
+    await page.locator('ins').nth(1).waitFor()
+    for (const change of await page.locator('ins').all()) {
+      const { x = -1, width = 0 } = (await change.boundingBox()) ?? {}
+      expect([x >= 0, x + width <= 360]).toEqual([true, true])
+    }
+  })
+
+  test('the shortcut puts what is typed next into the field, also when the panel is open already', async () => {
+    const project = await newProject('Shortcut')
+    const id = await newDocument(project, 'Draft', 'The fox ran.')
+    const page = await openPage()
+    const loaded = page.waitForResponse(/ReplacePanel.*js/)
+    await page.goto(`/projects/${project}/documents/${id}`)
+    await page.getByLabel('Text of Draft').click()
+    await loaded // in a quiet moment, before it is wanted
+    const find = page.getByLabel('Find', { exact: true })
+    for (const word of ['fox', '狐狸']) {
+      await page.keyboard.press('Control+H')
+      await page.keyboard.insertText(word)
+      expect(await find.inputValue()).toBe(word)
+      await page.getByRole('button', { name: 'Whole words' }).focus()
+    }
+    expect(await page.getByLabel('Text of Draft').textContent()).toBe('The fox ran.')
+  })
+
+  test('saves what was typed a moment ago before it replaces', async () => {
+    const project = await newProject('Typing and replacing')
+    const id = await newDocument(project, 'Draft', 'The fox ran.')
+    const page = await openPage()
+    await page.goto(`/projects/${project}/documents/${id}`)
+    await page.getByLabel('Text of Draft').waitFor()
+    await page.keyboard.press('Control+H')
+    await page.getByLabel('Find', { exact: true }).fill('fox')
+    await page.getByLabel('Replace with').fill('狐狸')
+    await page.locator('ins').first().waitFor()
+    await page.clock.install() // nothing is saved by itself from now on
+    await page.getByLabel('Text of Draft').click()
+    await page.keyboard.press('Control+End')
+    await page.keyboard.insertText(' It was late 很晚了.')
+    await page.getByRole('button', { name: 'Replace', exact: true }).last().click()
+    await expect.poll(() => textOf(id)).toBe('The 狐狸 ran. It was late 很晚了.')
+    await page.getByLabel('Text of Draft').getByText('The 狐狸 ran. It was late 很晚了.').waitFor()
+  })
+
   test('shows a preview of many matches page by page, and replaces those that were not shown too', async () => {
     const project = await newProject('Many matches')
     const one = await newDocument(project, 'One', Array.from({ length: 150 }, (_, at) => `Line ${at}: fox`).join('\n'))

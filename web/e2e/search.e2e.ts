@@ -258,6 +258,25 @@ describe('when the search cannot do everything', () => {
     await page.getByRole('region', { name: 'Notes' }).waitFor()
   })
 
+  test('the palette and the replace panel name a server that is gone, and recover', async () => {
+    expectFault(/Failed to load resource/)
+    const page = await openPage({ language: 'zh' })
+    await page.goto(`/projects/${project}/documents`)
+    await page.getByRole('link', { name: 'Notes' }).waitFor()
+    await page.keyboard.press('Control+P')
+    await page.getByRole('combobox').waitFor()
+    await page.route('**/api/**', (route) => route.abort())
+    await page.getByRole('combobox').fill('zzqqxx')
+    await page.getByRole('dialog').getByText('服务器没有响应').waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Control+Shift+H')
+    await page.getByLabel('查找', { exact: true }).fill('telescope')
+    await page.getByRole('heading', { name: '服务器没有响应' }).waitFor()
+    await page.unroute('**/api/**')
+    await page.getByRole('button', { name: '重试' }).click()
+    await page.getByText('2 篇文档，2 处匹配').waitFor()
+  })
+
   test('a server that is gone is named as such', async () => {
     expectFault(/Failed to load resource/)
     const page = await openPage()
@@ -288,6 +307,37 @@ test('more results are loaded when their end comes into view', async () => {
   await expect.poll(() => links.count()).toBeGreaterThan(first)
   const addresses = await links.evaluateAll((all) => all.map((each) => each.getAttribute('href')))
   expect(new Set(addresses).size).toBe(addresses.length)
+})
+
+test('results stay when their next page has expired, and the search starts anew on request', async () => {
+  expectFault(/422/)
+  const many = await newProject('Expired')
+  const lines = Array.from(
+    { length: 130 },
+    (_, at) => `Beacon 灯标 number ${at}: ${'flames '.repeat(120)}${at * 7919}.`,
+  )
+  await newDocument(many, 'Beacons', lines.join('\n\n'))
+  await settled(many)
+  const page = await openPage()
+  const outdated = (url: URL) => url.pathname.endsWith('/search/query/strategy')
+  await page.route(outdated, async (route) => {
+    const body = route.request().postDataJSON()
+    await route.continue(body.cursor ? { postData: JSON.stringify({ ...body, cursor: 'expired' }) } : {})
+  })
+  await page.goto(`/projects/${many}/documents`)
+  await page.getByRole('link', { name: 'Beacons' }).waitFor()
+  await page.keyboard.press('Control+Shift+F')
+  await field(page).fill('beacon 灯标')
+  const links = page.getByRole('region', { name: 'Beacons' }).getByRole('link')
+  await links.first().waitFor()
+  const first = await links.count()
+  await links.last().scrollIntoViewIfNeeded()
+  await page.getByText('This search is too old to go on').waitFor()
+  expect(await links.count()).toBe(first)
+  await expectAccessible(page)
+  await page.unroute(outdated)
+  await page.getByRole('button', { name: 'Search again' }).click()
+  await expect.poll(() => links.count()).toBeGreaterThan(first)
 })
 
 // scenario: 004.fts.command-palette

@@ -66,6 +66,30 @@ describe('signing in', () => {
     expect(await page.locator('noscript').textContent()).toContain('needs JavaScript')
   })
 
+  test('a server that does not answer is not taken for a wrong key', async () => {
+    expectFault(/401|Failed to load resource/)
+    const page = await openPage({ signedIn: false, language: 'zh' })
+    await page.goto('/')
+    await page.getByLabel('密钥').fill(token)
+    await page.route('**/api/**', (route) => route.abort())
+    await page.getByRole('button', { name: '登录' }).click()
+    await page.getByText('服务器没有响应').waitFor()
+    await page.unroute('**/api/**')
+    await page.getByRole('button', { name: '登录' }).click()
+    await page.getByRole('heading', { name: '项目', exact: true }).waitFor()
+    await page.getByRole('button', { name: '退出登录' }).click()
+    await page.getByRole('heading', { name: '登录' }).waitFor()
+  })
+
+  test('an unknown project leads back to the projects', async () => {
+    expectFault(/404/)
+    const page = await openPage()
+    await page.goto('/projects/999999/documents')
+    await page.getByRole('heading', { name: 'Not found' }).waitFor()
+    await page.getByRole('link', { name: 'All projects' }).click()
+    await page.getByRole('heading', { name: 'Projects', exact: true }).waitFor()
+  })
+
   test('with the API down the page says so and recovers', async () => {
     expectFault(/Failed to load resource/)
     const page = await openPage()

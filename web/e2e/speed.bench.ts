@@ -77,7 +77,7 @@ test('speed in the browser', async () => {
     await page.keyboard.type('abcde '[round % 6] ?? 'a', { delay: 30 }) // autosave and the index run meanwhile
     if (round % 100 === 50) {
       // A search runs while one types.
-      await page.evaluate(() => window.dispatchEvent(new Event('findspot:focus-search')))
+      await page.evaluate(() => window.dispatchEvent(new Event('findspot:focus-panel')))
       await page.keyboard.type('x')
       await page
         .getByLabel('Text of Long')

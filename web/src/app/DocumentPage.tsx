@@ -4,11 +4,14 @@ import { lazy, Suspense, useCallback, useEffect, useRef, useState } from 'react'
 import { getDocumentOptions } from '../api'
 import { IconButton } from '../components/Button'
 import { type TextRange, useOpenDocument } from '../components/openDocument'
+import { useNavigateTo } from '../components/PageLink'
 import { Failed, Loading } from '../components/Screen'
 import { Versions } from '../features/documents/Versions'
 import type { EditorHandle } from '../features/editor/DocumentEditor'
 import { useText } from '../i18n/language'
+import { address } from './addresses'
 import styles from './document.module.css'
+import { LeaveGuard } from './LeaveGuard'
 import { remember } from './recent'
 
 const DocumentEditor = lazy(() =>
@@ -22,6 +25,7 @@ export function DocumentPage() {
 
 function OneDocument() {
   const { t } = useText()
+  const navigate = useNavigateTo()
   const { projectId, documentId } = useParams({ from: '/projects/$projectId/documents/$documentId' })
   const { start, end } = useSearch({ from: '/projects/$projectId/documents/$documentId' })
   const id = Number(documentId)
@@ -36,20 +40,27 @@ function OneDocument() {
   const editor = useRef<EditorHandle | null>(null)
   const title = stored.data?.title
   const { refetch } = stored
-  const reload = useCallback(() => {
-    void refetch().then(() => setLoads((count) => count + 1))
+  const reload = useCallback(async () => {
+    const { isSuccess } = await refetch()
+    if (isSuccess) setLoads((count) => count + 1)
   }, [refetch])
+  const save = useCallback(async () => {
+    await editor.current?.flush()
+    return editor.current?.isSaved() ?? true
+  }, [])
 
   const [marks, setMarks] = useState<{ ranges: readonly TextRange[]; current: number }>({ ranges: [], current: -1 })
   const { setOpen } = useOpenDocument()
   const revision = useRef(0)
   const [match, setMatch] = useState<TextRange>()
   const settle = useCallback(async () => {
-    await editor.current?.flush()
+    await save()
     if (!editor.current || editor.current.revision() === revision.current) return
-    await refetch()
-    setLoads((count) => count + 1)
-  }, [refetch])
+    const { data } = await refetch()
+    const edited = editor.current
+    // An answer that is older than the editor, or words typed meanwhile: then the editor keeps its text.
+    if (data && edited?.isSaved() && data.revision >= edited.revision()) setLoads((count) => count + 1)
+  }, [refetch, save])
   useEffect(() => {
     if (start === undefined || end === undefined) return
     let current = true // places in the text are those of the saved text
@@ -59,9 +70,10 @@ function OneDocument() {
     }
   }, [start, end, settle])
   useEffect(() => {
-    setOpen({ id, settle, reload, mark: (ranges, current) => setMarks({ ranges, current }) })
+    const mark = (ranges: readonly TextRange[], current: number) => setMarks({ ranges, current })
+    setOpen({ id, settle, save, reload: () => void reload(), mark })
     return () => setOpen(null)
-  }, [id, reload, settle, setOpen])
+  }, [id, reload, save, settle, setOpen])
   revision.current = stored.data?.revision ?? 0
 
   useEffect(() => {
@@ -74,13 +86,14 @@ function OneDocument() {
   }, [title, id, projectId])
 
   if (stored.isPending) return <Loading />
-  if (stored.isError) return <Failed error={stored.error} onRetry={() => void stored.refetch()} />
+  if (!stored.data) return <Failed error={stored.error} onRetry={() => void stored.refetch()} />
   const openVersions = async () => {
-    await editor.current?.flush()
+    await save()
     setVersions((open) => !open)
   }
   return (
     <div className={styles.page} data-versions={versions}>
+      <LeaveGuard editor={editor} />
       <article className={styles.article}>
         <Suspense fallback={<Loading />}>
           <DocumentEditor
@@ -90,7 +103,8 @@ function OneDocument() {
             marks={marks.ranges}
             current={marks.current}
             handle={editor}
-            onReload={reload}
+            onReload={() => void reload()}
+            onMoved={(moved) => navigate(address(Number(projectId)).document(moved))}
             actions={
               <IconButton
                 icon="history"
@@ -104,7 +118,7 @@ function OneDocument() {
       </article>
       {versions && (
         <aside className={styles.aside}>
-          <Versions documentId={id} onClose={() => setVersions(false)} onRestored={reload} />
+          <Versions documentId={id} save={save} onClose={() => setVersions(false)} onRestored={() => void reload()} />
         </aside>
       )}
     </div>

@@ -9,7 +9,7 @@ import { recentDocuments } from './recent'
 import { withModifier } from './shortcuts'
 import { chooseTheme } from './theme'
 
-export interface PaletteProps {
+interface PaletteProps {
   projectId: number
   onClose: () => void
   onPanel: (panel: 'search' | 'replace-document' | 'replace-project') => void

@@ -27,6 +27,11 @@ export function SignIn() {
   const queries = useQueryClient()
   const [key, setKey] = useState('')
   const signIn = useMutation({ ...signInMutation(), onSuccess: () => queries.resetQueries() })
+  const wrong = (error: unknown) => {
+    if (!(error instanceof ApiFailure)) return t('error.title')
+    if (error.code === 'OFFLINE') return t('offline.title')
+    return error.status === 401 ? t('signin.wrong') : error.notice
+  }
   const submit = (event: FormEvent) => {
     event.preventDefault()
     if (key.trim()) signIn.mutate({ body: { key: key.trim() } })
@@ -42,7 +47,7 @@ export function SignIn() {
           type="password"
           value={key}
           onChange={(event) => setKey(event.target.value)}
-          error={signIn.isError ? t('signin.wrong') : undefined}
+          error={signIn.error ? wrong(signIn.error) : undefined}
           hint={t('signin.hint')}
         />
         <Button variant="primary" type="submit" disabled={!key.trim() || signIn.isPending}>

@@ -1,7 +1,7 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Outlet, useParams, useRouterState } from '@tanstack/react-router'
-import { type ComponentType, lazy, Suspense, useCallback, useEffect, useMemo, useState } from 'react'
-import { api, getProjectOptions } from '../api'
+import { type ComponentType, Suspense, useCallback, useEffect, useMemo, useState } from 'react'
+import { ApiFailure, getProjectOptions } from '../api'
 import { IconButton } from '../components/Button'
 import { Icon } from '../components/Icon'
 import { type OpenDocument, OpenDocumentContext } from '../components/openDocument'
@@ -13,14 +13,14 @@ import { SearchPanel } from '../features/search/SearchPanel'
 import { useText } from '../i18n/language'
 import { address } from './addresses'
 import styles from './app.module.css'
+import { NotFound } from './NotFound'
 import { Brand, Preferences } from './Preferences'
-import type { PaletteProps } from './ProjectPalette'
 import { type Place, placesOf } from './places'
+import { SignOut } from './SignOut'
 import { shortcutOf, withModifier } from './shortcuts'
 
-const ReplacePanel = lazy(() =>
-  import('../features/replace/ReplacePanel').then((module) => ({ default: module.ReplacePanel })),
-)
+const loadPalette = () => import('./ProjectPalette').then((module) => module.default)
+const loadReplace = () => import('../features/replace/ReplacePanel').then((module) => module.ReplacePanel)
 
 type Panel = 'search' | 'replace-document' | 'replace-project' | null
 
@@ -39,14 +39,17 @@ export function Shell() {
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new address closes the menu
   useEffect(() => setMenu(false), [path])
   useShortcuts(setPanel, setPalette)
-  const Palette = usePalette(palette)
+  const replacing = panel === 'replace-document' || panel === 'replace-project'
+  const Palette = useEarly(loadPalette, palette)
+  const ReplacePanel = useEarly(loadReplace, replacing)
 
   const { match } = useMemo(() => address(projectId), [projectId])
   const opened = useCallback(() => {
     if (window.matchMedia('(max-width: 56rem)').matches) setPanel(null)
   }, [])
 
-  if (project.isError) {
+  if (project.error instanceof ApiFailure && project.error.status === 404) return <NotFound />
+  if (project.isError && !project.data) {
     return (
       <main>
         <Failed error={project.error} onRetry={() => void project.refetch()} />
@@ -84,16 +87,18 @@ export function Shell() {
             <SearchPanel projectId={projectId} addressOf={match} onOpened={opened} onClose={() => setPanel(null)} />
           </aside>
         )}
-        {(panel === 'replace-document' || panel === 'replace-project') && (
+        {replacing && (
           <aside className={styles.panel} aria-label={t('replace.title')}>
-            <Suspense fallback={<Loading />}>
+            {ReplacePanel ? (
               <ReplacePanel
                 projectId={projectId}
                 scope={panel === 'replace-document' ? 'document' : 'project'}
                 addressOf={match}
                 onClose={() => setPanel(null)}
               />
-            </Suspense>
+            ) : (
+              <Loading />
+            )}
           </aside>
         )}
         <main id="content" className={styles.content} tabIndex={-1}>
@@ -107,14 +112,16 @@ export function Shell() {
   )
 }
 
-/** Loads the palette in a quiet moment, so that it opens at once. (A lazy component would wait for 300 ms.) */
-function usePalette(wanted: boolean): ComponentType<PaletteProps> | null {
-  const [loaded, setLoaded] = useState<ComponentType<PaletteProps> | null>(null)
+/**
+ * Loads a component in a quiet moment, so that it opens at once, and what is typed after its shortcut does not go
+ * elsewhere. (A lazy component would wait for 300 ms.)
+ */
+function useEarly<Props>(load: () => Promise<ComponentType<Props>>, wanted: boolean): ComponentType<Props> | null {
+  const [loaded, setLoaded] = useState<ComponentType<Props> | null>(null)
   useEffect(() => {
-    const load = () => void import('./ProjectPalette').then((module) => setLoaded(() => module.default))
-    const timer = setTimeout(load, wanted ? 0 : 1500)
+    const timer = setTimeout(() => void load().then((component) => setLoaded(() => component)), wanted ? 0 : 1500)
     return () => clearTimeout(timer)
-  }, [wanted])
+  }, [load, wanted])
   return loaded
 }
 
@@ -126,7 +133,7 @@ function useShortcuts(setPanel: (panel: Panel) => void, setPalette: (open: boole
       event.preventDefault()
       if (shortcut === 'palette') setPalette(true)
       else setPanel(shortcut)
-      if (shortcut === 'search') window.dispatchEvent(new Event('findspot:focus-search'))
+      if (shortcut !== 'palette') window.dispatchEvent(new Event('findspot:focus-panel'))
     }
     window.addEventListener('keydown', press)
     return () => window.removeEventListener('keydown', press)
@@ -151,13 +158,8 @@ function Side({
   onPalette: () => void
 }) {
   const { t } = useText()
-  const queries = useQueryClient()
   const places = placesOf(projectId)
   const owner = useMay('owner')
-  const signOut = async () => {
-    await api.signOut({ throwOnError: true })
-    await queries.resetQueries()
-  }
   return (
     <div className={styles.side} data-open={open}>
       <div className={styles.sideHead}>
@@ -166,7 +168,7 @@ function Side({
         </PageLink>
       </div>
       <PageLink to="/" className={styles.project}>
-        <strong>{name}</strong>
+        <strong>{name || '\u00a0'}</strong>
         <span>{t(owner ? 'nav.allProjects' : 'nav.project')}</span>
       </PageLink>
       <div className={styles.finder}>
@@ -198,7 +200,7 @@ function Side({
       </nav>
       <div className={styles.sideFoot}>
         <Preferences />
-        <IconButton icon="signout" label={t('signout')} onClick={() => void signOut()} />
+        <SignOut />
       </div>
     </div>
   )

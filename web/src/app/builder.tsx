@@ -1,4 +1,5 @@
 import { useParams, useSearch } from '@tanstack/react-router'
+import { useCallback, useRef } from 'react'
 import { useNavigateTo } from '../components/PageLink'
 import { Retrieval } from '../features/retrieval/Retrieval'
 import { Status } from '../features/status/Status'
@@ -8,6 +9,7 @@ import { Endpoints } from '../features/tools/Endpoints'
 import { Playground } from '../features/tools/Playground'
 import { Tools } from '../features/tools/Tools'
 import { address } from './addresses'
+import { type Edited, LeaveGuard } from './LeaveGuard'
 
 function useProjectId(): number {
   return Number(useParams({ from: '/projects/$projectId' }).projectId)
@@ -22,13 +24,27 @@ export function OneTablePage() {
   const projectId = useProjectId()
   const navigate = useNavigateTo()
   const { tableId } = useParams({ from: '/projects/$projectId/tables/$tableId' })
+  const drafts = useRef(0)
+  const count = useCallback((now: number) => {
+    drafts.current = now
+  }, [])
+  const edited = useRef<Edited>({
+    isSaved: () => drafts.current === 0,
+    isInConflict: () => false,
+    flush: async () => undefined, // only the reader decides what is saved
+    discard: () => undefined,
+  })
   return (
-    <TablePage
-      key={tableId}
-      projectId={projectId}
-      tableId={Number(tableId)}
-      onCreateTool={(table, pointer) => navigate(address(projectId).newTool(table, pointer))}
-    />
+    <>
+      <LeaveGuard editor={edited} />
+      <TablePage
+        key={tableId}
+        projectId={projectId}
+        tableId={Number(tableId)}
+        onCreateTool={(table, pointer) => navigate(address(projectId).newTool(table, pointer))}
+        onDrafts={count}
+      />
+    </>
   )
 }
 

@@ -31,6 +31,18 @@ describe('a toast', () => {
     expect(gone).toHaveBeenCalledOnce()
   })
 
+  test('waits while it has the focus or the pointer', () => {
+    const gone = vi.fn()
+    render(<Deleter gone={gone} undone={vi.fn()} />, { wrapper: Frame })
+    fireEvent.click(screen.getByText('Delete'))
+    act(() => screen.getByText('Undo').focus())
+    act(() => vi.advanceTimersByTime(10 * TOAST_MS))
+    expect(gone).not.toHaveBeenCalled()
+    act(() => screen.getByText('Undo').blur())
+    act(() => vi.advanceTimersByTime(TOAST_MS))
+    expect(gone).toHaveBeenCalledOnce()
+  })
+
   test('runs its action instead when asked to', () => {
     const gone = vi.fn()
     const undone = vi.fn()

@@ -29,8 +29,8 @@ export function ListItem({
       <PageLink to={to}>
         <Icon name={icon} />
         <span className={styles.name}>
-          <strong>{name}</strong>
-          {text && <small>{text}</small>}
+          <strong title={name}>{name}</strong>
+          {text && <small title={text}>{text}</small>}
         </span>
         {facts}
       </PageLink>

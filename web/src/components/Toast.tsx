@@ -4,6 +4,8 @@ import styles from './ui.module.css'
 export interface Toast {
   readonly text: string
   readonly action?: { readonly label: string; readonly run: () => void }
+  /** Whether the action gets the focus, because its opener has gone and a keyboard could not reach it in time. */
+  readonly focus?: boolean
   /** Runs when the toast goes without its action. */
   readonly onGone?: () => void
 }
@@ -40,29 +42,35 @@ function OneToast({ toast, onEnd }: { toast: Shown; onEnd: () => void }) {
   const done = useRef(false)
   const latest = useRef({ toast, onEnd })
   latest.current = { toast, onEnd }
+  const button = useRef<HTMLButtonElement>(null)
+  const [held, setHeld] = useState(false) // while somebody points at it or has the focus in it
+  const hold = { onFocus: () => setHeld(true), onPointerEnter: () => setHeld(true) }
+  const release = { onBlur: () => setHeld(false), onPointerLeave: () => setHeld(false) }
   useEffect(() => {
     const leave = () => {
       if (done.current) return
       done.current = true
       latest.current.toast.onGone?.()
     }
-    const timer = setTimeout(() => {
-      leave()
-      latest.current.onEnd()
-    }, TOAST_MS)
+    if (latest.current.toast.focus) button.current?.focus()
     window.addEventListener('pagehide', leave)
     return () => {
-      clearTimeout(timer)
       window.removeEventListener('pagehide', leave)
       leave()
     }
   }, [])
+  useEffect(() => {
+    if (held) return
+    const timer = setTimeout(() => latest.current.onEnd(), TOAST_MS)
+    return () => clearTimeout(timer)
+  }, [held])
   const { action } = toast
   return (
-    <div className={styles.toast}>
+    <div className={styles.toast} {...hold} {...release}>
       <span>{toast.text}</span>
       {action && (
         <button
+          ref={button}
           type="button"
           onClick={() => {
             done.current = true

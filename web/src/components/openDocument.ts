@@ -11,6 +11,8 @@ export interface OpenDocument {
   readonly id: number
   /** Saves what was typed, and loads the document if it is not what the editor began with. */
   readonly settle: () => Promise<void>
+  /** Saves what was typed. Resolves to whether everything is saved. */
+  readonly save: () => Promise<boolean>
   /** Loads the document again after it was changed on the server. */
   readonly reload: () => void
   readonly mark: (ranges: readonly TextRange[], current: number) => void

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useCallback, useMemo, useRef, useState } from 'react'
 import {
   api,
   createDocumentMutation,
@@ -17,6 +17,7 @@ import { Failed, Loading, Page, Screen } from '../../components/Screen'
 import { useMay } from '../../components/session'
 import { Ago } from '../../components/Text'
 import { useToast } from '../../components/Toast'
+import { useEndInView } from '../../components/useEndInView'
 import { useText } from '../../i18n/language'
 import styles from './documents.module.css'
 
@@ -54,7 +55,17 @@ export function Documents({ projectId, addressOf }: { projectId: number; address
           {all.length > 8 && (
             <Field label={t('documents.filter')} value={wanted} onChange={(event) => setWanted(event.target.value)} />
           )}
-          <DocumentTable documents={shown} addressOf={addressOf} onRename={setRenaming} onDelete={remove} />
+          {shown.length > 0 ? (
+            <DocumentTable
+              key={wanted}
+              documents={shown}
+              addressOf={addressOf}
+              onRename={setRenaming}
+              onDelete={remove}
+            />
+          ) : (
+            <Screen icon="search" title={t('documents.noMatch')} />
+          )}
         </>
       )}
       {creating && <NewDocument projectId={projectId} addressOf={addressOf} onClose={() => setCreating(false)} />}
@@ -69,10 +80,11 @@ function useDeleting(projectId: number) {
   const queries = useQueryClient()
   const toast = useToast()
   const [gone, setGone] = useState<ReadonlySet<number>>(new Set())
-  const remove = (document: DocumentSummary) => {
+  const remove = (document: DocumentSummary, byKeyboard: boolean) => {
     setGone((now) => new Set(now).add(document.id))
     toast({
       text: t('documents.deleted', { title: document.title }),
+      focus: byKeyboard,
       action: {
         label: t('undo'),
         run: () => setGone((now) => new Set([...now].filter((id) => id !== document.id))),
@@ -83,13 +95,20 @@ function useDeleting(projectId: number) {
           .then(() =>
             queries.invalidateQueries({ queryKey: listDocumentsQueryKey({ path: { project_id: projectId } }) }),
           )
-          .catch(() => setGone((now) => new Set([...now].filter((id) => id !== document.id))))
+          .catch(() => {
+            setGone((now) => new Set([...now].filter((id) => id !== document.id)))
+            toast({ text: t('documents.notDeleted', { title: document.title }) })
+          })
       },
     })
   }
   return { gone, remove }
 }
 
+const PORTION = 100 // rows
+const compare = (a: string, b: string) => Number(a > b) - Number(a < b) // quicker than by a language's rules
+
+/** Documents, the newest first. More rows are drawn when the end comes into view. */
 export function DocumentTable({
   documents,
   addressOf,
@@ -99,65 +118,72 @@ export function DocumentTable({
   documents: readonly DocumentSummary[]
   addressOf: (id: number) => string
   onRename: (document: DocumentSummary) => void
-  onDelete: (document: DocumentSummary) => void
+  onDelete: (document: DocumentSummary, byKeyboard: boolean) => void
 }) {
   const { t, language } = useText()
   const mayWrite = useMay('write')
-  const newest = [...documents].sort((a, b) => b.updatedAt.localeCompare(a.updatedAt))
+  const newest = useMemo(() => [...documents].sort((a, b) => compare(b.updatedAt, a.updatedAt)), [documents])
+  const end = useRef<HTMLDivElement>(null)
+  const [drawn, setDrawn] = useState(PORTION)
+  const more = useCallback(() => setDrawn((now) => now + PORTION), [])
+  useEndInView(end, drawn < newest.length, more)
   return (
-    <table className={styles.table}>
-      <thead>
-        <tr>
-          <th scope="col">{t('title')}</th>
-          <th scope="col">{t('type')}</th>
-          <th scope="col" className={styles.number}>
-            {t('words')}
-          </th>
-          <th scope="col">{t('changed')}</th>
-          {mayWrite && (
-            <th scope="col">
-              <span className={styles.hidden}>{t('actions')}</span>
+    <>
+      <table className={styles.table}>
+        <thead>
+          <tr>
+            <th scope="col">{t('title')}</th>
+            <th scope="col">{t('type')}</th>
+            <th scope="col" className={styles.number}>
+              {t('words')}
             </th>
-          )}
-        </tr>
-      </thead>
-      <tbody>
-        {newest.map((document) => (
-          <tr key={document.id}>
-            <td>
-              <PageLink to={addressOf(document.id)} className={styles.link}>
-                <Icon name={FORMAT_ICONS[document.format] ?? 'document'} />
-                <span>
-                  <strong>{document.title}</strong>
-                  {document.path && <small>{document.path}</small>}
-                </span>
-              </PageLink>
-            </td>
-            <td>{document.type}</td>
-            <td className={styles.number}>{document.wordCount.toLocaleString(language)}</td>
-            <td>
-              <Ago time={document.updatedAt} />
-            </td>
+            <th scope="col">{t('changed')}</th>
             {mayWrite && (
-              <td className={styles.actions}>
-                <IconButton
-                  size="small"
-                  icon="edit"
-                  label={t('documents.rename', { title: document.title })}
-                  onClick={() => onRename(document)}
-                />
-                <IconButton
-                  size="small"
-                  icon="trash"
-                  label={t('documents.delete', { title: document.title })}
-                  onClick={() => onDelete(document)}
-                />
-              </td>
+              <th scope="col">
+                <span className={styles.hidden}>{t('actions')}</span>
+              </th>
             )}
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {newest.slice(0, drawn).map((document) => (
+            <tr key={document.id}>
+              <td>
+                <PageLink to={addressOf(document.id)} className={styles.link}>
+                  <Icon name={FORMAT_ICONS[document.format] ?? 'document'} />
+                  <span>
+                    <strong title={document.title}>{document.title}</strong>
+                    {document.path && <small title={document.path}>{document.path}</small>}
+                  </span>
+                </PageLink>
+              </td>
+              <td>{document.type}</td>
+              <td className={styles.number}>{document.wordCount.toLocaleString(language)}</td>
+              <td>
+                <Ago time={document.updatedAt} />
+              </td>
+              {mayWrite && (
+                <td className={styles.actions}>
+                  <IconButton
+                    size="small"
+                    icon="edit"
+                    label={t('documents.rename', { title: document.title })}
+                    onClick={() => onRename(document)}
+                  />
+                  <IconButton
+                    size="small"
+                    icon="trash"
+                    label={t('documents.delete', { title: document.title })}
+                    onClick={(event) => onDelete(document, event.detail === 0)}
+                  />
+                </td>
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <div ref={end} />
+    </>
   )
 }
 

@@ -12,10 +12,13 @@ import styles from './documents.module.css'
 /** The history of a document: what it was, what has changed since, and a way back. */
 export function Versions({
   documentId,
+  save,
   onClose,
   onRestored,
 }: {
   documentId: number
+  /** Saves what was typed, so that a version is compared with it. */
+  save: () => Promise<unknown>
   onClose: () => void
   onRestored: () => void
 }) {
@@ -27,7 +30,7 @@ export function Versions({
         versions={versions.data?.versions}
         error={versions.error}
         onRetry={() => void versions.refetch()}
-        onCompare={setCompared}
+        onCompare={(version) => void save().then(() => setCompared(version))}
         onClose={onClose}
       />
       {compared && (

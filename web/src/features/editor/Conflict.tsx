@@ -2,7 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { api } from '../../api'
 import { Button } from '../../components/Button'
 import { Actions, Dialog } from '../../components/Dialog'
-import { Ago, ScrollBox } from '../../components/Text'
+import { Failed } from '../../components/Screen'
+import { Ago, CopyButton, ScrollBox } from '../../components/Text'
 import { useText } from '../../i18n/language'
 import { languageOf } from '../../text/format'
 import styles from './editor.module.css'
@@ -31,6 +32,8 @@ export function Conflict({
     <ConflictView
       mine={mine}
       theirs={theirs.data && { text: textOf(theirs.data.content, theirs.data.text), updatedAt: theirs.data.updatedAt }}
+      error={theirs.error}
+      onRetry={() => void theirs.refetch()}
       onKeepMine={() => theirs.data && onKeepMine(theirs.data.revision)}
       onTakeTheirs={onTakeTheirs}
     />
@@ -44,11 +47,15 @@ function textOf(content: unknown, text: string): string {
 export function ConflictView({
   mine,
   theirs,
+  error = null,
+  onRetry,
   onKeepMine,
   onTakeTheirs,
 }: {
   mine: string
   theirs: { text: string; updatedAt: string } | undefined
+  error?: Error | null
+  onRetry?: () => void
   onKeepMine: () => void
   onTakeTheirs: () => void
 }) {
@@ -63,6 +70,7 @@ export function ConflictView({
             {mine}
           </ScrollBox>
           <Actions>
+            <CopyButton text={mine} />
             <Button disabled={!theirs} onClick={onKeepMine}>
               {t('conflict.keepMine')}
             </Button>
@@ -72,11 +80,17 @@ export function ConflictView({
           <h3>
             {t('conflict.theirs')} {theirs && <Ago time={theirs.updatedAt} />}
           </h3>
-          <ScrollBox label={t('conflict.theirs')} className={styles.version} lang={languageOf(theirs?.text ?? '')}>
-            {theirs?.text}
-          </ScrollBox>
+          {error && !theirs ? (
+            <Failed error={error} onRetry={onRetry} />
+          ) : (
+            <ScrollBox label={t('conflict.theirs')} className={styles.version} lang={languageOf(theirs?.text ?? '')}>
+              {theirs?.text}
+            </ScrollBox>
+          )}
           <Actions>
-            <Button onClick={onTakeTheirs}>{t('conflict.takeTheirs')}</Button>
+            <Button disabled={!theirs} onClick={onTakeTheirs}>
+              {t('conflict.takeTheirs')}
+            </Button>
           </Actions>
         </div>
       </div>

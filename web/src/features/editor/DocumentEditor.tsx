@@ -1,5 +1,14 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { type ReactNode, type RefObject, useCallback, useEffect, useRef, useState } from 'react'
+import {
+  type Dispatch,
+  type ReactNode,
+  type RefObject,
+  type SetStateAction,
+  useCallback,
+  useEffect,
+  useRef,
+  useState,
+} from 'react'
 import {
   ApiFailure,
   api,
@@ -13,6 +22,7 @@ import { useText } from '../../i18n/language'
 import { Conflict } from './Conflict'
 import { Editor, type Match } from './Editor'
 import styles from './editor.module.css'
+import { NotSaved } from './NotSaved'
 import { SaveMark } from './SaveMark'
 import { SaveQueue, type SaveState, type Send } from './saving'
 
@@ -21,7 +31,13 @@ export interface EditorHandle {
   readonly flush: () => Promise<void>
   /** The revision that was saved last. */
   readonly revision: () => number
+  readonly isSaved: () => boolean
+  readonly isInConflict: () => boolean
+  /** Forgets what is not saved. */
+  readonly discard: () => void
 }
+
+const TITLE_LENGTH = 200 // characters that the server accepts
 
 /** A document with its title, saved while it is edited. */
 export function DocumentEditor({
@@ -32,6 +48,7 @@ export function DocumentEditor({
   actions,
   handle,
   onReload,
+  onMoved,
 }: {
   document: Document
   match?: Match
@@ -40,17 +57,25 @@ export function DocumentEditor({
   actions?: ReactNode
   handle?: RefObject<EditorHandle | null>
   onReload: () => void
+  /** The text was saved as another document. */
+  onMoved: (documentId: number) => void
 }) {
   const { t } = useText()
   const mayWrite = useMay('write')
-  const [state, setState] = useState<SaveState>('saved')
+  const [{ state, error }, setState] = useState<Saved>({ state: 'saved' })
   const [title, setTitle] = useState(stored.title)
   const reader = useRef<() => unknown>(() => stored.content)
   const saving = useSaving(stored, setState)
 
   useEffect(() => {
     if (!handle) return
-    handle.current = { flush: () => saving.flush(), revision: () => saving.baseRevision }
+    handle.current = {
+      flush: () => saving.flush(),
+      revision: () => saving.baseRevision,
+      isSaved: () => saving.isClean,
+      isInConflict: () => saving.isInConflict,
+      discard: () => saving.discard(),
+    }
     return () => {
       handle.current = null
     }
@@ -67,6 +92,16 @@ export function DocumentEditor({
     setTitle(name)
     if (name.trim()) saving.renamed(name.trim())
   }
+  const saveAs = async () => {
+    const content = reader.current() as DocumentChange['content']
+    const { data } = await api.createDocument({
+      path: { project_id: stored.projectId },
+      body: { title: title.trim() || stored.title, format: stored.format, content: content ?? '' },
+      throwOnError: true,
+    })
+    saving.discard()
+    onMoved(data.id)
+  }
   return (
     <>
       <div className={styles.head}>
@@ -74,6 +109,7 @@ export function DocumentEditor({
           className={styles.title}
           rows={1}
           value={title}
+          maxLength={TITLE_LENGTH}
           readOnly={!mayWrite}
           aria-label={t('documents.titleOf')}
           onChange={(event) => rename(event.target.value.replaceAll('\n', ' '))}
@@ -82,6 +118,7 @@ export function DocumentEditor({
         {mayWrite && <SaveMark state={state} />}
         {actions}
       </div>
+      {error && <NotSaved failure={error} onSaveAs={saveAs} />}
       <Editor document={stored} editable={mayWrite} match={match} marks={marks} current={current} onEdit={edited} />
       {state === 'conflict' && (
         <Conflict
@@ -95,7 +132,13 @@ export function DocumentEditor({
   )
 }
 
-function useSaving(stored: Document, onState: (state: SaveState) => void): SaveQueue {
+interface Saved {
+  readonly state: SaveState
+  /** Why the last attempt failed, until one succeeds. */
+  readonly error?: ApiFailure
+}
+
+function useSaving(stored: Document, setState: Dispatch<SetStateAction<Saved>>): SaveQueue {
   const queries = useQueryClient()
   const [saving] = useState(() => {
     const path = { document_id: stored.id }
@@ -113,7 +156,18 @@ function useSaving(stored: Document, onState: (state: SaveState) => void): SaveQ
       return data.revision
     }
     const isConflict = (error: unknown) => error instanceof ApiFailure && error.code === 'VERSION_CONFLICT'
-    return new SaveQueue({ send, revision: stored.revision, isConflict, onState })
+    return new SaveQueue({
+      send,
+      revision: stored.revision,
+      isConflict,
+      isRefused,
+      onState: (state, error) =>
+        setState((before) => {
+          const trying = state === 'waiting' || state === 'saving'
+          const reason = error instanceof ApiFailure ? error : trying ? before.error : undefined
+          return reason ? { state, error: reason } : { state }
+        }),
+    })
   })
   useEffect(() => {
     const warn = (event: BeforeUnloadEvent) => {
@@ -128,6 +182,12 @@ function useSaving(stored: Document, onState: (state: SaveState) => void): SaveQ
     }
   }, [saving])
   return saving
+}
+
+const PASSING = [401, 408, 429] // signing in or waiting helps
+
+function isRefused(error: unknown): boolean {
+  return error instanceof ApiFailure && error.status >= 400 && error.status < 500 && !PASSING.includes(error.status)
 }
 
 /** Returns the characters of a content, a line for each block. */

@@ -100,6 +100,7 @@ export function Editor({
     extensions: rich ? RICH : PLAIN,
     content,
     editable,
+    autofocus: editable && stored.text === '', // a new document waits for its first words
     injectCSS: false,
     enableContentCheck: true,
     shouldRerenderOnTransaction: false,
@@ -119,6 +120,7 @@ export function Editor({
         lang: languageOf(stored.text),
         role: 'textbox',
         'aria-multiline': 'true',
+        'aria-readonly': String(!editable),
         'aria-label': t('editor.label', { title: stored.title }),
         'data-format': stored.format,
         spellcheck: rich ? 'true' : 'false',

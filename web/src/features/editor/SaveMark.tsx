@@ -3,7 +3,14 @@ import { useText } from '../../i18n/language'
 import styles from './editor.module.css'
 import type { SaveState } from './saving'
 
-const ICONS = { saved: 'check', waiting: 'clock', saving: 'spinner', conflict: 'warning', failed: 'offline' } as const
+const ICONS = {
+  saved: 'check',
+  waiting: 'clock',
+  saving: 'spinner',
+  conflict: 'warning',
+  failed: 'offline',
+  refused: 'warning',
+} as const
 
 /** Whether everything that was typed is saved. */
 export function SaveMark({ state }: { state: SaveState }) {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { SaveQueue, type SaveState, type Send } from './saving'
 
 class Stale extends Error {}
+class Refused extends Error {}
 
 function queue(send: Send) {
   const states: SaveState[] = []
@@ -9,6 +10,7 @@ function queue(send: Send) {
     send,
     revision: 1,
     isConflict: (error) => error instanceof Stale,
+    isRefused: (error) => error instanceof Refused,
     onState: (state) => states.push(state),
   })
   return { queue: made, states }
@@ -44,6 +46,7 @@ describe('saving', () => {
       send,
       revision: 1,
       isConflict: () => false,
+      isRefused: () => false,
       onState: () => undefined,
       whenIdle: (run) => (idle = run),
     })
@@ -91,6 +94,30 @@ describe('saving', () => {
     expect(send).toHaveBeenCalledTimes(2)
     expect(send).toHaveBeenLastCalledWith({ title: '标题' }, 1)
     expect(states).toEqual(['waiting', 'saving', 'failed', 'saving', 'saved'])
+  })
+
+  test('a refused change is kept, and sent again with the next edit only', async () => {
+    const send = vi.fn<Send>().mockRejectedValueOnce(new Refused('too long')).mockResolvedValue(2)
+    const { queue: saving, states } = queue(send)
+    saving.edited(() => '太长 too long')
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(send).toHaveBeenCalledOnce()
+    expect([states.at(-1), saving.isClean]).toEqual(['refused', false])
+    saving.renamed('短')
+    await vi.runAllTimersAsync()
+    expect(send).toHaveBeenLastCalledWith({ title: '短', content: '太长 too long' }, 1)
+    expect(states.at(-1)).toBe('saved')
+  })
+
+  test('what is discarded is never sent', async () => {
+    const send = vi.fn<Send>().mockRejectedValue(new Error('offline'))
+    const { queue: saving } = queue(send)
+    saving.edited(() => 'x')
+    await vi.advanceTimersByTimeAsync(1000)
+    saving.discard()
+    await vi.runAllTimersAsync()
+    expect(send).toHaveBeenCalledOnce()
+    expect(saving.isClean).toBe(true)
   })
 
   test('a conflict stops saving until the writer decides', async () => {

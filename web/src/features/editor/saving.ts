@@ -1,6 +1,6 @@
 /** Saves a document while it is edited: one request at a time, the newest content last. */
 
-export type SaveState = 'saved' | 'waiting' | 'saving' | 'conflict' | 'failed'
+export type SaveState = 'saved' | 'waiting' | 'saving' | 'conflict' | 'failed' | 'refused'
 
 export interface Change {
   readonly title?: string
@@ -14,7 +14,9 @@ interface Options {
   readonly send: Send
   readonly revision: number
   readonly isConflict: (error: unknown) => boolean
-  readonly onState: (state: SaveState) => void
+  /** Whether the same change would be refused again. */
+  readonly isRefused: (error: unknown) => boolean
+  readonly onState: (state: SaveState, error?: unknown) => void
   readonly delayMs?: number
   readonly maxDelayMs?: number
   readonly retryMs?: number
@@ -46,6 +48,10 @@ export class SaveQueue {
     return this.state === 'saved'
   }
 
+  get isInConflict(): boolean {
+    return this.state === 'conflict'
+  }
+
   get baseRevision(): number {
     return this.revision
   }
@@ -75,8 +81,12 @@ export class SaveQueue {
     await this.flush()
   }
 
-  stop(): void {
+  /** Forgets what is not saved. */
+  discard(): void {
     clearTimeout(this.timer)
+    this.read = undefined
+    this.title = undefined
+    this.set('saved')
   }
 
   private get hasWork(): boolean {
@@ -109,8 +119,10 @@ export class SaveQueue {
         this.title ??= title
         if (this.options.isConflict(error)) {
           this.set('conflict')
+        } else if (this.options.isRefused(error)) {
+          this.set('refused', error)
         } else {
-          this.set('failed')
+          this.set('failed', error)
           this.timer = setTimeout(() => void this.flush(), this.options.retryMs)
         }
       },
@@ -119,9 +131,9 @@ export class SaveQueue {
     this.running = undefined
   }
 
-  private set(state: SaveState): void {
+  private set(state: SaveState, error?: unknown): void {
     if (this.state === state) return
     this.state = state
-    this.options.onState(state)
+    this.options.onState(state, error)
   }
 }

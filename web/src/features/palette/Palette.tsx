@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Command } from 'cmdk'
 import { useEffect, useRef } from 'react'
-import { api, type DocumentSummary } from '../../api'
+import { ApiFailure, api, type DocumentSummary } from '../../api'
 import { Icon, type IconName } from '../../components/Icon'
 import { Marked } from '../../components/Text'
 import { useTyped } from '../../components/useTyped'
@@ -65,6 +65,8 @@ export function Palette({
     onClose()
     action()
   }
+  const failureText = (error: Error) =>
+    error instanceof ApiFailure && error.code !== 'OFFLINE' ? error.notice : t('offline.title')
   const { titles, offered } = choices(typed.text, documents, recent, commands)
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: a click beside the palette closes it, as Escape does
@@ -89,7 +91,9 @@ export function Palette({
           autoFocus
         />
         <Command.List className={styles.list}>
-          <Command.Empty className={styles.empty}>{t('palette.none')}</Command.Empty>
+          <Command.Empty className={styles.empty}>
+            {passages.isError ? failureText(passages.error) : t(passages.isLoading ? 'loading' : 'palette.none')}
+          </Command.Empty>
           {titles.length > 0 && (
             <Command.Group heading={t(typed.text.trim() ? 'nav.documents' : 'palette.recent')}>
               {titles.map((each) => (

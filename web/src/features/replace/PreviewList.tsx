@@ -48,7 +48,7 @@ function PreviewByDocument({
                   onChange={() => onTick(ticked > 0 ? places.filter((place) => !unticked.has(keyOf(place))) : places)}
                 />
               )}
-              <span>{documentTitle}</span>
+              <span title={documentTitle}>{documentTitle}</span>
               <Badge>{matchCount}</Badge>
             </h3>
             {changed && <Notice>{t('replace.changed')}</Notice>}

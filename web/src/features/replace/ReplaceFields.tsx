@@ -37,8 +37,11 @@ export function ReplaceFields({
   const first = useRef<HTMLInputElement>(null)
   useEffect(() => {
     const before = document.activeElement
-    first.current?.focus()
+    const focus = () => first.current?.select()
+    focus()
+    window.addEventListener('findspot:focus-panel', focus)
     return () => {
+      window.removeEventListener('findspot:focus-panel', focus)
       if (before instanceof HTMLElement && before.isConnected) before.focus()
     }
   }, [])

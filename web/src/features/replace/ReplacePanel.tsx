@@ -46,7 +46,7 @@ export function ReplacePanel({
   const { unticked, toggle, current, setCurrent, clear } = useTicks(preview.data)
   const [asking, setAsking] = useState(false)
   const reload = open?.reload
-  const { execute, undo, replaceOne } = useReplacing(projectId, () => {
+  const { execute, undo, replaceOne } = useReplacing(projectId, settle, () => {
     clear()
     reload?.()
   })
@@ -148,6 +148,7 @@ export function ReplacePanel({
         unticked={unticked}
         place={place}
         failure={execute.error ?? replaceOne.error ?? undo.error ?? more.error}
+        onRetry={() => void preview.refetch()}
         onTick={toggle}
         onMore={() => preview.data && more.mutate(preview.data)}
         onChoose={choose}
@@ -177,6 +178,7 @@ function Body({
   unticked,
   place,
   failure,
+  onRetry,
   onTick,
   onMore,
   onChoose,
@@ -188,6 +190,7 @@ function Body({
   unticked: ReadonlySet<string>
   place: Place | undefined
   failure: Error | null
+  onRetry: () => void
   onTick: (places: readonly Place[]) => void
   onMore: () => void
   onChoose: (place: Place) => void
@@ -202,7 +205,7 @@ function Body({
   }
   if (error) {
     const wrong = error instanceof ApiFailure && error.status === 422
-    return wrong ? null : <Failed error={error} />
+    return wrong ? null : <Failed error={error} onRetry={onRetry} />
   }
   if (pending || !preview) return <Loading />
   if (preview.totalMatches === 0) {

@@ -45,8 +45,11 @@ export async function withNextPage(projectId: number, preview: ReplacePreview): 
   return { ...data, items }
 }
 
-/** Executes and undoes replaces. Every change can be taken back from its toast, and later from the list. */
-export function useReplacing(projectId: number, onChanged: () => void) {
+/**
+ * Executes and undoes replaces. Every change can be taken back from its toast, and later from the list. `settle` saves
+ * what was typed before a change, so that the documents are loaded again without losing it.
+ */
+export function useReplacing(projectId: number, settle: () => Promise<void>, onChanged: () => void) {
   const { t } = useText()
   const toast = useToast()
   const queries = useQueryClient()
@@ -58,6 +61,7 @@ export function useReplacing(projectId: number, onChanged: () => void) {
   }
   const undo = useMutation({
     mutationFn: async (previewId: number) => {
+      await settle()
       const { data } = await api.undoReplace({ path, body: { previewId }, throwOnError: true })
       return data
     },
@@ -68,6 +72,7 @@ export function useReplacing(projectId: number, onChanged: () => void) {
   })
   const execute = useMutation({
     mutationFn: async (given: { preview: ReplacePreview; unticked: ReadonlySet<string>; confirmedRisk: boolean }) => {
+      await settle()
       const body = {
         previewId: given.preview.previewId,
         confirmed: true as const,
@@ -88,6 +93,7 @@ export function useReplacing(projectId: number, onChanged: () => void) {
   /** Replaces a single match, by a preview of its document in which all others are left out. */
   const replaceOne = useMutation({
     mutationFn: async ({ rule, place }: { rule: Rule; place: Place }) => {
+      await settle()
       const scope: ReplaceScope = { kind: 'document', documentId: place.documentId }
       const { data } = await api.previewReplace({ path, body: bodyOf(rule, scope), throwOnError: true })
       let preview = data

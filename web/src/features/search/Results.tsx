@@ -1,9 +1,11 @@
-import { useEffect, useRef, useState } from 'react'
-import type { SearchResult } from '../../api'
+import { useRef, useState } from 'react'
+import type { ApiFailure, SearchResult } from '../../api'
+import { Button } from '../../components/Button'
 import { Icon, type IconName } from '../../components/Icon'
 import { PageLink } from '../../components/PageLink'
-import { Badge } from '../../components/Screen'
+import { Badge, Notice } from '../../components/Screen'
 import { Ago, Marked } from '../../components/Text'
+import { useEndInView } from '../../components/useEndInView'
 import { useText } from '../../i18n/language'
 import styles from './search.module.css'
 import { type Found, type Group, grouped, targetOf } from './useSearch'
@@ -16,28 +18,38 @@ export interface ResultsProps {
   readonly addressOf: (documentId: number, start: number, end: number) => string
   readonly onOpened: () => void
   readonly onMore: () => void
+  /** Searches again from the first page. */
+  readonly onAgain: () => void
 }
 
 /** Results grouped by document, best first. More are loaded when the end comes into view. */
-export function Results({ found, stale, onMore, ...rest }: ResultsProps) {
+export function Results({ found, stale, onMore, onAgain, ...rest }: ResultsProps) {
   const { t } = useText()
   const end = useRef<HTMLDivElement>(null)
-  const { hasMore, loadingMore } = found
-  useEffect(() => {
-    const seen = end.current
-    if (!seen || !hasMore || loadingMore) return
-    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && onMore(), { rootMargin: '300px' })
-    observer.observe(seen)
-    return () => observer.disconnect()
-  }, [hasMore, loadingMore, onMore])
+  const { hasMore, loadingMore, moreFailed } = found
+  useEndInView(end, hasMore && !loadingMore && moreFailed === null, onMore)
   return (
     <div className={styles.results} data-stale={stale} aria-busy={stale}>
       {grouped(found.results).map((group) => (
         <DocumentGroup key={group.documentId} group={group} found={found} {...rest} />
       ))}
+      {moreFailed && !loadingMore && <MoreFailed failure={moreFailed} onMore={onMore} onAgain={onAgain} />}
       <div ref={end} className={styles.end}>
         {loadingMore ? t('loading') : !hasMore && found.results.length > 10 ? t('search.end') : ''}
       </div>
+    </div>
+  )
+}
+
+/** Says that the results above are not all, and how to see the others. */
+function MoreFailed({ failure, onMore, onAgain }: { failure: ApiFailure; onMore: () => void; onAgain: () => void }) {
+  const { t } = useText()
+  const expired = failure.code === 'INVALID_ARGUMENT' // the server has forgotten this search
+  const offline = failure.code === 'OFFLINE'
+  return (
+    <div className={styles.moreFailed}>
+      <Notice>{expired ? t('search.expired') : offline ? t('offline.title') : failure.notice}</Notice>
+      <Button onClick={expired ? onAgain : onMore}>{t(expired ? 'search.again' : 'retry')}</Button>
     </div>
   )
 }
@@ -47,13 +59,19 @@ function iconOf(path: string | null): IconName {
   return path ? 'text' : 'document'
 }
 
-function DocumentGroup({ group, found, ...rest }: Omit<ResultsProps, 'stale' | 'onMore'> & { group: Group }) {
+function DocumentGroup({
+  group,
+  found,
+  ...rest
+}: Omit<ResultsProps, 'stale' | 'onMore' | 'onAgain'> & { group: Group }) {
   const { t } = useText()
   return (
     <section className={styles.group} aria-label={group.title}>
       <h3>
         <Icon name={iconOf(group.path)} />
-        <span className={styles.groupTitle}>{group.title}</span>
+        <span className={styles.groupTitle} title={group.title}>
+          {group.title}
+        </span>
         <Badge>{t('search.matches', { count: group.results.length })}</Badge>
         {group.updatedAt && <Ago time={group.updatedAt} />}
       </h3>
@@ -72,7 +90,7 @@ function Result({
   projectId,
   addressOf,
   onOpened,
-}: Omit<ResultsProps, 'stale' | 'onMore'> & { result: SearchResult }) {
+}: Omit<ResultsProps, 'stale' | 'onMore' | 'onAgain'> & { result: SearchResult }) {
   const { t } = useText()
   const [why, setWhy] = useState(false)
   const [start, end] = targetOf(result)

@@ -35,9 +35,9 @@ export function SearchPanel({
     const focus = () => input.current?.select()
     const before = document.activeElement
     focus()
-    window.addEventListener('findspot:focus-search', focus)
+    window.addEventListener('findspot:focus-panel', focus)
     return () => {
-      window.removeEventListener('findspot:focus-search', focus)
+      window.removeEventListener('findspot:focus-panel', focus)
       if (before instanceof HTMLElement && before.isConnected) before.focus()
     }
   }, [])

@@ -1,4 +1,5 @@
 import type { Meta, StoryObj } from '@storybook/react-vite'
+import { ApiFailure } from '../../api'
 import { FOUND, PAGE } from './examples'
 import { SearchScreen } from './SearchScreen'
 
@@ -25,6 +26,19 @@ export const Start: Story = { args: { state: { screen: 'start' } } }
 export const StartWithHistory: Story = { args: { state: { screen: 'start' }, history: ['lighthouse keeper', '林远'] } }
 export const Searching: Story = { args: { state: { screen: 'searching' } } }
 export const Results: Story = { args: { state: { screen: 'results', found: FOUND, stale: false } } }
+export const NextPageFailed: Story = {
+  args: {
+    state: {
+      screen: 'results',
+      stale: false,
+      found: {
+        ...FOUND,
+        hasMore: true,
+        moreFailed: new ApiFailure('INVALID_ARGUMENT', 422, 'cursor: is unknown'),
+      },
+    },
+  },
+}
 export const NoResults: Story = {
   args: { state: { screen: 'none', query: '灯塔 zzqqxx', page: { ...PAGE, results: [] } } },
 }

@@ -7,7 +7,7 @@ import { Results, type ResultsProps } from './Results'
 import styles from './search.module.css'
 import type { Found, SearchState } from './useSearch'
 
-interface Props extends Omit<ResultsProps, 'found' | 'stale'> {
+interface Props extends Omit<ResultsProps, 'found' | 'stale' | 'onAgain'> {
   readonly state: SearchState
   readonly history: readonly string[]
   readonly onQuery: (query: string) => void
@@ -35,7 +35,7 @@ function ChosenScreen({ state, history, onQuery, onRetry, onClearHistory, ...res
         <>
           <Count found={state.found} />
           <Health found={state.found} />
-          <Results found={state.found} stale={state.stale} {...results} />
+          <Results found={state.found} stale={state.stale} onAgain={onRetry} {...results} />
         </>
       )
     case 'none':

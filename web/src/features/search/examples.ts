@@ -57,4 +57,5 @@ export const FOUND: Found = {
   results: RESULTS,
   hasMore: false,
   loadingMore: false,
+  moreFailed: null,
 }

@@ -11,6 +11,7 @@ const IDLE = {
   isFetching: false,
   hasNextPage: false,
   isFetchingNextPage: false,
+  isFetchNextPageError: false,
 }
 const data = (page = PAGE) => ({ pages: [{ page, asked: FOUND.asked }] })
 const failed = (code: string, status = 500) =>
@@ -36,6 +37,14 @@ describe('the screen of a search', () => {
     expect(failed('INDEX_REBUILDING', 503)).toBe('rebuilding')
     expect(failed('SEARCH_BACKPRESSURE', 429)).toBe('backpressure')
     expect(failed('INTERNAL')).toBe('error')
+  })
+
+  test('keeps the results when the next page fails, and says why', () => {
+    const error = new ApiFailure('INVALID_ARGUMENT', 422, 'cursor: is unknown')
+    const state = stateOf('灯塔', { ...IDLE, data: data(), isError: true, isFetchNextPageError: true, error })
+    expect(state).toMatchObject({ screen: 'results', found: { results: RESULTS, moreFailed: error } })
+    const again = stateOf('灯塔', { ...IDLE, data: data(), isError: true, isFetching: true, error })
+    expect(again).toMatchObject({ screen: 'results', found: { results: RESULTS, moreFailed: null } })
   })
 
   test('says that it waits while the server is busy', () => {

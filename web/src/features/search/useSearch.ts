@@ -1,6 +1,6 @@
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
-import { ApiFailure, api, type SearchPage, type SearchResult, type StrategicSearch } from '../../api'
+import { ApiFailure, api, failureOf, type SearchPage, type SearchResult, type StrategicSearch } from '../../api'
 
 export type Strategy = 'hybrid' | 'fts' | 'semantic'
 
@@ -34,6 +34,8 @@ export interface Found {
   readonly results: readonly SearchResult[]
   readonly hasMore: boolean
   readonly loadingMore: boolean
+  /** Why the next page did not arrive. */
+  readonly moreFailed: ApiFailure | null
 }
 
 const RETRIES = 50
@@ -58,6 +60,7 @@ export function useSearch(projectId: number, asked: Asked) {
     refetchOnWindowFocus: false,
   })
   const { data, error, failureReason, isPlaceholderData, isError, isFetching, hasNextPage, isFetchingNextPage } = search
+  const { isFetchNextPageError } = search
   const state = useMemo(
     () =>
       stateOf(query, {
@@ -69,8 +72,20 @@ export function useSearch(projectId: number, asked: Asked) {
         isFetching,
         hasNextPage,
         isFetchingNextPage,
+        isFetchNextPageError,
       }),
-    [query, data, error, failureReason, isPlaceholderData, isError, isFetching, hasNextPage, isFetchingNextPage],
+    [
+      query,
+      data,
+      error,
+      failureReason,
+      isPlaceholderData,
+      isError,
+      isFetching,
+      hasNextPage,
+      isFetchingNextPage,
+      isFetchNextPageError,
+    ],
   )
   return { state, loadMore: search.fetchNextPage, retry: search.refetch }
 }
@@ -102,14 +117,16 @@ interface Progress {
   readonly isFetching: boolean
   readonly hasNextPage: boolean
   readonly isFetchingNextPage: boolean
+  readonly isFetchNextPageError: boolean
 }
 
 /** Chooses the screen for a search in progress. */
 export function stateOf(query: string, search: Progress): SearchState {
   if (query === '') return { screen: 'start' }
-  if (search.isError) return failedState(search.error)
   const pages = search.data?.pages ?? []
   const first = pages[0]
+  const keepsPages = first !== undefined && (search.isFetchNextPageError || search.isFetching)
+  if (search.isError && !keepsPages) return failedState(search.error)
   if (!first) {
     return { screen: search.isFetching && isBusy(search.failureReason) ? 'backpressure' : 'searching' }
   }
@@ -124,6 +141,7 @@ export function stateOf(query: string, search: Progress): SearchState {
     results,
     hasMore: search.hasNextPage,
     loadingMore: search.isFetchingNextPage,
+    moreFailed: search.isFetchNextPageError ? failureOf(search.error) : null,
   }
   return { screen: 'results', found, stale: search.isPlaceholderData }
 }

@@ -2,8 +2,9 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { createKeyMutation, type Key, listKeysOptions, listKeysQueryKey, revokeKeyMutation } from '../../api'
 import { Button, IconButton } from '../../components/Button'
+import { ConfirmDialog } from '../../components/Dialog'
 import { Field, SelectField } from '../../components/Field'
-import { Badge, Notice } from '../../components/Screen'
+import { Badge, Failed, Notice } from '../../components/Screen'
 import { Ago, CopyButton, Soft } from '../../components/Text'
 import { useText } from '../../i18n/language'
 import styles from './status.module.css'
@@ -24,7 +25,14 @@ export function Keys({ projectId }: { projectId: number }) {
       return refresh()
     },
   })
-  const revoke = useMutation({ ...revokeKeyMutation(), onSuccess: refresh })
+  const [revoking, setRevoking] = useState<Key | null>(null)
+  const revoke = useMutation({
+    ...revokeKeyMutation(),
+    onSuccess: async () => {
+      await refresh()
+      setRevoking(null)
+    },
+  })
   const submit = (event: FormEvent) => {
     event.preventDefault()
     if (name.trim()) create.mutate({ path, body: { name: name.trim(), role } })
@@ -32,7 +40,19 @@ export function Keys({ projectId }: { projectId: number }) {
   return (
     <section className={styles.keys} aria-label={t('keys.title')}>
       <h2>{t('keys.title')}</h2>
-      <KeyList keys={keys.data?.keys ?? []} onRevoke={(key) => revoke.mutate({ path: { ...path, key_id: key.id } })} />
+      {keys.isError && <Failed error={keys.error} onRetry={() => void keys.refetch()} />}
+      {keys.data && <KeyList keys={keys.data.keys} onRevoke={setRevoking} />}
+      {revoking && (
+        <ConfirmDialog
+          title={t('keys.revoke', { name: revoking.name })}
+          text={t('keys.revokeText')}
+          button={t('keys.revokeButton')}
+          error={revoke.error?.message}
+          pending={revoke.isPending}
+          onConfirm={() => revoke.mutate({ path: { ...path, key_id: revoking.id } })}
+          onClose={() => setRevoking(null)}
+        />
+      )}
       {create.data && (
         <Notice>
           {t('keys.once')} <code>{create.data.key}</code> <CopyButton text={create.data.key} />

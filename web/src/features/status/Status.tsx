@@ -18,7 +18,7 @@ export function Status({ projectId }: { projectId: number }) {
   const mayWrite = useMay('write')
   const mayAdminister = useMay('admin')
   const path = { project_id: projectId }
-  const first = useQuery(getProjectStatusOptions({ path }))
+  const first = useQuery({ ...getProjectStatusOptions({ path }), refetchInterval: 5_000 })
   const live = useProjectStatus(projectId, true)
   const metrics = useQuery({ ...metricsOptions({ parseAs: 'text' }), enabled: mayAdminister, refetchInterval: 5_000 })
   const rebuild = useMutation({
@@ -41,6 +41,7 @@ export function Status({ projectId }: { projectId: number }) {
         )
       }
     >
+      {first.isError && <Notice tone="bad">{t('status.outdated', { reason: first.error.message })}</Notice>}
       {rebuild.isError && <Notice tone="bad">{rebuild.error.message}</Notice>}
       <StatusView status={status} times={metrics.data ? searchTimes(String(metrics.data), projectId) : null} />
       {mayAdminister && <Keys projectId={projectId} />}

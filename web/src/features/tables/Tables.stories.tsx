@@ -30,9 +30,11 @@ export const Tree: StoryObj = {
   render: () => (
     <TreeView
       tree={TREE}
+      root={child('', 'object')}
       label="Atlas"
       selected="/书名"
       isIndexed={(each) => each.kind === 'string'}
+      isEdited={(each) => each.json_pointer === '/书名'}
       onSelect={nothing}
       onOpen={nothing}
       onClose={nothing}
@@ -60,8 +62,12 @@ export const List: StoryObj = {
   ),
 }
 export const Value: StoryObj = {
-  render: () => <ValueEditor value='{"n": 1}' editable onSave={async () => undefined} />,
+  render: () => (
+    <ValueEditor value='{"n": 1}' draft={undefined} editable onDraft={nothing} onSave={async () => undefined} />
+  ),
 }
 export const InvalidValue: StoryObj = {
-  render: () => <ValueEditor value='{"n": }' editable onSave={async () => undefined} />,
+  render: () => (
+    <ValueEditor value='{"n": 1}' draft='{"n": }' editable onDraft={nothing} onSave={async () => undefined} />
+  ),
 }

@@ -6,15 +6,18 @@ import { Badge } from '../../components/Screen'
 import { useText } from '../../i18n/language'
 import { bytes } from '../../text/format'
 import styles from './tables.module.css'
-import { isContainer, type Row, rowsOf, type Tree } from './tree'
+import { isContainer, type Row, rowsFrom, type Tree } from './tree'
 
 const ROW_HEIGHT = 30
 
 interface Props {
   readonly tree: Tree
+  readonly root: Child | null
   readonly label: string
   readonly selected: string | null
   readonly isIndexed: (child: Child) => boolean
+  /** Whether a value was typed for this node and not saved. */
+  readonly isEdited: (child: Child) => boolean
   readonly onSelect: (child: Child) => void
   readonly onOpen: (pointer: string) => void
   readonly onClose: (pointer: string) => void
@@ -22,10 +25,11 @@ interface Props {
 }
 
 /** The nodes of a table as a tree. Only the rows in view are in the page, so that its size does not matter. */
-export function TreeView({ tree, label, selected, isIndexed, onSelect, onOpen, onClose, onMore }: Props) {
+export function TreeView(props: Props) {
+  const { tree, root, label, selected, isIndexed, isEdited, onSelect, onOpen, onClose, onMore } = props
   const id = useId()
   const scroll = useRef<HTMLDivElement>(null)
-  const rows = useMemo(() => rowsOf(tree), [tree])
+  const rows = useMemo(() => rowsFrom(root, tree), [root, tree])
   const [active, setActive] = useState(0)
   const virtual = useVirtualizer({
     count: rows.length,
@@ -92,6 +96,7 @@ export function TreeView({ tree, label, selected, isIndexed, onSelect, onOpen, o
               active={item.index === active}
               selected={row.kind === 'node' && row.child.json_pointer === selected}
               indexed={row.kind === 'node' && isIndexed(row.child)}
+              edited={row.kind === 'node' && isEdited(row.child)}
               onClick={() => {
                 setActive(item.index)
                 if (row.kind === 'node') onSelect(row.child)
@@ -127,6 +132,7 @@ function TreeRow({
   active,
   selected,
   indexed,
+  edited,
   onClick,
 }: {
   id: string
@@ -135,6 +141,7 @@ function TreeRow({
   active: boolean
   selected: boolean
   indexed: boolean
+  edited: boolean
   onClick: () => void
 }) {
   const { t, language } = useText()
@@ -175,8 +182,11 @@ function TreeRow({
       onClick={onClick}
     >
       <span className={styles.twist}>{container && <Icon name={row.opened ? 'down' : 'right'} />}</span>
-      <span className={styles.key}>{child.key}</span>
+      <span className={styles.key} title={child.key}>
+        {child.json_pointer === '' ? t('tables.root') : child.key || '""'}
+      </span>
       <span className={styles.preview}>{container ? t(`kind.${child.kind}`) : child.preview}</span>
+      {edited && <Badge tone="warn">{t('save.refused')}</Badge>}
       {indexed && <Badge tone="good">{t('tables.indexed')}</Badge>}
       <span className={styles.size}>{bytes(child.size, language)}</span>
     </div>

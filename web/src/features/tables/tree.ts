@@ -46,6 +46,20 @@ export function rowsOf(tree: Tree, pointer = '', level = 1): Row[] {
   return rows
 }
 
+/** Returns the visible rows below and with the root, which is a row of its own. */
+export function rowsFrom(root: Child | null, tree: Tree): Row[] {
+  if (!root) return rowsOf(tree)
+  const opened = tree.has('') && isContainer(root)
+  const first: Row = { kind: 'node', child: root, level: 1, position: 1, siblings: 1, opened }
+  return opened ? [first, ...rowsOf(tree, '', 2)] : [first]
+}
+
+/** Returns the member of an opened node that has a pointer. */
+export function childAt(tree: Tree, pointer: string): Child | undefined {
+  const parent = pointer.slice(0, Math.max(0, pointer.lastIndexOf('/')))
+  return tree.get(parent)?.children.find((each) => each.json_pointer === pointer)
+}
+
 /** Adds a page of members. */
 export function withPage(tree: Tree, pointer: string, offset: number, children: readonly Child[], count: number): Tree {
   const before = tree.get(pointer)?.children.slice(0, offset) ?? []

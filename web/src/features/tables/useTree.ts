@@ -1,10 +1,11 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
-import { api } from '../../api'
+import { api, type Child } from '../../api'
 import { PAGE_SIZE, type Tree, withLoading, without, withPage } from './tree'
 
 /** Fetches the members of nodes of a table when they are opened. */
 export function useTree(tableId: number) {
   const [tree, setTree] = useState<Tree>(new Map())
+  const [root, setRoot] = useState<Child | null>(null)
   const [revision, setRevision] = useState(0)
   const [error, setError] = useState<unknown>(null)
   const latest = useRef(tree)
@@ -20,6 +21,9 @@ export function useTree(tableId: number) {
           throwOnError: true,
         })
         setRevision(data.revision)
+        if (pointer === '') {
+          setRoot({ key: '', json_pointer: '', kind: data.kind, size: data.size, length: null, preview: '' })
+        }
         setError(null)
         setTree((now) => (now.has(pointer) ? withPage(now, pointer, offset, data.children, data.count) : now))
       } catch (reason) {
@@ -45,12 +49,11 @@ export function useTree(tableId: number) {
   )
   /** Loads the first page of a node and of the nodes below it anew, after a change. */
   const refresh = useCallback(
-    (pointer: string) => {
-      for (const each of latest.current.keys()) {
-        if (each === pointer || pointer.startsWith(`${each}/`) || each === '') void load(each, 0)
-      }
+    async (pointer: string) => {
+      const opened = [...latest.current.keys()].filter((each) => each === pointer || pointer.startsWith(`${each}/`))
+      await Promise.all([...new Set(['', ...opened])].map((each) => load(each, 0)))
     },
     [load],
   )
-  return { tree, revision, error, open, close, more, refresh }
+  return { tree, root, revision, error, open, close, more, refresh }
 }

@@ -109,6 +109,7 @@ function OneEndpoint({
         queryKey: listEndpointsQueryKey({ path: { project_id: endpoint.data.project_id } }),
       }),
   })
+  if (endpoint.isError) return <Failed error={endpoint.error} onRetry={() => void endpoint.refetch()} />
   if (!endpoint.data) return null
   return (
     <EndpointCard
