@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.errors import Failure
 from findspot.models import Backoff, NamespaceKey, SourceState, TableIndexState, documents_namespace
+from findspot.pointer import indexable
 from findspot.store import driver
 from findspot.store.schema import changes, chunks, documents, index_states, installation, tables
 
@@ -322,14 +323,14 @@ async def prune_changes(connection: AsyncConnection, table_id: int, revision: in
 
 
 async def note_changes(connection: AsyncConnection, table_id: int, revision: int, pointers: Sequence[str]) -> None:
-    """Note where a table was changed, if it has chunks."""
+    """Note where a table was changed, if it has chunks. No chunk has a pointer that is not indexable."""
     has_chunks = sa.select(index_states.c.id).where(
         index_states.c.table_id == table_id, index_states.c.indexed_revision > 0, index_states.c.total > 0
     )
     if (await connection.execute(has_chunks)).first() is not None:
         rows = [
             {"table_id": table_id, "revision": revision, "json_pointer": each}
-            for each in dict.fromkeys(pointers or [""])
+            for each in dict.fromkeys(indexable(pointer) for pointer in pointers or [""])
         ]
         await connection.execute(sa.insert(changes), rows)
 
