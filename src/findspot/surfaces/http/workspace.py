@@ -149,6 +149,7 @@ def _page(page: Page, search: SearchRequest, language: messages.Language) -> mod
         "strategy": search.strategy.value,
         "indexState": page.index.state,
         "fallback": page.degraded.fallback if page.degraded else "none",
+        "correctedQuery": page.corrected_query,
         "tookMs": round(page.took_ms, 2),
     }
     notices = [messages.workspace_fallback(page.degraded.code, language)] if page.degraded else []
@@ -157,7 +158,6 @@ def _page(page: Page, search: SearchRequest, language: messages.Language) -> mod
     if not page.index.is_complete:
         notices.append(messages.indexing(page.index.indexed, page.index.total, language))
     if page.corrected_query is not None:
-        answer["correctedQuery"] = page.corrected_query
         notices.append(messages.corrected(page.corrected_query, language))
     if page.without_phrases:
         notices.append(messages.without_phrases(language))

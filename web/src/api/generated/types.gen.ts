@@ -3777,7 +3777,7 @@ export type SearchIndex = {
  * SearchPage
  *
  * One page of results. `code` and `notice` say what could not be done. `correctedQuery` was searched for instead of
- * a query with words that occur nowhere.
+ * a query with words that occur nowhere; it is null if nothing was corrected.
  *
  * `indexState` is `ready` if everything that was saved before the request is searchable; otherwise
  * `indexedDocuments` of `totalDocuments` are. While it is `rebuilding`, the index before answers.
@@ -3839,7 +3839,7 @@ export type SearchPage = {
     /**
      * Correctedquery
      */
-    correctedQuery?: string;
+    correctedQuery: string | null;
     counts?: HitCounts;
     /**
      * Tookms

@@ -2177,7 +2177,7 @@ export const zHitCounts = z.object({
  * SearchPage
  *
  * One page of results. `code` and `notice` say what could not be done. `correctedQuery` was searched for instead of
- * a query with words that occur nowhere.
+ * a query with words that occur nowhere; it is null if nothing was corrected.
  *
  * `indexState` is `ready` if everything that was saved before the request is searchable; otherwise
  * `indexedDocuments` of `totalDocuments` are. While it is `rebuilding`, the index before answers.
@@ -2205,7 +2205,7 @@ export const zSearchPage = z.object({
     fallback: z.enum(['none', 'fts']),
     code: zErrorCode.optional(),
     notice: z.string().optional(),
-    correctedQuery: z.string().optional(),
+    correctedQuery: z.string().nullable(),
     counts: zHitCounts.optional(),
     tookMs: z.number()
 });
