@@ -203,20 +203,6 @@ def of_documents(connection: sa.Connection, project_id: int) -> DocumentsInIndex
 
 
 _is_in_project = index_states.c.project_id == sa.bindparam("project_id")
-_STATUSES_OF_DOCUMENTS = (
-    sa.select(index_states.c.status, sa.func.count())
-    .where(_is_in_project, index_states.c.document_id.is_not(None))
-    .group_by(index_states.c.status)
-)
-
-
-async def indexed_documents(connection: AsyncConnection, project_id: int) -> tuple[int, int]:
-    """Return how many documents of a project are searchable as they were saved, and how many there are."""
-    found = await connection.execute(_STATUSES_OF_DOCUMENTS, {"project_id": project_id})
-    counts = {row[0]: int(row[1]) for row in found}
-    return counts.get("ready", 0), sum(counts.values())
-
-
 _NO_TABLE = -1
 _CHUNKS_OF_PROJECT = sa.select(sa.func.coalesce(sa.func.sum(index_states.c.total), 0)).where(
     _is_in_project, sa.func.coalesce(index_states.c.table_id, 0) != sa.bindparam("but_table")

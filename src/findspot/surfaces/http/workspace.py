@@ -156,7 +156,8 @@ def _page(page: Page, search: SearchRequest, language: messages.Language) -> mod
     if page.index.state != "ready":
         answer["indexedDocuments"], answer["totalDocuments"] = page.index.indexed, page.index.total
     if not page.index.is_complete:
-        notices.append(messages.indexing(page.index.indexed, page.index.total, language))
+        index = page.index
+        notices.append(messages.indexing(index.indexed, index.total, language, is_full=index.is_full))
     if page.corrected_query is not None:
         notices.append(messages.corrected(page.corrected_query, language))
     if page.without_phrases:
