@@ -47,6 +47,23 @@ def test_the_pointer_to_any_key_resolves_to_that_key() -> None:
         assert Tree(text).get(pointers.parse(pointer)) == str(at).encode()
 
 
+@pytest.mark.parametrize(
+    ("pointer", "expected"),
+    [
+        ("", ""),
+        ("/章/a", "/章/a"),
+        ("/a/b\0/c", "/a"),
+        ("/\0", ""),
+        ("/" + "k" * 2399, "/" + "k" * 2399),
+        ("/章/" + "k" * 2396, "/章"),
+        ("/a/" + "章" * 800 + "/b", "/a"),
+        ("/a" * 50_000, "/a" * 1200),
+    ],
+)
+def test_a_pointer_that_the_store_cannot_index_becomes_the_nearest_one_above(pointer: str, expected: str) -> None:
+    assert pointers.indexable(pointer) == expected
+
+
 @pytest.mark.scenario("D04")
 @no_time_limit
 @given(tokens_of_a_pointer)

@@ -7,6 +7,7 @@ from findspot.errors import invalid
 _BAD_ESCAPE = re.compile(r"~(?![01])")
 _INDEX = re.compile(r"0|[1-9][0-9]*", re.ASCII)
 _MAX_INDEX_DIGITS = 18
+MAX_BYTES = 2400  # of a pointer that the store keeps in an index; PostgreSQL refuses entries over 2,704 bytes
 
 
 class Missing(LookupError):
@@ -39,6 +40,15 @@ def step(token: str) -> str:
 def holds(scope: str, pointer: str) -> bool:
     """Return whether `pointer` is `scope` or below it: `/a` holds `/a/b`, but not `/ab`."""
     return pointer == scope or pointer.startswith(scope + "/")
+
+
+def indexable(pointer: str) -> str:
+    """Return the pointer, or the nearest one above it that the store can keep in an index: short and without U+0000."""
+    encoded = pointer.encode()
+    kept = encoded[: MAX_BYTES + 1].partition(b"\0")[0]
+    if len(kept) == len(encoded) <= MAX_BYTES:
+        return pointer
+    return kept.rpartition(b"/")[0].decode()
 
 
 def index(token: str) -> int | None:

@@ -129,6 +129,16 @@ async def test_a_document_is_read_in_parts_by_id_or_path(app: App) -> None:
             await app.tool_calls.call(tool, wrong, OWNER)
 
 
+@pytest.mark.parametrize(
+    ("type", "field"), [("read_document", "path"), ("list_documents", "path_prefix"), ("list_documents", "type")]
+)
+async def test_an_argument_with_a_nul_character_is_refused_by_its_name(app: App, type: str, field: str) -> None:
+    tool = await make(app, await flows.make_project(app), type)
+    with pytest.raises(FindspotError) as refused:
+        await app.tool_calls.call(tool, {field: "海\0sea"}, OWNER)
+    assert (refused.value.code, refused.value.fields["field"]) == ("INVALID_ARGUMENT", field)
+
+
 @pytest.mark.one_database
 async def test_a_long_list_comes_in_pages_that_fit_the_budget(app: App) -> None:
     project = await flows.make_project(app)

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from findspot.app import App, open_app
 from findspot.errors import FindspotError
+from findspot.indexing.status import DocumentIndexState
 from findspot.models import OWNER, Backoff, Table, TableIndexState, Tool, table_namespace
 from findspot.runtime import messages
 from findspot.settings import Settings
@@ -276,6 +277,7 @@ async def test_a_project_at_its_chunk_limit_saves_content_without_indexing_it(
         document = await flows.make_document(app, table.project_id, "no room 没有位置")
         await flows.settle(app, errors=True)
         assert (await flows.state(app, document)).last_error.startswith("SEARCH_CAPACITY_EXCEEDED")
+        assert (await flows.find(app, table.project_id, "room")).index == DocumentIndexState("indexing", 0, 1, True)
         await put(app, table, "", [f"word {at} 词" for at in range(3, 12)])
         await flows.settle(app, errors=True)
         index = await app.tools.search_index(tool.id)

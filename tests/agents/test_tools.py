@@ -1,5 +1,7 @@
 """Creating, changing and deleting tools."""
 
+from typing import Any
+
 import pytest
 
 from findspot.agents.schemas import SearchConfig, ToolChange
@@ -56,6 +58,14 @@ def test_short_type_names_are_accepted_and_unknown_ones_refused() -> None:
         new_tool(**spec, type="drop")
     with pytest.raises(ValueError, match="only a search tool"):
         new_tool(**spec, type="get", search_config={"top_k": 3})
+
+
+@pytest.mark.parametrize(
+    "field", [{"description": "月\0亮"}, {"documents": {"path_prefix": "a\0/"}}, {"documents": {"types": ["\0"]}}]
+)
+def test_a_field_with_a_nul_character_is_refused(field: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"must not contain U\+0000"):
+        new_tool(project_id=1, name="n", type="search_documents", **field)
 
 
 @pytest.mark.scenario("003.creation.nothing-to-chunk")

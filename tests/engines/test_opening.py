@@ -28,6 +28,19 @@ def test_an_index_is_opened_again_for_the_same_store_only(tmp_path: Path) -> Non
     engine.close()
 
 
+def test_an_index_whose_store_cannot_be_read_is_made_anew(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path)
+    engine = open_engine(settings, "one", MemoryCatalog())
+    engine.write(NAMESPACE, MODEL, chunks([1]))
+    engine.close()
+    (tmp_path / "index" / "store").write_bytes(b"\x81\xff")  # damaged
+    for expected in ([], [1]):
+        engine = open_engine(settings, "one", MemoryCatalog())
+        assert engine.ids(NAMESPACE).tolist() == expected
+        engine.write(NAMESPACE, MODEL, chunks([1]))
+        engine.close()
+
+
 @pytest.mark.parametrize(
     ("given", "reason"),
     [

@@ -5,6 +5,7 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import httpx2
 import jsonschema
@@ -14,7 +15,7 @@ from click.testing import CliRunner
 from fastapi import Request
 from pydantic import BaseModel
 
-from findspot.errors import KINDS
+from findspot.errors import KINDS, FindspotError
 from findspot.settings import Settings
 from findspot.surfaces.cli.main import cli
 from findspot.surfaces.http.api import every_route
@@ -220,6 +221,9 @@ async def test_answers_of_calls_to_every_type_of_tool_are_described(world: World
             assert answer.json()["results"]
         refused = await owner.post(path, json={"arguments": {"unknown": 1}})
         assert checker.check(call, refused).status_code == 422
+        if type == "replace":
+            stale = {"arguments": {"preview_id": 999_999, "confirmed": True}}
+            assert checker.check(call, await owner.post(path, json=stale)).status_code == 409
         if type == "delete":
             gone = await owner.post(path, json={"arguments": arguments})
             assert checker.check(call, gone).status_code == 409
@@ -246,6 +250,27 @@ async def test_conflicts_are_described(world: World, checker: Checker) -> None:
     assert checker.check("PUT /api/v1/mcp/{endpoint_id}/tools/{tool_id}", bound).status_code == 409
     both = {"project_id": ids["project_id"], "name": "twins", "tool_ids": [ids["tool_id"], tool]}
     assert checker.check("POST /api/v1/mcp", await owner.post("/api/v1/mcp", json=both)).status_code == 409
+
+
+async def test_the_fields_of_errors_are_described(
+    world: World, checker: Checker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, replaced = f"/api/v1/projects/{world.ids['project_id']}", {"replace": "", "scope": "project"}
+    embedder = app_behind(world.owner).embeddings.embedder
+    mismatch = FindspotError("EMBEDDING_DIMENSION_MISMATCH", "16 are declared.", expected=16, found=8)
+    monkeypatch.setattr(embedder, "documents", Mock(side_effect=mismatch))
+    for path, body, status, fields in (
+        ("context/assemble", {"layers": {"rules": "词 word " * 9}, "maxTokens": 5}, 422, {"rulesTokens", "maxTokens"}),
+        ("search/replace/preview", {"search": "(?<=x)", "regex": True, **replaced}, 422, {"construct", "position"}),
+        ("embedding/generate", {"texts": ["a"]}, 502, {"expected", "found"}),
+    ):
+        answer = await world.owner.post(f"{project}/{path}", json=body)
+        assert checker.check(f"POST /api/v1/projects/{{project_id}}/{path}", answer).status_code == status
+        assert fields <= answer.json().keys()
+    store = app_behind(world.owner).store
+    monkeypatch.setattr(store, "require_writable", AsyncMock(side_effect=FindspotError("DISK_FULL", "no room")))
+    readiness = checker.check("GET /readyz", await world.owner.get("/readyz"))
+    assert (readiness.json()["reads"], readiness.json()["writes"]) == (True, False)
 
 
 async def test_mcp_messages_are_described(world: World, checker: Checker) -> None:

@@ -23,7 +23,7 @@ async def test_nothing_is_replaced_without_a_preview_and_a_confirmation(owner: h
     id = (await preview(owner, project, "old", "new"))["previewId"]
     for wrong, field in (
         ({"previewId": id}, "confirmed"),
-        ({"previewId": id, "confirmed": False}, "confirmed"),
+        *(({"previewId": id, "confirmed": wrong}, "confirmed") for wrong in (False, 1, 1.0, "true", None)),
         ({"confirmed": True}, "previewId"),
         ({"search": "old", "replace": "new", "confirmed": True}, "previewId"),
     ):

@@ -154,7 +154,9 @@ DECISIONS: tuple[Scenario, ...] = (
     need("D40", "DECISIONS row 40",
          "At the limit a save still succeeds with a notice, and only asking for more index is refused with "
          "`SEARCH_CAPACITY_EXCEEDED`.",
-         "tests/agents/test_tool_index.py::test_a_project_at_its_chunk_limit_saves_content_without_indexing_it"),
+         "tests/agents/test_tool_index.py::test_a_project_at_its_chunk_limit_saves_content_without_indexing_it",
+         "tests/http/workspace/test_notices.py::"
+         "test_a_notice_says_that_the_project_has_no_room_for_other_documents"),
     need("D41", "DECISIONS row 41",
          "A passage is found by its document's title, its headings or the keys above it, which are no part of "
          "its text.",

@@ -206,6 +206,15 @@ async def test_a_table_two_revisions_ahead_hides_only_hits_near_its_changes(app:
         assert (await connection.execute(sa.select(changes))).all() == []
 
 
+async def test_a_change_at_a_key_that_the_database_cannot_index_is_saved_and_followed(app: App, table: Table) -> None:
+    for number, key in enumerate(("a\0b", "".join(chr(0x4E00 + at) for at in range(3000))), start=1):
+        await app.tables.put(table.id, f"/{key}", b"1", None)
+        await app.tables.put(table.id, f"/{key}", b'"blue fox"', None)
+        await app.tables.put(table.id, "/ab", f'"red dog {number}"'.encode(), None)
+        await settle(app)
+        assert set(await texts(app, table, "red")) == {"red fox", f"red dog {number}", "red cat", "red owl"}
+
+
 @pytest.mark.one_database
 async def test_more_changes_than_a_lookup_may_read_hide_every_hit_of_the_table(app: App, table: Table) -> None:
     await hold(app)

@@ -102,6 +102,12 @@ def test_a_string_whose_pointer_exceeds_1024_characters_is_skipped() -> None:
     assert [each.pointer for each in found[1:]] == ["/" + "k" * 1023 + "…", "/deep/" + "k" * 1018 + "…"]
 
 
+def test_a_string_whose_pointer_exceeds_2400_bytes_is_skipped() -> None:
+    fits, too_long = "章" * 799 + "kk", "章" * 800
+    found = list(walk({fits: "x", too_long: "x"}, threshold=1))
+    assert found == [Node("/" + fits, "x"), Skipped("/" + too_long, SkipReason.POINTER_TOO_LONG)]
+
+
 def test_escapes_count_for_the_length_of_a_pointer() -> None:
     assert [type(each) for each in walk({"/" * 511: "x", "/" * 512: "x"}, threshold=1)] == [Node, Skipped]
 

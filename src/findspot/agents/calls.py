@@ -128,6 +128,9 @@ def read_arguments(type: ToolType, text: bytes, max_top_k: int) -> Any:
     id = getattr(found, "document_id", msgspec.UNSET)
     if id is not msgspec.UNSET and not (1 <= id <= MAX_OFFSET and id == int(id)):
         raise invalid("document_id", "must be a whole number from 1")
+    for name in ("path", "path_prefix", "type"):  # compared with text in the database
+        if "\0" in (getattr(found, name, msgspec.UNSET) or ""):
+            raise invalid(name, "must not contain U+0000")
     return found
 
 

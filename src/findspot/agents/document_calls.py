@@ -17,8 +17,9 @@ from findspot.runtime import messages, metrics
 from findspot.runtime.helpers import Helpers
 from findspot.search import Found, SearchRequest, TableSearch
 from findspot.settings import Settings
-from findspot.store import document_scopes, index_states
+from findspot.store import document_scopes
 from findspot.store.database import Store
+from findspot.store.document_counts import indexed_documents
 from findspot.store.document_scopes import DocumentScope
 
 PAGE = 50  # documents in a list
@@ -37,7 +38,7 @@ class DocumentCalls:
     async def search(self, tool: Tool, query: str, limit: int, language: str) -> bytes:
         """Return the best passages. Ranking, second stage and fallback are those of a search in a table."""
         async with self._store.read() as connection:
-            indexed, total = await index_states.indexed_documents(connection, tool.project_id)
+            indexed, total, is_full = await indexed_documents(connection, tool.project_id)
         within = await within_scope(self._store, tool)
         with metrics.search(tool.project_id, tool.id) as record:
             found = await self._search.search(SearchRequest(tool.project_id, query, within=within, limit=limit))
@@ -46,7 +47,7 @@ class DocumentCalls:
         if found.corrected_query is not None:
             notices.append(messages.corrected(found.corrected_query, language))
         if indexed < total:
-            notices.append(messages.indexing(indexed, total, language))
+            notices.append(messages.indexing(indexed, total, language, is_full=is_full))
         if not found.hits and has_no_words(query):
             notices.append(messages.no_words(language))
         answer: dict[str, Any] = {

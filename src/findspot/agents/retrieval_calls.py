@@ -75,7 +75,8 @@ def _answer(query: str, found: Retrieved, language: str) -> dict[str, Any]:
     selected = found.selected
     notices = [messages.fallback(found.degraded.code, language)] if found.degraded else []
     if not found.index.is_complete:
-        notices.append(messages.indexing(found.index.indexed, found.index.total, language))
+        index = found.index
+        notices.append(messages.indexing(index.indexed, index.total, language, is_full=index.is_full))
     if found.corrected_query is not None:
         notices.append(messages.corrected(found.corrected_query, language))
     if not selected.chosen:

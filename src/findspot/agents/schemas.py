@@ -7,7 +7,7 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, C
 
 from findspot import pointer as pointers
 from findspot.errors import FindspotError, invalid
-from findspot.jsontext.check import scalar_text
+from findspot.jsontext.check import scalar_text, without_nul
 from findspot.models import ToolType
 from findspot.names import checked
 from findspot.settings import Settings
@@ -40,7 +40,7 @@ def _name(value: str) -> str:
 def _description(value: str) -> str:
     if len(value) > MAX_DESCRIPTION:
         raise ValueError(f"must have at most {MAX_DESCRIPTION} characters")
-    return scalar_text(value)
+    return without_nul(scalar_text(value))
 
 
 def _type(value: Any) -> Any:
@@ -56,7 +56,7 @@ Description = Annotated[str, AfterValidator(_description)]
 Pointer = Annotated[str, AfterValidator(_pointer)]
 Type = Annotated[ToolType, BeforeValidator(_type)]
 Id = Annotated[int, Field(ge=1, lt=10**18)]
-ScalarText = Annotated[str, AfterValidator(scalar_text)]
+PlainText = Annotated[str, AfterValidator(scalar_text), AfterValidator(without_nul)]
 ContextKey = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(scalar_text)]
 Weight = Annotated[float, Field(ge=0, le=1)]
 _POINTER_NAMES = AliasChoices("json_pointer", "json_path")
@@ -124,8 +124,8 @@ Metadata = Annotated[dict[str, Any], AfterValidator(_metadata)]
 class Documents(Spec):
     """The documents that a tool may use: below a path, of these types, with these ids; all that are named must hold."""
 
-    path_prefix: ScalarText = Field("", max_length=MAX_POINTER)
-    types: list[ScalarText] = Field(default_factory=list, max_length=100)
+    path_prefix: PlainText = Field("", max_length=MAX_POINTER)
+    types: list[PlainText] = Field(default_factory=list, max_length=100)
     document_ids: list[Id] = Field(default_factory=list, max_length=10_000)
 
 

@@ -101,7 +101,7 @@ def _open_transport(settings: Settings) -> "Transport":
 def _remove_index_of_other_store(folder: Path, identity: str) -> None:
     """Delete the index of another store: its chunks have the same ids but other texts."""
     owner = folder / _OWNER
-    if folder.exists() and (not owner.exists() or owner.read_text(encoding="utf-8") != identity):
+    if folder.exists() and (not owner.exists() or owner.read_bytes() != identity.encode()):
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if not owner.exists():

@@ -23,6 +23,7 @@ from findspot.store import chunks as chunk_rows
 from findspot.store import gone_chunks, index_states, namespace_states
 from findspot.store import index_requests as requests
 from findspot.store.database import Store
+from findspot.store.document_counts import DocumentCounts, indexed_documents
 from findspot.store.index_requests import IndexRequest, RequestKind
 from findspot.store.index_states import DocumentsInIndex, SourceGroup
 from findspot.store.namespace_states import NamespaceState, Phase, RebuildReason, rebuilding
@@ -68,12 +69,14 @@ class Step(StrEnum):
 class DocumentIndexState:
     """Whether everything that was saved in a project's documents can be found: `ready` says so.
 
-    `indexed` of `total` documents are searchable as they were saved; both are 0 if the index is ready.
+    `indexed` of `total` documents are searchable as they were saved; both are 0 if the index is ready. `is_full` says
+    that the project has no room for others.
     """
 
     state: Literal["ready", "indexing", "rebuilding"]
     indexed: int = 0
     total: int = 0
+    is_full: bool = False
 
     @property
     def is_complete(self) -> bool:
@@ -120,7 +123,7 @@ class IndexStatus:
         self._engine = engine
         self._settings = settings
         self._hits: dict[int, None] = {}  # in order of their last hit; a cachetools.LRUCache takes 0.15 ms a page more
-        self._counts: TTLCache[int, tuple[int, int]] = TTLCache(PROJECTS_COUNTED, COUNTS_KEPT_S)
+        self._counts: TTLCache[int, DocumentCounts] = TTLCache(PROJECTS_COUNTED, COUNTS_KEPT_S)
         self._unsent: set[IndexRequest] = set()
         self._sending: asyncio.Task[None] | None = None
         self._warmed: TTLCache[int, None] = TTLCache(PROJECTS_COUNTED, WARM_S)
@@ -234,11 +237,11 @@ class IndexStatus:
         state: Literal["indexing", "rebuilding"] = "rebuilding" if found is Phase.REBUILDING else "indexing"
         return DocumentIndexState(state, *await self._count_documents(project_id, is_behind=is_behind))
 
-    async def _count_documents(self, project_id: int, *, is_behind: bool) -> tuple[int, int]:
+    async def _count_documents(self, project_id: int, *, is_behind: bool) -> DocumentCounts:
         counts = self._counts.get(project_id)
-        if counts is None or (is_behind and counts[0] == counts[1]):
+        if counts is None or (is_behind and counts.indexed == counts.total):
             async with self._store.read() as connection:
-                counts = self._counts[project_id] = await index_states.indexed_documents(connection, project_id)
+                counts = self._counts[project_id] = await indexed_documents(connection, project_id)
         return counts
 
     async def is_at_rest(self) -> bool:

@@ -59,6 +59,13 @@ def scalar_text(text: str) -> str:
     return text
 
 
+def without_nul(text: str) -> str:
+    """Return the text, or raise ValueError if it holds U+0000, which text in PostgreSQL cannot."""
+    if "\0" in text:
+        raise ValueError("must not contain U+0000")
+    return text
+
+
 def depth(text: bytes) -> int:
     """Return the maximum nesting depth of objects and lists. The text must be well-formed JSON."""
     shape, deepest, level = Shape(), 0, 0

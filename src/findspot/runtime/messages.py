@@ -149,6 +149,12 @@ _INDEXING = {
     },
 }
 
+_DOCUMENTS_OVER_LIMIT = {
+    "en": "The project has reached its chunk limit: {indexed:,} of {total:,} documents are indexed, "
+    "and the others cannot be searched.",
+    "zh": "项目的片段数已达上限：共 {total:,} 篇文档，已索引 {indexed:,} 篇，其余文档无法搜索。",
+}
+
 _OUTDATED = {
     "en": {
         "pending": "The table has changed since it was indexed; new content may be missing. Try again soon.",
@@ -246,8 +252,10 @@ def outdated(state: TableIndexState, code: str, language: str) -> str:
     return _OUTDATED[language][state.status].format(indexed=state.indexed, total=state.total, code=code)
 
 
-def indexing(indexed: int, total: int, language: str) -> str:
-    """Say that not every document is searchable yet. If all are indexed, store and engine are being compared."""
+def indexing(indexed: int, total: int, language: str, *, is_full: bool) -> str:
+    """Say that not every document is searchable, and why. If all are indexed, store and engine are being compared."""
+    if is_full:
+        return _DOCUMENTS_OVER_LIMIT[language].format(indexed=indexed, total=total)
     return _INDEXING[language][indexed < total].format(indexed=indexed, total=total)
 
 

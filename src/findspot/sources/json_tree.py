@@ -86,6 +86,8 @@ def _child_pointer(parent: str, key: str | int | None) -> str:
 def _node_or_skipped(pointer: str, text: str, max_length: int) -> Node | Skipped:
     if len(pointer) > MAX_POINTER:
         return Skipped(pointer[:MAX_POINTER] + _CUT_MARK, SkipReason.POINTER_TOO_LONG)
+    if len(pointer.encode()) > pointers.MAX_BYTES:
+        return Skipped(pointer, SkipReason.POINTER_TOO_LONG)
     if "\0" in pointer:
         return Skipped(pointer, SkipReason.POINTER_HOLDS_NUL)
     if len(text) > max_length:

@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from findspot.errors import Failure
 from findspot.models import Backoff, NamespaceKey, SourceState, TableIndexState, documents_namespace
+from findspot.pointer import indexable
 from findspot.store import driver
 from findspot.store.schema import changes, chunks, documents, index_states, installation, tables
 
@@ -202,20 +203,6 @@ def of_documents(connection: sa.Connection, project_id: int) -> DocumentsInIndex
 
 
 _is_in_project = index_states.c.project_id == sa.bindparam("project_id")
-_STATUSES_OF_DOCUMENTS = (
-    sa.select(index_states.c.status, sa.func.count())
-    .where(_is_in_project, index_states.c.document_id.is_not(None))
-    .group_by(index_states.c.status)
-)
-
-
-async def indexed_documents(connection: AsyncConnection, project_id: int) -> tuple[int, int]:
-    """Return how many documents of a project are searchable as they were saved, and how many there are."""
-    found = await connection.execute(_STATUSES_OF_DOCUMENTS, {"project_id": project_id})
-    counts = {row[0]: int(row[1]) for row in found}
-    return counts.get("ready", 0), sum(counts.values())
-
-
 _NO_TABLE = -1
 _CHUNKS_OF_PROJECT = sa.select(sa.func.coalesce(sa.func.sum(index_states.c.total), 0)).where(
     _is_in_project, sa.func.coalesce(index_states.c.table_id, 0) != sa.bindparam("but_table")
@@ -322,14 +309,14 @@ async def prune_changes(connection: AsyncConnection, table_id: int, revision: in
 
 
 async def note_changes(connection: AsyncConnection, table_id: int, revision: int, pointers: Sequence[str]) -> None:
-    """Note where a table was changed, if it has chunks."""
+    """Note where a table was changed, if it has chunks. No chunk has a pointer that is not indexable."""
     has_chunks = sa.select(index_states.c.id).where(
         index_states.c.table_id == table_id, index_states.c.indexed_revision > 0, index_states.c.total > 0
     )
     if (await connection.execute(has_chunks)).first() is not None:
         rows = [
             {"table_id": table_id, "revision": revision, "json_pointer": each}
-            for each in dict.fromkeys(pointers or [""])
+            for each in dict.fromkeys(indexable(pointer) for pointer in pointers or [""])
         ]
         await connection.execute(sa.insert(changes), rows)
 

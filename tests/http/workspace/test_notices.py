@@ -1,5 +1,6 @@
 """Notices of workspace search over HTTP: queries that were changed, and legs that were left out."""
 
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -8,9 +9,11 @@ import pytest
 from findspot.embedding.protocol import refused
 from findspot.engines.protocol import Damaged
 from findspot.errors import FindspotError
+from findspot.settings import Settings
 from tests import flows
-from tests.flows import FakeEmbedder
+from tests.flows import FakeEmbedder, settle
 from tests.http.workspace.channels import app_of, ask, hybrid
+from tests.http.world import open_api
 
 pytestmark = pytest.mark.fake_embedder
 
@@ -36,12 +39,36 @@ async def test_a_corrected_query_is_shown_and_can_be_searched_for_as_typed(
         assert english["correctedQuery"] == chinese["correctedQuery"] == meant
         assert english["notice"].endswith(f"these results are for: {meant}.")
         assert chinese["notice"].endswith(f"更正后的搜索结果：{meant}。")
-        assert "correctedQuery" not in await hybrid(owner, project, query, exact=True)
+        assert (await hybrid(owner, project, query, exact=True))["correctedQuery"] is None
         best = english["results"][0]
         place = {"query": query, "documentId": best["documentId"], "chunkId": best["chunkId"]}
         why = (await ask(owner, project, "search:rank:explain", **place)).json()
         assert why["finalScore"] == pytest.approx(best["finalScore"], abs=1e-4)
-    assert "correctedQuery" not in await hybrid(owner, project, "old photographs")
+    assert (await hybrid(owner, project, "old photographs"))["correctedQuery"] is None
+
+
+# ── a full project ──
+
+
+@pytest.mark.scenario("D40")
+async def test_a_notice_says_that_the_project_has_no_room_for_other_documents(tmp_path: Path) -> None:
+    async with open_api(Settings(data=tmp_path, max_chunks=1)) as owner:
+        project = (await owner.post("/api/v1/projects", json={"name": "full"})).json()["id"]
+        for content in ("The old warehouse. 旧仓库。", "The lighthouse. 灯塔。"):
+            body = {"title": "t", "format": "text", "content": content}
+            assert (await owner.post(f"/api/v1/projects/{project}/documents", json=body)).status_code == 201
+            await settle(app_of(owner), errors=True)
+        spec = {"project_id": project, "type": "search_documents", "name": "find"}
+        tool = (await owner.post("/api/v1/tools", json=spec)).json()["tool_id"]
+        for language, said in (
+            ("en", "chunk limit: 1 of 2 documents"),
+            ("zh", "片段数已达上限：共 2 篇文档，已索引 1 篇"),
+        ):
+            assert said in (await hybrid(owner, project, "warehouse 仓库", language))["notice"]
+            assert said in (await ask(owner, project, "rag:retrieve", language, query="warehouse")).json()["notice"]
+            headers, call = {"Accept-Language": language}, {"arguments": {"query": "仓库"}}
+            found = await owner.post(f"/api/v1/tools/{tool}/call", json=call, headers=headers)
+            assert said in found.json()["notice"]
 
 
 # ── degrading ──

@@ -19,7 +19,10 @@ RESULT = {
 }  # fmt: skip
 
 
-PAGE = {"results", "total", "hasMore", "page", "offset", "cursor", "strategy", "indexState", "fallback", "tookMs"}
+PAGE = {
+    "results", "total", "hasMore", "page", "offset", "cursor", "strategy", "indexState", "fallback", "correctedQuery",
+    "tookMs",
+}  # fmt: skip
 
 
 @pytest.mark.scenario(

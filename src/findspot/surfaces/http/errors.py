@@ -78,6 +78,4 @@ def _sentence(first: dict[str, Any]) -> str:
         bound, name = _LENGTHS[first["type"]]
         number, unit = first["ctx"][name], "character" if isinstance(first["input"], str) else "element"
         return f"must have at {bound} {number:,} {unit}{'' if number == 1 else 's'}"
-    if first["type"] == "literal_error" and first["ctx"]["expected"] == "True":
-        return "must be true"
     return _PLAIN.get(first["type"]) or in_plain_words(first["msg"])

@@ -13,10 +13,11 @@ from findspot.app import App
 from findspot.errors import not_found
 from findspot.indexing.status import NamespaceReport, Step
 from findspot.models import Key, Project, Role
-from findspot.store import dependents, index_states
+from findspot.store import dependents
 from findspot.store import keys as key_rows
 from findspot.store import projects as rows
 from findspot.store import status as status_rows
+from findspot.store.document_counts import indexed_documents
 from findspot.surfaces.http.body import NewKey, NewProject
 from findspot.surfaces.http.encoding import encoded_dependents, timestamp
 from findspot.surfaces.http.models import projects as models
@@ -120,7 +121,7 @@ async def _events(app: App, status: models.ProjectStatus) -> AsyncIterator[bytes
 async def _status(app: App, project_id: int) -> models.ProjectStatus:
     async with app.store.read() as connection:
         holds = await status_rows.contents(connection, project_id)
-        indexed, _ = await index_states.indexed_documents(connection, project_id)
+        indexed = (await indexed_documents(connection, project_id)).indexed
     index = await app.index_status.of_project(project_id)
     return {
         "project_id": project_id,

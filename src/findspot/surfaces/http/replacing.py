@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 import msgspec
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from findspot.errors import FindspotError, invalid
 from findspot.replacing import messages
@@ -29,7 +29,16 @@ api = Router("replacing")
 LISTED = 50  # replaces in one list
 _NDJSON = "application/x-ndjson"
 
+
+def _must_be_true(confirmed: bool) -> bool:
+    if not confirmed:
+        raise ValueError("must be true")
+    return confirmed
+
+
 _Id = Annotated[int, Field(ge=1, lt=10**18)]
+# Literal[True] would accept 1 and 1.0, which equal True.
+_Confirmed = Annotated[bool, AfterValidator(_must_be_true), WithJsonSchema({"type": "boolean", "const": True})]
 _Search = Annotated[Text, Field(min_length=1, max_length=MAX_LENGTH)]
 _Replace = Annotated[Text, Field(max_length=MAX_LENGTH)]
 
@@ -95,7 +104,7 @@ class Execute(Body):
     """A preview to execute. An empty replacement, or more than 1,000 matches, needs `confirmedRisk`."""
 
     previewId: _Id
-    confirmed: Literal[True]
+    confirmed: _Confirmed
     confirmedRisk: bool = False
     exclude: Annotated[list[Exclusion], Field(max_length=20_000)] = Field(default_factory=list)
 

@@ -87,7 +87,8 @@ def _retrieval(found: Retrieved, language: messages.Language) -> models.Retrieva
     if found.degraded:
         answer["code"] = found.degraded.code
     if not found.index.is_complete:
-        notices.append(messages.indexing(found.index.indexed, found.index.total, language))
+        index = found.index
+        notices.append(messages.indexing(index.indexed, index.total, language, is_full=index.is_full))
     if found.corrected_query is not None:
         answer["correctedQuery"] = found.corrected_query
         notices.append(messages.corrected(found.corrected_query, language))

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from findspot.engines.protocol import EVERYTHING, Within
 from findspot.errors import invalid
+from findspot.jsontext.check import without_nul
 from findspot.names import MAX_LENGTH
 from findspot.search import SearchRequest, Strategy
 from findspot.search.explain import MAX_EXPLAINED
@@ -17,12 +18,6 @@ from findspot.surfaces.http.body import Body, Text
 
 _MAX_PATH = 1000  # characters
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d))?", re.ASCII)
-
-
-def _without_nul(text: str) -> str:
-    if "\0" in text:
-        raise ValueError("must not contain U+0000")
-    return text
 
 
 def _checked_time(text: str) -> str:
@@ -42,8 +37,8 @@ def time_of(text: str) -> datetime:
 
 
 _Id = Annotated[int, Field(ge=1, lt=10**18)]
-_Type = Annotated[Text, Field(min_length=1, max_length=MAX_LENGTH), AfterValidator(_without_nul)]
-_Path = Annotated[Text, Field(min_length=1, max_length=_MAX_PATH), AfterValidator(_without_nul)]
+_Type = Annotated[Text, Field(min_length=1, max_length=MAX_LENGTH), AfterValidator(without_nul)]
+_Path = Annotated[Text, Field(min_length=1, max_length=_MAX_PATH), AfterValidator(without_nul)]
 _Time = Annotated[str, Field(max_length=40, examples=["2026-11-01"]), AfterValidator(_checked_time)]
 
 

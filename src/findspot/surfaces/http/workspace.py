@@ -149,15 +149,16 @@ def _page(page: Page, search: SearchRequest, language: messages.Language) -> mod
         "strategy": search.strategy.value,
         "indexState": page.index.state,
         "fallback": page.degraded.fallback if page.degraded else "none",
+        "correctedQuery": page.corrected_query,
         "tookMs": round(page.took_ms, 2),
     }
     notices = [messages.workspace_fallback(page.degraded.code, language)] if page.degraded else []
     if page.index.state != "ready":
         answer["indexedDocuments"], answer["totalDocuments"] = page.index.indexed, page.index.total
     if not page.index.is_complete:
-        notices.append(messages.indexing(page.index.indexed, page.index.total, language))
+        index = page.index
+        notices.append(messages.indexing(index.indexed, index.total, language, is_full=index.is_full))
     if page.corrected_query is not None:
-        answer["correctedQuery"] = page.corrected_query
         notices.append(messages.corrected(page.corrected_query, language))
     if page.without_phrases:
         notices.append(messages.without_phrases(language))

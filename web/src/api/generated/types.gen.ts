@@ -81,6 +81,54 @@ export type ApiError = {
      */
     tool_id?: number;
     /**
+     * Position
+     *
+     * The character of a pattern or query that is wrong, from 0.
+     */
+    position?: number;
+    /**
+     * Construct
+     *
+     * The part of a pattern that is not supported.
+     */
+    construct?: string;
+    /**
+     * Rulestokens
+     *
+     * The tokens of the rules layer.
+     */
+    rulesTokens?: number;
+    /**
+     * Maxtokens
+     *
+     * The tokens that a context may have.
+     */
+    maxTokens?: number;
+    /**
+     * Expected
+     *
+     * The declared dimensions of vectors.
+     */
+    expected?: number;
+    /**
+     * Found
+     *
+     * The dimensions of the vectors that came.
+     */
+    found?: number;
+    /**
+     * Reads
+     *
+     * Whether searches and reads still work.
+     */
+    reads?: boolean;
+    /**
+     * Writes
+     *
+     * Whether changes are possible.
+     */
+    writes?: boolean;
+    /**
      * Retryafterms
      *
      * Milliseconds to wait before the next attempt.
@@ -3729,7 +3777,7 @@ export type SearchIndex = {
  * SearchPage
  *
  * One page of results. `code` and `notice` say what could not be done. `correctedQuery` was searched for instead of
- * a query with words that occur nowhere.
+ * a query with words that occur nowhere; it is null if nothing was corrected.
  *
  * `indexState` is `ready` if everything that was saved before the request is searchable; otherwise
  * `indexedDocuments` of `totalDocuments` are. While it is `rebuilding`, the index before answers.
@@ -3791,7 +3839,7 @@ export type SearchPage = {
     /**
      * Correctedquery
      */
-    correctedQuery?: string;
+    correctedQuery: string | null;
     counts?: HitCounts;
     /**
      * Tookms
@@ -9874,10 +9922,10 @@ export type CallToolErrors = {
         code: 'NOT_FOUND';
     };
     /**
-     * `VERSION_CONFLICT`: Read the newest revision, apply the change to it and send it again. `PATCH_CONFLICT`: Read the current value; the patch does not fit it. Nothing was changed.
+     * `VERSION_CONFLICT`: Read the newest revision, apply the change to it and send it again. `PATCH_CONFLICT`: Read the current value; the patch does not fit it. Nothing was changed. `REPLACE_PREVIEW_STALE`: Ask for a new preview and confirm that one.
      */
     409: ApiError & {
-        code: 'VERSION_CONFLICT' | 'PATCH_CONFLICT';
+        code: 'VERSION_CONFLICT' | 'PATCH_CONFLICT' | 'REPLACE_PREVIEW_STALE';
     };
     /**
      * `CONTENT_TOO_LARGE`: Send or ask for less at once, or raise the limit in the settings.

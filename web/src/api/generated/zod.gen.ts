@@ -439,6 +439,14 @@ export const zApiError = z.object({
     revision: z.int().optional(),
     operation: z.int().optional(),
     tool_id: z.int().optional(),
+    position: z.int().optional(),
+    construct: z.string().optional(),
+    rulesTokens: z.int().optional(),
+    maxTokens: z.int().optional(),
+    expected: z.int().optional(),
+    found: z.int().optional(),
+    reads: z.boolean().optional(),
+    writes: z.boolean().optional(),
     retryAfterMs: z.int().optional(),
     notice: z.string().optional(),
     requestId: z.string().optional()
@@ -2169,7 +2177,7 @@ export const zHitCounts = z.object({
  * SearchPage
  *
  * One page of results. `code` and `notice` say what could not be done. `correctedQuery` was searched for instead of
- * a query with words that occur nowhere.
+ * a query with words that occur nowhere; it is null if nothing was corrected.
  *
  * `indexState` is `ready` if everything that was saved before the request is searchable; otherwise
  * `indexedDocuments` of `totalDocuments` are. While it is `rebuilding`, the index before answers.
@@ -2197,7 +2205,7 @@ export const zSearchPage = z.object({
     fallback: z.enum(['none', 'fts']),
     code: zErrorCode.optional(),
     notice: z.string().optional(),
-    correctedQuery: z.string().optional(),
+    correctedQuery: z.string().nullable(),
     counts: zHitCounts.optional(),
     tookMs: z.number()
 });

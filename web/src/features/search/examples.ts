@@ -48,6 +48,7 @@ export const PAGE: SearchPage = {
   strategy: 'hybrid',
   indexState: 'ready',
   fallback: 'none',
+  correctedQuery: null,
   tookMs: 7,
 }
 

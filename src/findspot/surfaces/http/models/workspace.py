@@ -68,7 +68,7 @@ class HitCounts(TypedDict):
 
 class SearchPage(TypedDict):
     """One page of results. `code` and `notice` say what could not be done. `correctedQuery` was searched for instead of
-    a query with words that occur nowhere.
+    a query with words that occur nowhere; it is null if nothing was corrected.
 
     `indexState` is `ready` if everything that was saved before the request is searchable; otherwise
     `indexedDocuments` of `totalDocuments` are. While it is `rebuilding`, the index before answers.
@@ -88,7 +88,7 @@ class SearchPage(TypedDict):
     fallback: Fallback
     code: NotRequired[ErrorCode]
     notice: NotRequired[str]
-    correctedQuery: NotRequired[str]
+    correctedQuery: str | None
     counts: NotRequired[HitCounts]
     tookMs: float
 
