@@ -24,7 +24,7 @@ _KINDS = (
     Kind("METHOD_NOT_ALLOWED", 405, False, "See the API reference for the methods of this address."),
     Kind("MISDIRECTED", 421, False, "Use the server's own address, or add this host name to FINDSPOT_ALLOWED_HOSTS."),
     Kind("VERSION_CONFLICT", 409, True, "Read the newest revision, apply the change to it and send it again."),
-    Kind("PATCH_CONFLICT", 409, False, "Read the current value; the patch does not fit it. Nothing was changed."),
+    Kind("PATCH_CONFLICT", 409, False, "Read the current value; the change does not fit it. Nothing was changed."),
     Kind("TOOL_NAME_CONFLICT", 409, False, "Choose a name that no other tool of the endpoint has."),
     Kind("REPLACE_PREVIEW_STALE", 409, False, "Ask for a new preview and confirm that one."),
     Kind("CONTEXT_RULES_OVERBUDGET", 422, False, "Shorten the rules layer or raise the token budget."),

@@ -8,6 +8,7 @@ import pytest
 from findspot.app import App
 from findspot.errors import FindspotError
 from findspot.models import OWNER, Caller, Role
+from findspot.surfaces.mcp.answers import sentence
 from tests import flows
 from tests.agents.tools import (
     CHINESE,
@@ -66,8 +67,8 @@ REFUSED: tuple[tuple[str, dict[str, Any], str, str], ...] = (
 
 async def test_an_invalid_edit_is_refused_with_a_reason_and_changes_nothing(app: App) -> None:
     table = await make_table(app, [1, "二"])
-    for type, arguments, code, sentence in REFUSED:
-        assert sentence in await refused(app, table, type, arguments, code)
+    for type, arguments, code, message in REFUSED:
+        assert message in await refused(app, table, type, arguments, code)
 
 
 async def test_an_edit_with_a_missing_key_changes_nothing(app: App) -> None:
@@ -111,9 +112,12 @@ async def test_a_key_with_the_read_role_may_only_call_reading_tools(app: App) ->
 
 ADVICE: tuple[tuple[Any, str, dict[str, Any], str, str], ...] = (
     ({"a": 1}, "create", {"elements": [{"key": "a", "content": 1}]}, "", "use an update tool"),
-    ({"a": 1}, "update", {"updates": [{"key": "b", "content": 1}]}, "", "a create tool for new keys"),
-    ([1, 2], "update", {"updates": [{"key": 2, "content": 1}]}, "", "use 0 to 1, or a create tool to append"),
-    ([], "delete", {"keys": [0]}, "", "add the first with a create tool"),
+    ({"a": 1}, "update", {"updates": [{"key": "b", "content": 1}]}, "", "use an existing key; a create tool adds new"),
+    ({"a": 1}, "delete", {"keys": ["文"]}, "", "'文'; use an existing key. Nothing was changed"),
+    ([1, 2], "update", {"updates": [{"key": 2, "content": 1}]}, "", "use 0 to 1; a create tool adds new elements"),
+    ([], "update", {"updates": [{"key": 0, "content": 1}]}, "", "has 0 elements; a create tool adds new elements"),
+    ([1, 2], "delete", {"keys": [2]}, "", "has 2 elements; use 0 to 1. Nothing was changed"),
+    ([], "delete", {"keys": [0]}, "", "has 0 elements. Nothing was changed"),
     ([1], "delete", {"keys": [0, 0]}, "", "name it once"),
     ({"a": "文"}, "create", {"elements": [{"content": 1}]}, "/a", "until the table or the tool's scope is changed"),
     ({"a": 1}, "get_all_data", {}, "/b", "until the table or the tool's scope is changed"),
@@ -125,8 +129,9 @@ ADVICE: tuple[tuple[Any, str, dict[str, Any], str, str], ...] = (
 async def test_an_error_message_says_what_to_do_instead(app: App) -> None:
     for value, type, arguments, pointer, advice in ADVICE:
         table = await make_table(app, value)
-        with pytest.raises(FindspotError, match=advice):
+        with pytest.raises(FindspotError, match=advice) as caught:
             await call(app, table, type, arguments, pointer)
+        assert "patch" not in sentence(caught.value)  # an agent sent none
         assert await data(app, table) == value
 
 

@@ -15,6 +15,7 @@ from findspot.pointer import Missing
 Key: TypeAlias = str | int
 MAX_POINTERS = 50
 SCOPE_ADVICE = "This tool cannot be used until the table or the tool's scope is changed."
+_TO_ADD = "; a create tool adds new elements"
 _FRAME = 3  # levels around a value: the element, the list, and the arguments
 
 
@@ -64,7 +65,7 @@ def update(tree: Tree, scope: tuple[str, ...], arguments: bytes) -> tuple[list[K
     """Replace the values of existing elements. Return their keys and the changed pointers."""
     updates = _read(arguments, Update).updates
     container = _container(tree, scope)
-    keys = [_existing_key(container, each.key, f"updates[{at}].key") for at, each in enumerate(updates)]
+    keys = [_existing_key(container, each.key, f"updates[{at}].key", _TO_ADD) for at, each in enumerate(updates)]
     _require_unique(keys, "updates")
     for key, each in zip(keys, updates, strict=True):
         tree.put((*scope, str(key)), each.content)
@@ -110,26 +111,20 @@ def _object_key(key: Key | msgspec.UnsetType, field: str) -> str:
     raise invalid(field, "the tool's scope is an object, whose keys are strings")
 
 
-def _existing_key(container: Container, key: Key, field: str) -> Key:
-    """Return the key of an existing element: a name, or an index as a number."""
+def _existing_key(container: Container, key: Key, field: str, to_add: str = "") -> Key:
+    """Return the key of an existing element: a name, or an index as a number. `to_add` is advice for a new key."""
     if isinstance(container, dict):
         name = _object_key(key, field)
         if name not in container:
-            _conflict(f"There is no key {quoted(name)}; use an existing key, or a create tool for new keys")
+            _conflict(f"There is no key {quoted(name)}; use an existing key{to_add}")
         return name
     index = pointers.index(str(key))
     if index is None:
         raise invalid(field, f"the tool's scope is a list, whose keys are indexes from 0, not {quoted(key)}")
     if index >= len(container):
-        advice = _advice(container)
-        _conflict(f"Index {index} is past the end of the list, which has {len(container)} elements; {advice}")
+        existing = f"; use 0 to {len(container) - 1}" if container else ""
+        _conflict(f"Index {index} is past the end of the list, which has {len(container)} elements{existing}{to_add}")
     return index
-
-
-def _advice(container: list[Any]) -> str:
-    if not container:
-        return "add the first with a create tool"
-    return f"use 0 to {len(container) - 1}, or a create tool to append"
 
 
 def _require_unique(keys: Sequence[Key], field: str) -> None:

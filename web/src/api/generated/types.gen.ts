@@ -7499,7 +7499,7 @@ export type PatchTableDataErrors = {
         code: 'NOT_FOUND';
     };
     /**
-     * `VERSION_CONFLICT`: Read the newest revision, apply the change to it and send it again. `PATCH_CONFLICT`: Read the current value; the patch does not fit it. Nothing was changed.
+     * `VERSION_CONFLICT`: Read the newest revision, apply the change to it and send it again. `PATCH_CONFLICT`: Read the current value; the change does not fit it. Nothing was changed.
      */
     409: ApiError & {
         code: 'VERSION_CONFLICT' | 'PATCH_CONFLICT';
@@ -7608,7 +7608,7 @@ export type PutTableDataErrors = {
         code: 'NOT_FOUND';
     };
     /**
-     * `VERSION_CONFLICT`: Read the newest revision, apply the change to it and send it again. `PATCH_CONFLICT`: Read the current value; the patch does not fit it. Nothing was changed.
+     * `VERSION_CONFLICT`: Read the newest revision, apply the change to it and send it again. `PATCH_CONFLICT`: Read the current value; the change does not fit it. Nothing was changed.
      */
     409: ApiError & {
         code: 'VERSION_CONFLICT' | 'PATCH_CONFLICT';
@@ -9922,7 +9922,7 @@ export type CallToolErrors = {
         code: 'NOT_FOUND';
     };
     /**
-     * `VERSION_CONFLICT`: Read the newest revision, apply the change to it and send it again. `PATCH_CONFLICT`: Read the current value; the patch does not fit it. Nothing was changed. `REPLACE_PREVIEW_STALE`: Ask for a new preview and confirm that one.
+     * `VERSION_CONFLICT`: Read the newest revision, apply the change to it and send it again. `PATCH_CONFLICT`: Read the current value; the change does not fit it. Nothing was changed. `REPLACE_PREVIEW_STALE`: Ask for a new preview and confirm that one.
      */
     409: ApiError & {
         code: 'VERSION_CONFLICT' | 'PATCH_CONFLICT' | 'REPLACE_PREVIEW_STALE';
