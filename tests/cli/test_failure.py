@@ -96,6 +96,29 @@ def test_not_found_suggests_the_list_command(filled: Filled, line: str, list: st
     assert advice == f"  'findspot {list}' lists the ones that exist."
 
 
+@pytest.mark.parametrize(
+    ("line", "field", "option"),
+    [
+        ("tool create {project} {table} 工具 --pointer /目录", "allow_missing", "set --allow-missing."),
+        ("tool create {project} {table} t --pointer a", "json_pointer: ", "✗ --pointer: "),
+        ('tool create {project} {table} t --config {"top_k":0}', "search_config.", "✗ --config."),
+        ("search x --project {project} --since 2026-02-01 --before 2026-01-01", "updatedAfter", "later than --since"),
+    ],
+)
+def test_people_read_the_options_of_the_command_and_programs_the_fields_of_the_api(
+    filled: Filled, line: str, field: str, option: str
+) -> None:
+    for_people, for_programs = filled(line), filled(line, "--json")
+    assert (for_people.code, for_programs.code) == (2, 2)
+    assert option in for_people.err
+    assert field not in for_people.err
+    assert field in for_programs.error["message"]
+
+
+def test_a_field_that_the_command_has_no_option_for_keeps_its_name(filled: Filled) -> None:
+    assert "json_pointer: " in filled("table get {table} a/b").err
+
+
 def test_a_role_that_is_too_low_ends_with_4(filled: Filled) -> None:
     key = filled("key create {project} reader", "--json").json["key"]
     ended = filled("table set {table} /a 2", "--key", key)

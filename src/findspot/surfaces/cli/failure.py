@@ -32,6 +32,20 @@ _ADVICE = {
     "NOT_FOUND": "",
     "PRECONDITION_FAILED": "Read the table again, then give its current revision with --if-revision.",
 }
+# Options by the fields of bodies that they set, unless `--allow-missing` sets `allow_missing` or `allowMissing`.
+_OPTIONS = {
+    "json_pointer": "--pointer",
+    "search_config": "--config",
+    "pathPrefix": "--path",
+    "documentIds": "--document",
+    "updatedAfter": "--since",
+    "updatedBefore": "--before",
+    "topK": "--top",
+    "maxTokens": "--budget",
+    "caseSensitive": "--case",
+    "wholeWord": "--word",
+}
+_FIELD = re.compile(r"(?<![\w/'\"])[a-z]+(?:_[a-z]+|[A-Z][a-z]*)+(?!\w)")
 _NO_SUCH = re.compile(r"There is no such (?:search )?(\w+),")
 # The command that lists the ones that exist, by the kind that was not found.
 _LIST_COMMANDS = {
@@ -65,9 +79,8 @@ class Failure(Exception):
         if missing := _NO_SUCH.match(str(body.get("message", ""))):
             list_command = _LIST_COMMANDS.get(missing[1])
             advice = f"'findspot {list_command}' lists the ones that exist." if list_command else advice
-        return cls(
-            str(body.get("message", f"HTTP {status}")), advice, _BY_CODE.get(code) or _BY_STATUS.get(status, 1), body
-        )
+        message = _with_options(str(body.get("message", f"HTTP {status}")))
+        return cls(message, advice, _BY_CODE.get(code) or _BY_STATUS.get(status, 1), body)
 
     def show(self, as_json: bool) -> None:
         if as_json:
@@ -76,3 +89,15 @@ class Failure(Exception):
         click.echo(styled("✗ ", fg="red") + hang(self.message, 2, sys.stderr), err=True)
         if self.advice:
             click.echo("  " + hang(self.advice, 2, sys.stderr), err=True)
+
+
+def _with_options(message: str) -> str:
+    """Return a message of the API with the options of the command that runs in place of the fields that they set."""
+    context = click.get_current_context(silent=True)
+    options = {name for each in context.command.params for name in each.opts} if context else set()
+
+    def option(field: re.Match[str]) -> str:
+        dashed = "--" + re.sub("_?([A-Z])|_", lambda at: f"-{(at[1] or '').lower()}", field[0])
+        return next((name for name in (_OPTIONS.get(field[0]), dashed) if name in options), field[0])
+
+    return _FIELD.sub(option, message)
