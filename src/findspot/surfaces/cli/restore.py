@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from findspot.settings import Settings
 
 _NOT_EMPTY_ADVICE = "Name an empty or new folder with --data, or an empty database with FINDSPOT_DATABASE_URL."
+_SHOWN = ("projects", "tables", "documents", "versions")  # '--json' has the rows of all tables of the database
 _DATABASES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 
 
@@ -97,11 +98,10 @@ def backup_facts(found: "Verified") -> str:
     """Return what a backup contains, as text."""
     header = found.header
     maker = f"Findspot {header.findspot} on {_DATABASES.get(header.database, header.database)}, schema {header.schema}"
-    rows = [(name.replace("_", " "), f"{count:,}") for name, count in found.rows.items() if count]
     return facts(
         [
             ("created", f"{header.created_at:%Y-%m-%d %H:%M:%S} UTC by {maker}"),
             ("size", f"{size(found.size)}, {size(found.unpacked)} unpacked"),
-            *(rows or [("rows", "none")]),
+            *((name, f"{found.rows.get(name, 0):,}") for name in _SHOWN),
         ]
     )
