@@ -1,7 +1,10 @@
 """`findspot reindex`: with a server and without, past failures, with its exit codes."""
 
 import asyncio
-from collections.abc import Callable
+import http.server
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +13,7 @@ import pytest
 
 from findspot.models import documents_namespace
 from findspot.surfaces.cli.reindex import Documents
-from tests.cli.command import Outcome, findspot
+from tests.cli.command import Outcome, Terminal, findspot
 from tests.servers import Server
 
 Command = Callable[..., Outcome]
@@ -125,3 +128,53 @@ def test_what_to_rebuild_must_be_chosen(folder: Path, arguments: tuple[str, ...]
     ended = findspot("reindex", *arguments, "--data", str(folder))
     assert (ended.code, ended.out) == (2, "")
     assert "Choose what to rebuild" in ended.err
+
+
+@pytest.fixture
+def stalled() -> Iterator[str]:
+    """A server that begins a rebuild of project 1 and never ends it, and an embedder that never answers."""
+    done = threading.Event()
+
+    class Stalled(http.server.BaseHTTPRequestHandler):
+        def answer(self, body: bytes) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_GET(self) -> None:
+            if self.path.endswith("/status"):
+                assert done.wait(120)
+            self.answer('{"id": 1, "name": "灯塔"}'.encode())
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path.endswith("/embeddings"):
+                assert done.wait(120)
+            self.answer(b'{"jobId": "1", "position": 0}')
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stalled)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    done.set()
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="terminals differ")
+def test_ctrl_c_says_whether_the_rebuild_goes_on(alone: Command, tmp_path: Path, stalled: str) -> None:
+    alone("project", "create", "灯塔")
+    alone("document", "create", "1", "t", "The keeper. 旧照片。")
+    embedder = {"FINDSPOT_EMBEDDER": "openai/m", "FINDSPOT_EMBEDDER_BASE_URL": stalled}
+    for target, variables, sentence in (
+        (("--url", stalled, "--key", "k"), {}, "Stopped waiting: the server continues."),
+        (("--data", str(tmp_path / "data")), embedder, "Stopped: a server continues the rebuilds."),
+    ):
+        with Terminal.running("reindex", "--documents", "1", *target, **variables) as terminal:
+            terminal.until("Rebuilding: Documents of project 1")
+            assert terminal.interrupt() == 130
+            assert sentence in " ".join(terminal.text.split())
+            assert "Traceback" not in terminal.text

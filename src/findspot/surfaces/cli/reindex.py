@@ -19,6 +19,10 @@ from findspot.surfaces.cli.printing import done, hang, show, styled
 
 PrintLine: TypeAlias = Callable[[str], None]
 
+# After Ctrl-C: what becomes of the rebuilds that were requested.
+_ON_SERVER = "Stopped waiting: the server continues. 'findspot project status PROJECT' shows how far it is."
+_WITHOUT_SERVER = "Stopped: a server continues the rebuilds. 'findspot serve' starts one."
+
 _POLL_S = 0.2
 _STABLE_S = 1.0  # a rebuild starts shortly after the request, so only a state that lasts is its result
 
@@ -156,7 +160,12 @@ async def command(api: Api, every: bool, project_ids: Sequence[int], tool_ids: S
     tools = [Tool(tool_id=each) for each in dict.fromkeys(tool_ids)]
     if every:
         documents, tools = await _find_all(api)
-    await _run(api, [*documents, *tools])
+    try:
+        await _run(api, [*documents, *tools])
+    except asyncio.CancelledError:
+        if not api.as_json:
+            click.echo(_WITHOUT_SERVER if api.in_process else _ON_SERVER, err=True)
+        raise
     _report(api, documents, tools)
 
 
