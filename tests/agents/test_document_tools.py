@@ -59,6 +59,8 @@ async def test_a_search_finds_passages_with_title_path_headings_and_line(app: Ap
     )
     nothing = await app.tool_calls.call(tool, {"query": "—"}, OWNER)
     assert nothing["notice"] == "The query contains no words to search for."
+    absent = await app.tool_calls.call(tool, {"query": "🎉"}, OWNER)
+    assert absent["notice"] == "Nothing that this tool searches contains 🎉."
     chinese = await app.tool_calls.call(tool, {"query": "月亮 漁船", "top_k": 1}, OWNER)
     assert chinese["results"][0]["title"] == "潮汐"
     shown = readable(chinese)

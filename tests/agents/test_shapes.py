@@ -168,6 +168,22 @@ async def test_a_search_for_a_query_without_words_says_so(app: App, query: str) 
     assert "notice" not in await app.tool_calls.call(tool, {"query": "zzqqxx"}, OWNER)
 
 
+async def test_a_search_for_an_emoji_that_no_text_has_says_so(app: App) -> None:
+    table = await make_table(app, {"a": "short 短 🌊"})
+    tool = await make_tool(app, table, "search", search_config={"chunk_threshold": 1})
+    asked = json.dumps({"query": "🎉"}).encode()
+    for language, notice in (
+        ("en", "Nothing that this tool searches contains 🎉."),
+        ("zh", "此工具搜索的内容中没有 🎉。"),
+    ):
+        answer = json.loads(await app.tool_calls.call_text(tool, asked, OWNER, language))
+        assert (answer["results"], answer["notice"]) == ([], notice)
+    found = await app.tool_calls.call(tool, {"query": "🌊"}, OWNER)
+    assert (len(found["results"]), "notice" in found) == (1, False)
+    by_meaning = await make_tool(app, table, "search", search_config={"chunk_threshold": 1, "enable_hybrid": False})
+    assert "notice" not in await app.tool_calls.call(by_meaning, {"query": "🌊"}, OWNER)  # a text has it
+
+
 async def test_the_schema_of_deep_data_stays_within_forty_levels(app: App) -> None:
     deep: Any = "bottom 底"
     for _ in range(150):

@@ -12,7 +12,7 @@ from findspot.agents.budget import encode, fit, summarize_cuts
 from findspot.agents.cards import MAX_OFFSET, MAX_QUERY
 from findspot.agents.context import Context, Contexts
 from findspot.agents.document_calls import DocumentCalls
-from findspot.agents.hits import Detail, fit_hits, has_no_words, search_answer, short_enough
+from findspot.agents.hits import Detail, fit_hits, has_no_words, has_only_symbols, search_answer, short_enough
 from findspot.agents.replace_calls import ReplaceCalls
 from findspot.agents.retrieval_calls import RetrievalCalls
 from findspot.agents.schemas import SearchConfig
@@ -265,6 +265,8 @@ class ToolCalls:
         async with self._store.read() as connection:
             scope = tool.table, tool.json_pointer, (size, overlap), threshold
             nodes, *_ = await tool_rows.count_in_scope(connection, *scope)
+        if nodes and config.enable_hybrid is not False and has_only_symbols(query):
+            return messages.nothing_contains(shortened(query), language)
         if nodes:
             return ""
         async with self._tables.reading(tool.table, "") as (_, text):

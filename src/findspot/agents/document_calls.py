@@ -8,7 +8,7 @@ import msgspec
 
 from findspot.agents import document_texts
 from findspot.agents.budget import encode, token_cost
-from findspot.agents.hits import fit_hits, has_no_words, short_enough
+from findspot.agents.hits import fit_hits, has_no_words, has_only_symbols, short_enough
 from findspot.agents.reading import Slice
 from findspot.engines.protocol import EVERYTHING, Within
 from findspot.errors import FindspotError, invalid, quoted, shortened
@@ -50,6 +50,8 @@ class DocumentCalls:
             notices.append(messages.indexing(indexed, total, language, is_full=is_full))
         if not found.hits and has_no_words(query):
             notices.append(messages.no_words(language))
+        elif not found.hits and has_only_symbols(query):
+            notices.append(messages.nothing_contains(shortened(query), language))
         answer: dict[str, Any] = {
             "query": query,
             "total_results": found.total,

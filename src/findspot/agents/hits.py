@@ -79,6 +79,14 @@ def has_no_words(query: str) -> bool:
     return parse(query, requires_phrases=False, excludes=False).is_empty
 
 
+def has_only_symbols(query: str) -> bool:
+    """Return whether a tool's query has terms, but only emoji and other symbols, which only keyword search finds."""
+    from findspot.words import parse
+
+    terms = parse(query, requires_phrases=False, excludes=False).terms
+    return bool(terms) and not any(map(str.isalnum, "".join(terms)))
+
+
 def readable(answer: Mapping[str, Any]) -> str:
     """Return an answer as a list to read: place and range, score, context and passage of each hit.
 

@@ -73,6 +73,11 @@ _NO_WORDS = {
     "zh": "查询中没有可搜索的词。",
 }
 
+_NOTHING_CONTAINS = {
+    "en": "Nothing that this tool searches contains {symbols}.",
+    "zh": "此工具搜索的内容中没有 {symbols}。",
+}
+
 _OTHER_TYPE = {
     "en": "The field {field} holds {present}, but 'keys' holds {given}: 1 and \"1\" are different values.",
     "zh": '字段 {field} 的值是 {present}，而 keys 中是 {given}：1 与 "1" 是不同的值。',
@@ -227,6 +232,11 @@ def _fields(names: list[str], language: str) -> str:
 def no_words(language: str) -> str:
     """Say that a query has nothing that can be searched for."""
     return _NO_WORDS[language]
+
+
+def nothing_contains(symbols: str, language: str) -> str:
+    """Say that symbols, of which a query consists, occur nowhere."""
+    return _NOTHING_CONTAINS[language].format(symbols=symbols)
 
 
 def other_type(field: str, present: str, given: str, language: str) -> str:
