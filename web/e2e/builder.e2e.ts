@@ -179,6 +179,28 @@ describe('tools', () => {
     await page.getByRole('treeitem', { name: /body.*indexed/ }).waitFor()
   })
 
+  test('the arguments of a tool stay where they are when the facts about its index arrive', async () => {
+    const place = await newProject('Still form')
+    const { id } = await server.post<{ id: number }>(`/projects/${place}/tables`, { name: '词典', data: { a: '灯塔' } })
+    const made = { project_id: place, table_id: id, type: 'search', name: 'search_words' }
+    const tool = await server.post<{ id: number }>('/tools', made)
+    await settled(place)
+    const page = await openPage()
+    let release = () => {}
+    const released = new Promise<void>((resolve) => (release = resolve))
+    await page.route('**/search-index', async (route) => {
+      await released
+      await route.continue()
+    })
+    await page.goto(`/projects/${place}/tools/${tool.id}`)
+    const top = async () => (await page.getByLabel('query', { exact: true }).boundingBox())?.y
+    await page.getByLabel('query', { exact: true }).waitFor()
+    const before = await top()
+    release()
+    await page.getByText(/are searchable/).waitFor()
+    expect(await top()).toBe(before)
+  })
+
   test('an endpoint shows its key once, with the configuration of each client', async () => {
     const page = await openPage()
     await page.goto(`/projects/${project}/endpoints`)

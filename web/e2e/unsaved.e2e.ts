@@ -114,6 +114,53 @@ describe('text that cannot be saved', () => {
     await page.getByText('Theirs 别人的').waitFor()
   })
 
+  test('in a conflict with a document that is deleted before its text loads is saved as a new document', async () => {
+    expectFault(/409|404/)
+    const project = await newProject('Deleted in a conflict')
+    const id = await newDocument(project, 'Shared', 'Start.')
+    const page = await openPage()
+    await page.goto(`/projects/${project}/documents/${id}`)
+    await page.getByLabel('Text of Shared').waitFor()
+    await server.put(`/documents/${id}`, { content: 'Theirs 别人的', format: 'text' })
+    let deleted = false
+    const path = (url: URL) => url.pathname.endsWith(`/documents/${id}`)
+    await page.route(path, async (route) => {
+      if (route.request().method() === 'GET' && !deleted) {
+        deleted = true
+        await server.delete(`/documents/${id}`)
+      }
+      await route.continue()
+    })
+    await writeAtEnd(page, 'Text of Shared', ' 我的 Mine')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('This document was deleted elsewhere').waitFor()
+    await expectAccessible(page)
+    await dialog.getByRole('button', { name: 'Save as a new document' }).click()
+    await page.getByText('Saved', { exact: true }).waitFor()
+    const [copy] = await listed(project)
+    expect(page.url()).toContain(`/documents/${copy?.id}`)
+    expect(await textOf(copy?.id ?? 0)).toBe('Start. 我的 Mine')
+  })
+
+  test('in a conflict is not lost when the document is deleted before the other text is taken', async () => {
+    expectFault(/409|404/)
+    const project = await newProject('冲突中删除')
+    const id = await newDocument(project, 'Shared', 'Start.')
+    const page = await openPage({ language: 'zh' })
+    await page.goto(`/projects/${project}/documents/${id}`)
+    await page.getByLabel('Shared 的正文').waitFor()
+    await server.put(`/documents/${id}`, { content: 'Theirs 别人的', format: 'text' })
+    await writeAtEnd(page, 'Shared 的正文', ' 我的 Mine')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('Theirs 别人的').waitFor()
+    await server.delete(`/documents/${id}`)
+    await dialog.getByRole('button', { name: '采用另一份' }).click()
+    await dialog.getByRole('button', { name: '另存为新文档' }).click()
+    await page.getByText('已保存', { exact: true }).waitFor()
+    const [copy] = await listed(project)
+    expect(await textOf(copy?.id ?? 0)).toBe('Start. 我的 Mine')
+  })
+
   test('is saved after signing in again in another tab', async () => {
     expectFault(/401/)
     const project = await newProject('会话 Session')

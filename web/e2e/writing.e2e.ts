@@ -59,6 +59,22 @@ describe('writing', () => {
     expect((await server.get<{ documents: unknown[] }>(`/projects/${project}/documents`)).documents).toEqual([])
   })
 
+  test('a deleted document stays out of the list on a return to it, and undo still brings it back', async () => {
+    const project = await newProject('Bin left')
+    await newDocument(project, '旧稿 Old draft', 'One.')
+    const page = await openPage()
+    await page.goto(`/projects/${project}/documents`)
+    await page.getByRole('button', { name: 'Delete 旧稿 Old draft' }).click()
+    const undo = page.getByRole('button', { name: 'Undo' })
+    await undo.hover() // it waits while somebody points at it
+    await page.getByRole('link', { name: 'Tables' }).press('Enter')
+    await page.getByText('No tables yet').waitFor()
+    await page.getByRole('link', { name: 'Documents' }).press('Enter')
+    await page.getByText('No documents yet').waitFor()
+    await undo.click()
+    await page.getByRole('link', { name: '旧稿 Old draft' }).waitFor()
+  })
+
   test.each([
     ['markdown', '# 标题\n\nSome *words*\n\n- one\n'],
     ['text', 'first\n\n\n最后 😀\n'],

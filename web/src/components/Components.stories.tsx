@@ -1,6 +1,7 @@
 import type { Meta, StoryObj } from '@storybook/react-vite'
 import { useText } from '../i18n/language'
 import { Button, IconButton } from './Button'
+import { ComboField } from './ComboField'
 import { Actions, ConfirmDialog, Dialog } from './Dialog'
 import { AreaField, BareField, Field, Form, Segments, SelectField } from './Field'
 import { List, ListItem } from './List'
@@ -50,6 +51,14 @@ function Fields() {
       <Field label={t('title')} error={t('signin.wrong')} />
       <AreaField label={t('tables.value')} value="{}" onChange={nothing} code />
       <SelectField label={t('type')} options={[['a', t('kind.object')]]} />
+      <ComboField
+        label={t('search.inDocument')}
+        any={t('search.anyDocument')}
+        none={t('documents.noMatch')}
+        options={[{ value: 1, label: '灯塔日记' }]}
+        value={1}
+        onChange={nothing}
+      />
       <Segments
         label={t('search.strategy')}
         value="hybrid"

@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { skipToken, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useCallback, useMemo, useRef, useState } from 'react'
 import {
   api,
@@ -74,21 +74,26 @@ export function Documents({ projectId, addressOf }: { projectId: number; address
   )
 }
 
-/** Deletes when the offer to undo is over; until then the document is only hidden. */
+const NONE: ReadonlySet<number> = new Set()
+
+/** Deletes when the offer to undo is over; until then the document is only hidden, also after leaving the page. */
 function useDeleting(projectId: number) {
   const { t } = useText()
   const queries = useQueryClient()
   const toast = useToast()
-  const [gone, setGone] = useState<ReadonlySet<number>>(new Set())
+  const queryKey = ['hidden documents', projectId]
+  const forever = Number.POSITIVE_INFINITY
+  const { data: gone = NONE } = useQuery<ReadonlySet<number>>({ queryKey, queryFn: skipToken, gcTime: forever })
+  const setGone = (change: (now: ReadonlySet<number>) => ReadonlySet<number>) => {
+    queries.setQueryData<ReadonlySet<number>>(queryKey, (now = NONE) => change(now))
+  }
+  const show = (id: number) => setGone((now) => new Set([...now].filter((each) => each !== id)))
   const remove = (document: DocumentSummary, byKeyboard: boolean) => {
     setGone((now) => new Set(now).add(document.id))
     toast({
       text: t('documents.deleted', { title: document.title }),
       focus: byKeyboard,
-      action: {
-        label: t('undo'),
-        run: () => setGone((now) => new Set([...now].filter((id) => id !== document.id))),
-      },
+      action: { label: t('undo'), run: () => show(document.id) },
       onGone: () => {
         void api
           .deleteDocument({ path: { document_id: document.id }, keepalive: true, throwOnError: true })
@@ -96,7 +101,7 @@ function useDeleting(projectId: number) {
             queries.invalidateQueries({ queryKey: listDocumentsQueryKey({ path: { project_id: projectId } }) }),
           )
           .catch(() => {
-            setGone((now) => new Set([...now].filter((id) => id !== document.id)))
+            show(document.id)
             toast({ text: t('documents.notDeleted', { title: document.title }) })
           })
       },

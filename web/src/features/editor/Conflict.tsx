@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { api } from '../../api'
+import { ApiFailure, api } from '../../api'
 import { Button } from '../../components/Button'
 import { Actions, Dialog } from '../../components/Dialog'
 import { Failed } from '../../components/Screen'
@@ -7,6 +7,7 @@ import { Ago, CopyButton, ScrollBox } from '../../components/Text'
 import { useText } from '../../i18n/language'
 import { languageOf } from '../../text/format'
 import styles from './editor.module.css'
+import { NotSaved } from './NotSaved'
 
 /** Shows both versions side by side when a document was changed elsewhere, and lets the writer decide. */
 export function Conflict({
@@ -14,11 +15,13 @@ export function Conflict({
   mine,
   onKeepMine,
   onTakeTheirs,
+  onSaveAs,
 }: {
   documentId: number
   mine: string
   onKeepMine: (currentRevision: number) => void
   onTakeTheirs: () => void
+  onSaveAs: () => Promise<void>
 }) {
   const theirs = useQuery({
     queryKey: ['conflict', documentId],
@@ -28,6 +31,10 @@ export function Conflict({
     },
     gcTime: 0,
   })
+  const take = async () => {
+    const { isSuccess } = await theirs.refetch() // it may have been deleted meanwhile
+    if (isSuccess) onTakeTheirs()
+  }
   return (
     <ConflictView
       mine={mine}
@@ -35,7 +42,8 @@ export function Conflict({
       error={theirs.error}
       onRetry={() => void theirs.refetch()}
       onKeepMine={() => theirs.data && onKeepMine(theirs.data.revision)}
-      onTakeTheirs={onTakeTheirs}
+      onTakeTheirs={() => void take()}
+      onSaveAs={onSaveAs}
     />
   )
 }
@@ -51,6 +59,7 @@ export function ConflictView({
   onRetry,
   onKeepMine,
   onTakeTheirs,
+  onSaveAs,
 }: {
   mine: string
   theirs: { text: string; updatedAt: string } | undefined
@@ -58,11 +67,13 @@ export function ConflictView({
   onRetry?: () => void
   onKeepMine: () => void
   onTakeTheirs: () => void
+  onSaveAs: () => Promise<void>
 }) {
   const { t } = useText()
+  const gone = error instanceof ApiFailure && error.status === 404 && error
   return (
     <Dialog title={t('conflict.title')} wide>
-      <p>{t('conflict.text')}</p>
+      {gone ? <NotSaved failure={gone} onSaveAs={onSaveAs} /> : <p>{t('conflict.text')}</p>}
       <div className={styles.sides}>
         <div className={styles.side}>
           <h3>{t('conflict.mine')}</h3>
@@ -71,30 +82,34 @@ export function ConflictView({
           </ScrollBox>
           <Actions>
             <CopyButton text={mine} />
-            <Button disabled={!theirs} onClick={onKeepMine}>
-              {t('conflict.keepMine')}
-            </Button>
+            {!gone && (
+              <Button disabled={!theirs} onClick={onKeepMine}>
+                {t('conflict.keepMine')}
+              </Button>
+            )}
           </Actions>
         </div>
-        <div className={styles.side}>
-          <h3>
-            {t('conflict.theirs')} {theirs && <Ago time={theirs.updatedAt} />}
-          </h3>
-          {error && !theirs ? (
-            <Failed error={error} onRetry={onRetry} />
-          ) : (
-            <ScrollBox label={t('conflict.theirs')} className={styles.version} lang={languageOf(theirs?.text ?? '')}>
-              {theirs?.text}
-            </ScrollBox>
-          )}
-          <Actions>
-            <Button disabled={!theirs} onClick={onTakeTheirs}>
-              {t('conflict.takeTheirs')}
-            </Button>
-          </Actions>
-        </div>
+        {!gone && (
+          <div className={styles.side}>
+            <h3>
+              {t('conflict.theirs')} {theirs && <Ago time={theirs.updatedAt} />}
+            </h3>
+            {error ? (
+              <Failed error={error} onRetry={onRetry} />
+            ) : (
+              <ScrollBox label={t('conflict.theirs')} className={styles.version} lang={languageOf(theirs?.text ?? '')}>
+                {theirs?.text}
+              </ScrollBox>
+            )}
+            <Actions>
+              <Button disabled={!theirs} onClick={onTakeTheirs}>
+                {t('conflict.takeTheirs')}
+              </Button>
+            </Actions>
+          </div>
+        )}
       </div>
-      <p className={styles.state}>{t('conflict.safe')}</p>
+      {!gone && <p className={styles.state}>{t('conflict.safe')}</p>}
     </Dialog>
   )
 }

@@ -126,6 +126,7 @@ export function DocumentEditor({
           mine={plainText(reader.current())}
           onKeepMine={(revision) => void saving.overwrite(revision)}
           onTakeTheirs={onReload}
+          onSaveAs={saveAs}
         />
       )}
     </>

@@ -6,6 +6,7 @@ import { Icon, type IconName } from '../../components/Icon'
 import { Marked } from '../../components/Text'
 import { useTyped } from '../../components/useTyped'
 import { useText } from '../../i18n/language'
+import { hasWords } from '../../text/titles'
 import styles from './palette.module.css'
 
 export interface PaletteCommand {
@@ -156,9 +157,8 @@ export function choices(
   recent: readonly number[],
   commands: readonly PaletteCommand[],
 ) {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean)
-  const fits = (label: string) => words.every((word) => label.toLowerCase().includes(word))
-  if (words.length === 0) {
+  const fits = hasWords(text)
+  if (text.trim() === '') {
     const byId = new Map(documents.map((each) => [each.id, each]))
     const titles = recent.flatMap((id) => byId.get(id) ?? []).slice(0, TITLES)
     return { titles, offered: commands }

@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
-import { useCallback, useEffect, useRef, useState } from 'react'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { listDocumentsOptions } from '../../api'
 import { IconButton } from '../../components/Button'
+import { ComboField } from '../../components/ComboField'
 import { BareField, Segments, SelectField } from '../../components/Field'
 import { Panel } from '../../components/Panel'
 import { isComposing, useTyped } from '../../components/useTyped'
@@ -116,19 +117,22 @@ function FilterFields({
 }) {
   const { t } = useText()
   const documents = useQuery(listDocumentsOptions({ path: { project_id: projectId } }))
-  const list = documents.data?.documents ?? []
-  const types = [...new Set(list.map((each) => each.type))].sort()
+  const list = documents.data?.documents
+  const titles = useMemo(() => list?.map((each) => ({ value: each.id, label: each.title })) ?? [], [list])
+  const types = [...new Set(list?.map((each) => each.type))].sort()
   const change = (changed: Partial<Record<keyof Filters, string | number | undefined>>) => {
     const next = { ...filters, ...changed }
     onChange(Object.fromEntries(Object.entries(next).filter(([, value]) => value)) as Filters)
   }
   return (
     <div className={styles.filters}>
-      <SelectField
+      <ComboField
         label={t('search.inDocument')}
-        value={filters.documentId ?? ''}
-        onChange={(event) => change({ documentId: Number(event.target.value) || undefined })}
-        options={[['', t('search.anyDocument')], ...list.map((each) => [String(each.id), each.title] as const)]}
+        any={t('search.anyDocument')}
+        none={t('documents.noMatch')}
+        options={titles}
+        value={filters.documentId}
+        onChange={(documentId) => change({ documentId })}
       />
       <SelectField
         label={t('type')}

@@ -7,7 +7,7 @@ import { useProjectStatus } from '../../components/useProjectStatus'
 import { useText } from '../../i18n/language'
 import styles from './tools.module.css'
 
-/** How far the index of a search tool is, while it is not ready. The server's events drive it. */
+/** How far the index of a search tool is, while it is not ready. The server's events drive it. Its place is reserved. */
 export function IndexProgress({ projectId, toolId }: { projectId: number; toolId: number }) {
   const queries = useQueryClient()
   const index = useQuery(getSearchIndexOptions({ path: { tool_id: toolId } }))
@@ -16,7 +16,7 @@ export function IndexProgress({ projectId, toolId }: { projectId: number; toolId
   useEffect(() => {
     if (status) void queries.invalidateQueries({ queryKey: getSearchIndexQueryKey({ path: { tool_id: toolId } }) })
   }, [status, queries, toolId])
-  return index.data ? <IndexProgressView index={index.data} /> : null
+  return <div className={styles.index}>{index.data && <IndexProgressView index={index.data} />}</div>
 }
 
 export function IndexProgressView({ index }: { index: SearchIndex }) {
