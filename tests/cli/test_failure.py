@@ -1,6 +1,5 @@
 """Failures: a message on standard error, an exit code, and JSON with --json."""
 
-import http.server
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from findspot.errors import KINDS
 from findspot.surfaces.cli.failure import EXIT_CODES, Failure
 from tests.cli.command import Outcome, findspot
 from tests.servers import Server
+from tests.web_servers import Handler, serving
 
 Command = Callable[..., Outcome]
 
@@ -174,20 +174,14 @@ def test_a_damaged_database_suggests_the_doctor(alone: Command, tmp_path: Path) 
 def other_server() -> Iterator[str]:
     """A web server that is not Findspot."""
 
-    class Page(http.server.BaseHTTPRequestHandler):
+    class Page(Handler):
         def do_GET(self) -> None:
             self.send_response(302 if self.path.startswith("/moved") else 200)
             self.end_headers()
             self.wfile.write(b"<html>Welcome!</html>")
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with serving(Page) as url:
+        yield url
 
 
 @pytest.mark.parametrize("path", ["", "/moved"])

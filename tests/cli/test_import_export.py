@@ -1,6 +1,5 @@
 """`findspot import` and `findspot export`."""
 
-import http.server
 import json
 import os
 import sys
@@ -15,6 +14,7 @@ import pytest
 from findspot.surfaces.cli import upload
 from tests.archives import tar_of, zip_of
 from tests.cli.command import Outcome, Terminal
+from tests.web_servers import Handler, serving
 
 Command = Callable[..., Outcome]
 
@@ -178,7 +178,7 @@ def stalled() -> Iterator[str]:
     """A server that reports one imported file and then stalls until the test ends."""
     done = threading.Event()
 
-    class Import(http.server.BaseHTTPRequestHandler):
+    class Import(Handler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
             self.send_response(200)
@@ -190,15 +190,9 @@ def stalled() -> Iterator[str]:
             self.wfile.flush()
             assert done.wait(120)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Import)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    done.set()
-    server.shutdown()
-    server.server_close()
+    with serving(Import) as url:
+        yield url
+        done.set()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="terminals differ")

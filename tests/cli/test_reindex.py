@@ -1,7 +1,6 @@
 """`findspot reindex`: with a server and without, past failures, with its exit codes."""
 
 import asyncio
-import http.server
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from findspot.models import documents_namespace
 from findspot.surfaces.cli.reindex import Documents
 from tests.cli.command import Outcome, Terminal, findspot
 from tests.servers import Server
+from tests.web_servers import Handler, serving
 
 Command = Callable[..., Outcome]
 
@@ -135,7 +135,7 @@ def stalled() -> Iterator[str]:
     """A server that begins a rebuild of project 1 and never ends it, and an embedder that never answers."""
     done = threading.Event()
 
-    class Stalled(http.server.BaseHTTPRequestHandler):
+    class Stalled(Handler):
         def answer(self, body: bytes) -> None:
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
@@ -153,15 +153,9 @@ def stalled() -> Iterator[str]:
                 assert done.wait(120)
             self.answer(b'{"jobId": "1", "position": 0}')
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stalled)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    done.set()
-    server.shutdown()
-    server.server_close()
+    with serving(Stalled) as url:
+        yield url
+        done.set()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="terminals differ")

@@ -1,6 +1,5 @@
 """Output on a terminal: questions, colours, progress; and in a pipe."""
 
-import http.server
 import json
 import re
 import subprocess
@@ -14,6 +13,7 @@ import pytest
 
 from tests.cli.command import Terminal, findspot, findspot_on_terminal, findspot_process
 from tests.servers import Server
+from tests.web_servers import Handler, serving
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class SlowServer:
 def slow() -> Iterator[SlowServer]:
     waiting = SlowServer()
 
-    class Answer(http.server.BaseHTTPRequestHandler):
+    class Answer(Handler):
         def do_PUT(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
             assert waiting.go.wait(120)
@@ -157,16 +157,9 @@ def slow() -> Iterator[SlowServer]:
             self.end_headers()
             self.wfile.write(b'{"revision": 2}')
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    waiting.url = f"http://127.0.0.1:{server.server_port}"
-    yield waiting
-    waiting.go.set()
-    server.shutdown()
-    server.server_close()
+    with serving(Answer) as waiting.url:
+        yield waiting
+        waiting.go.set()
 
 
 def test_after_a_second_the_elapsed_time_is_shown_and_removed_at_the_end(slow: SlowServer) -> None:

@@ -4,11 +4,10 @@ import json
 import os
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from tests.integrations.conftest import TEXTS, Target
+from tests.web_servers import Handler, serving
 
 EXAMPLES = Path(__file__).parent.parent.parent / "docs" / "examples"
 RECORDED = EXAMPLES / "recorded_answer.json"
@@ -49,7 +48,7 @@ def test_a_wrong_project_or_address_is_a_sentence(target: Target) -> None:
 def test_a_service_is_sent_the_rules_the_passages_and_the_question(target: Target) -> None:
     sent: list[dict[str, object]] = []
 
-    class Service(BaseHTTPRequestHandler):
+    class Service(Handler):
         """Answers every request as recorded."""
 
         def do_POST(self) -> None:
@@ -60,14 +59,8 @@ def test_a_service_is_sent_the_rules_the_passages_and_the_question(target: Targe
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *_: object) -> None:
-            """Print nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Service) as service:
-        threading.Thread(target=service.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{service.server_address[1]}/v1"
-        out = run(target, "--project", str(target.project_id), LLM_URL=url, LLM_KEY="k", LLM_MODEL="m")
-        service.shutdown()
+    with serving(Service) as url:
+        out = run(target, "--project", str(target.project_id), LLM_URL=f"{url}/v1", LLM_KEY="k", LLM_MODEL="m")
     assert "“铁皮屋顶早已锈穿”: 第二章" in out
     (request,) = sent
     prompt = json.dumps(request["messages"], ensure_ascii=False)
