@@ -37,9 +37,9 @@ class TurbopufferBuild:
             self._engine.put(self._placement, batch, self._revision, skipped=frozenset(self._deleted))
 
     def switch(self) -> None:
+        self._engine.warm_up(self._placement)  # may take seconds, in which changes go on
         with self._following, self._lock:
             self._check()
-            self._engine.warm_up(self._placement)
             self._is_over = True
             if not self._catalog.switch(self.namespace, self._placement.name):
                 raise Abandoned(f"{self._placement.name}: this build is no longer wanted")
